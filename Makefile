@@ -1,0 +1,35 @@
+.PHONY: setup demo test check bench lock
+
+PY := .venv/bin/python
+STAMP := .venv/.lutra-$(shell cat requirements.lock models/pyproject.toml agent/pyproject.toml service/pyproject.toml | cksum | cut -d' ' -f1)
+
+setup: $(STAMP)  ## build .venv from requirements.lock, the three distributions installed editable into it
+
+$(STAMP):
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Lutra needs Python 3.11 or newer; python3 is $$(python3 -V)"; exit 1; }
+	@command -v uv >/dev/null || python3 -m uv --version >/dev/null 2>&1 || python3 -m pip install --quiet uv || python3 -m pip install --quiet --user --break-system-packages uv
+	@UV=$$(command -v uv || echo "python3 -m uv"); \
+	  $$UV venv --quiet --allow-existing --python python3 .venv && \
+	  $$UV pip sync --quiet --python $(PY) --require-hashes requirements.lock && \
+	  $$UV pip install --quiet --python $(PY) --no-deps --no-build-isolation -e models -e agent -e service
+	@rm -f .venv/.lutra-* && touch $@
+
+demo: setup  ## tune an embedded PostgreSQL 18 under pgbench, start to end
+	.venv/bin/lutra demo
+
+test: setup  ## every test that this machine can run
+	$(PY) -m pytest
+
+check: setup  ## ruff, mypy, import-linter and the quick tests
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	$(PY) -m pytest -m "not slow and not engine"
+
+bench: setup  ## what is measured against peers and limits
+	$(PY) -m benchmarks
+
+lock:  ## re-resolve requirements.lock
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  models/pyproject.toml agent/pyproject.toml service/pyproject.toml pyproject.toml --all-extras --group dev \
+	  --no-emit-package lutra-models -o requirements.lock

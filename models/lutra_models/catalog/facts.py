@@ -1,0 +1,93 @@
+"""What is known of one live server: its settings as it reports them, its host, and what the operator allows.
+
+These are the catalogue's inputs. They hold text as the server printed it; the catalogue parses it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from lutra_models.knobs import Applies, fingerprint
+
+SettingKind = Literal["integer", "real", "bool", "enum", "string"]
+Role = Literal["primary", "standby"]
+
+
+@dataclass(frozen=True)
+class ServerSetting:
+    """One setting as the live server reports it.
+
+    `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` are what it would accept.
+    `persisted` is the text that stands in the file which the agent writes, None where that file does not mention it:
+    the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so a change
+    would have no effect; it names what.
+    """
+
+    value: str
+    unit: str = ""
+    kind: SettingKind = "string"
+    low: float | None = None
+    high: float | None = None
+    options: tuple[str, ...] = ()
+    applies: Applies | Literal["fixed"] = "reload"
+    source: str = "default"
+    persisted: str | None = None
+    shadowed: str | None = None
+    pending_restart: bool = False
+
+
+@dataclass(frozen=True)
+class Host:
+    """What the server may use: container and cgroup limits where they are narrower than the machine."""
+
+    memory_bytes: int
+    cores: float
+    disk_bytes: int | None = None
+    rotational: bool | None = None
+    """A spinning disk; None where the host does not tell."""
+
+    def __post_init__(self) -> None:
+        if self.memory_bytes <= 0 or self.cores <= 0:
+            raise ValueError(f"memory and cores must be positive, got {self.memory_bytes} and {self.cores}")
+
+
+@dataclass(frozen=True)
+class Server:
+    """One database server as its agent sees it. `peak_connections` is the most seen at once, 0 where unknown."""
+
+    engine: str
+    version: str
+    settings: Mapping[str, ServerSetting]
+    host: Host
+    role: Role = "primary"
+    peak_connections: int = 0
+
+    @property
+    def settings_hash(self) -> str:
+        """Changes when any setting does; settings travel only then."""
+        return fingerprint(
+            {n: [s.value, s.unit, s.persisted, s.shadowed, s.pending_restart] for n, s in self.settings.items()}
+        )
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the operator allows. Texts are parsed by the catalogue, so that "4GB" is as good as 524288.
+
+    `pins` keep a setting at a value; `ranges` narrow where to search; `movable` (None: every one of the catalogue's
+    tunable settings) chooses which may move. `restart` admits settings that need one. `durability` admits settings that
+    can lose committed data. `memory_fraction` of the host's memory is the memory limit.
+    """
+
+    pins: Mapping[str, str | int | float] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[str | int | float, str | int | float]] = field(default_factory=dict)
+    movable: frozenset[str] | None = None
+    restart: bool = True
+    durability: bool = False
+    memory_fraction: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.memory_fraction <= 1:
+            raise ValueError(f"memory_fraction must be in (0, 1], got {self.memory_fraction}")

@@ -1,0 +1,228 @@
+"""What was measured, and the tuning session that asked for it. State machines without I/O."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from lutra_models.errors import IllegalTransition
+from lutra_models.knobs import Configuration, KnobSpace, Value, fingerprint
+from lutra_models.metrics import Limit, Objective
+
+Mode = Literal["observe", "reload_only", "restart_in_window", "lab"]
+Approval = Literal["manual", "automatic"]
+SessionState = Literal["running", "paused", "completed", "stopped"]
+
+MODES: tuple[Mode, ...] = ("observe", "reload_only", "restart_in_window", "lab")
+"""From the weakest to the strongest; of two modes the weaker counts."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A measurement's interval, half-open, UTC."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        for name, moment in (("start", self.start), ("end", self.end)):
+            if moment.utcoffset() != timedelta(0):
+                raise ValueError(f"a window's {name} must be in UTC, got {moment.isoformat()}")
+        if not self.start < self.end:
+            raise ValueError(
+                f"a window must end after it starts, got {self.start.isoformat()} to {self.end.isoformat()}"
+            )
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.start).total_seconds()
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A trial, parsed and trusted: a configuration and what was measured under it, or why nothing could be.
+
+    `metrics` holds targets and runtime counters alike, by name, in the unit of the name; what was not measured is
+    absent. `context` (engine version, threads, hardware) overrides the history's.
+    """
+
+    configuration: Configuration
+    metrics: Mapping[str, float]
+    context: Mapping[str, Value] | None = None
+    window: Window | None = None
+    failure: str | None = None
+
+    def __init__(
+        self,
+        configuration: Mapping[str, Any],
+        metrics: Mapping[str, Any],
+        *,
+        context: Mapping[str, Any] | None = None,
+        window: Window | None = None,
+        failure: str | None = None,
+    ) -> None:
+        set_ = object.__setattr__
+        set_(self, "configuration", _configuration(configuration))
+        set_(self, "metrics", {str(n): _measured(n, v) for n, v in metrics.items()})
+        set_(self, "context", None if context is None else dict(Configuration(context)))
+        set_(self, "window", window)
+        set_(self, "failure", failure)
+        if failure is None and not metrics:
+            raise ValueError(
+                "an observation without metrics is a failure: use Observation.failed(configuration, reason)"
+            )
+
+    @classmethod
+    def failed(cls, configuration: Mapping[str, Any], reason: str, **more: Any) -> Observation:
+        """A configuration under which nothing could be measured: `did_not_start`, `driver_failed`, …"""
+        if not reason:
+            raise ValueError("a failed observation needs a reason")
+        return cls(configuration, {}, failure=reason, **more)
+
+    @property
+    def completed(self) -> bool:
+        return self.failure is None
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """A workload's view for one recommendation; everything that `recommend` may know.
+
+    Observations come in the order in which they were measured. `pending` are configurations proposed and not yet
+    measured. `starts` are configurations worth trying early (a rule-based one). Configurations are completed and
+    brought into the space's order here: observed values outside a domain are legal.
+    """
+
+    space: KnobSpace
+    objective: Objective
+    limits: tuple[Limit, ...] = ()
+    observations: tuple[Observation, ...] = ()
+    pending: tuple[Configuration, ...] = ()
+    current: Configuration | None = None
+    starts: tuple[Configuration, ...] = ()
+    context: Mapping[str, Value] | None = None
+
+    def __init__(
+        self,
+        space: KnobSpace,
+        objective: Objective,
+        *,
+        limits: Iterable[Limit] = (),
+        observations: Iterable[Observation] = (),
+        pending: Iterable[Mapping[str, Any]] = (),
+        current: Mapping[str, Any] | None = None,
+        starts: Iterable[Mapping[str, Any]] = (),
+        context: Mapping[str, Any] | None = None,
+    ) -> None:
+        set_ = object.__setattr__
+        set_(self, "space", space)
+        set_(self, "objective", objective)
+        set_(self, "limits", tuple(limits))
+        set_(self, "observations", tuple(_within(space, o) for o in observations))
+        set_(self, "pending", tuple(space.normalise(c) for c in pending))
+        set_(self, "current", None if current is None else space.normalise(current))
+        set_(self, "starts", tuple(space.normalise(c) for c in starts))
+        set_(self, "context", dict(Configuration(context or {})))
+
+    @property
+    def completed(self) -> tuple[Observation, ...]:
+        return tuple(o for o in self.observations if o.completed)
+
+    def values(self, metric: str) -> list[tuple[Configuration, float]]:
+        """(configuration, value) of every observation that measured `metric`."""
+        return [(o.configuration, o.metrics[metric]) for o in self.observations if metric in o.metrics]
+
+    @property
+    def key(self) -> str:
+        """A stable digest of everything but the rules: the same history asks the same question."""
+        return fingerprint(
+            {
+                "space": self.space.fingerprint,
+                "objective": [self.objective.metric, self.objective.goal],
+                "limits": [[limit.metric, limit.at_most, limit.at_least] for limit in self.limits],
+                "observations": [
+                    [o.configuration.digest, dict(sorted(o.metrics.items())), o.context, o.failure]
+                    for o in self.observations
+                ],
+                "pending": [c.digest for c in self.pending],
+                "current": self.current and self.current.digest,
+                "starts": [c.digest for c in self.starts],
+                "context": self.context,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What is stored of one load on one database and hardware; `signature` is its pruned metrics' typical values."""
+
+    name: str
+    history: History
+    signature: Mapping[str, float]
+
+
+_STEPS: dict[SessionState, tuple[SessionState, ...]] = {
+    "running": ("paused", "completed", "stopped"),
+    "paused": ("running", "stopped"),
+    "completed": (),
+    "stopped": (),
+}
+
+
+@dataclass(frozen=True)
+class TuningSession:
+    """Objective, limits, mode, approval and budget of one tuning campaign, and the state it is in."""
+
+    objective: Objective
+    limits: tuple[Limit, ...] = ()
+    mode: Mode = "observe"
+    approval: Approval = "manual"
+    max_trials: int = 30
+    state: SessionState = "running"
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ValueError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
+        if self.max_trials < 1:
+            raise ValueError(f"max_trials must be at least 1, got {self.max_trials}")
+
+    def step(self, state: SessionState) -> TuningSession:
+        """The session in `state`. Raises IllegalTransition where its state does not lead there."""
+        if state not in _STEPS[self.state]:
+            raise IllegalTransition(f"a {self.state} session cannot become {state}")
+        return replace(self, state=state)
+
+    @property
+    def open(self) -> bool:
+        return bool(_STEPS[self.state])
+
+
+def weaker(one: Mode, other: Mode) -> Mode:
+    """Of two modes the one that does less."""
+    return min(one, other, key=MODES.index)
+
+
+def _configuration(values: Mapping[str, Any]) -> Configuration:
+    return values if isinstance(values, Configuration) else Configuration(values)
+
+
+def _within(space: KnobSpace, observation: Observation) -> Observation:
+    return Observation(
+        space.normalise(observation.configuration),
+        observation.metrics,
+        context=observation.context,
+        window=observation.window,
+        failure=observation.failure,
+    )
+
+
+def _measured(name: object, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}: a metric is a number, got {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{name}: {value} is not a measurement; leave a metric that was not measured out")
+    return float(value)

@@ -1,0 +1,275 @@
+"""Knobs, their domains, and configurations over them. Values hold no state: the live server does.
+
+A knob is what an operator calls a setting. A domain says where to *search*; an observed value outside it is legal history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import numbers
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lutra_models.errors import InvalidConfiguration
+
+Value = int | float | str
+Applies = Literal["reload", "restart"]
+Risk = Literal["none", "durability", "availability"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A numeric domain `[low, high]`, in `unit`; `log` where it spans decades.
+
+    `special` values ("auto", "off": often -1 or 0) are legal besides the range and mean something of their own, so
+    they are searched as values apart and never as the end of the range.
+    """
+
+    low: float
+    high: float
+    unit: str = ""
+    log: bool = False
+    integer: bool = False
+    special: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high)):
+            raise ValueError(f"low and high must be finite, got {self.low} and {self.high}")
+        if not self.low < self.high:
+            raise ValueError(f"low must be below high, got {self.low} and {self.high}")
+        if self.log and self.low <= 0:
+            raise ValueError(f"a logarithmic domain needs low > 0, got {self.low}; put 0 or -1 into special")
+        if self.integer and not (float(self.low).is_integer() and float(self.high).is_integer()):
+            raise ValueError(f"an integer domain needs integer bounds, got {self.low} and {self.high}")
+        object.__setattr__(self, "special", tuple(self.special))
+
+    def __contains__(self, value: object) -> bool:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        if value in self.special:
+            return True
+        return self.low <= value <= self.high and (not self.integer or float(value).is_integer())
+
+    def clip(self, value: float) -> float:
+        """The nearest legal value: special values stay, integers are rounded."""
+        if value in self.special:
+            return value
+        inside = min(max(value, self.low), self.high)
+        return round(inside) if self.integer else inside
+
+    def __str__(self) -> str:
+        span = f"[{_plain(self.low)}, {_plain(self.high)}]{' ' + self.unit if self.unit else ''}"
+        return span + (f" or {', '.join(_plain(s) for s in self.special)}" if self.special else "")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A domain of named options."""
+
+    options: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", tuple(self.options))
+        if len(self.options) < 2 or len(set(self.options)) != len(self.options):
+            raise ValueError(f"a choice needs at least two distinct options, got {list(self.options)}")
+        if not all(isinstance(o, str) for o in self.options):
+            raise TypeError(f"options are strings, got {list(self.options)}")
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.options
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(self.options)
+
+
+Domain = Number | Choice
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A setting that the tuner may change."""
+
+    name: str
+    domain: Domain
+    applies: Applies = "reload"
+    risk: Risk = "none"
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("a knob needs a name")
+
+
+class Configuration(Mapping[str, Value]):
+    """Immutable, hashable name → value. Two configurations are equal when their items are, in any order.
+
+    Python and numpy numbers are accepted. Raises TypeError for any other value, and ValueError for NaN and infinities.
+    """
+
+    __slots__ = ("_hash", "_values")
+
+    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        self._values: dict[str, Value] = {str(k): _value(k, v) for k, v in dict(values).items()}
+        self._hash: int | None = None
+
+    def __getitem__(self, name: str) -> Value:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self._values.items()))
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self._values == dict(other) if isinstance(other, Mapping) else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"Configuration({self._values!r})"
+
+    def replace(self, changes: Mapping[str, Any]) -> Configuration:
+        """This configuration with `changes` laid over it."""
+        return Configuration({**self._values, **changes})
+
+    def restrict(self, names: Iterable[str]) -> Configuration:
+        """Only the named settings, in the order of `names`; absent ones are left out."""
+        return Configuration({n: self._values[n] for n in names if n in self._values})
+
+    def changes_to(self, other: Mapping[str, Value]) -> dict[str, tuple[Value, Value]]:
+        """Setting → (value here, value in `other`) wherever both have it and they differ."""
+        return {n: (v, other[n]) for n, v in self._values.items() if n in other and other[n] != v}
+
+    @property
+    def digest(self) -> str:
+        """A stable fingerprint of the content, the same in every process."""
+        return fingerprint(dict(sorted(self._values.items())))
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a rule does not let a configuration pass; `code` is stable, `message` carries the values."""
+
+    code: str
+    message: str
+
+
+Rule = Callable[[Configuration], Refusal | None]
+
+
+class KnobSpace:
+    """Ordered knobs with unique names, and rules that a configuration as a whole must keep.
+
+    A rule is `rule(configuration) -> Refusal or None`: pure, and total over complete configurations.
+    """
+
+    def __init__(self, knobs: Iterable[Knob], rules: Iterable[Rule] = ()) -> None:
+        self.knobs = tuple(knobs)
+        self.rules = tuple(rules)
+        self._by_name = {k.name: k for k in self.knobs}
+        if len(self._by_name) != len(self.knobs):
+            names = [k.name for k in self.knobs]
+            raise ValueError(
+                f"knob names must be unique, got twice: {sorted({n for n in names if names.count(n) > 1})}"
+            )
+        if not self.knobs:
+            raise ValueError("a knob space needs at least one knob")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._by_name)
+
+    def __getitem__(self, name: str) -> Knob:
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Iterator[Knob]:
+        return iter(self.knobs)
+
+    def __len__(self) -> int:
+        return len(self.knobs)
+
+    def __repr__(self) -> str:
+        return f"KnobSpace({', '.join(self.names)}; {len(self.rules)} rules)"
+
+    @property
+    def fingerprint(self) -> str:
+        """A stable digest of the knobs (rules are code and are not part of it)."""
+        return fingerprint([[k.name, k.applies, k.risk, _describe(k.domain)] for k in self.knobs])
+
+    def normalise(self, configuration: Mapping[str, Any]) -> Configuration:
+        """This space's part of a configuration, in its order, integral floats as integers where the domain is integer.
+
+        Values outside a domain pass: what was observed is legal history. Raises InvalidConfiguration where a knob is
+        missing or its value has the wrong kind.
+        """
+        missing = [n for n in self.names if n not in configuration]
+        if missing:
+            raise InvalidConfiguration(f"missing settings: {', '.join(missing)}")
+        return Configuration({k.name: _kind(k, _value(k.name, configuration[k.name])) for k in self.knobs})
+
+    def parse(self, configuration: Mapping[str, Any]) -> Configuration:
+        """A configuration to be *proposed*: complete, nothing unknown, every value inside its domain, every rule kept."""
+        unknown = [n for n in configuration if n not in self]
+        if unknown:
+            raise InvalidConfiguration(
+                f"unknown settings: {', '.join(map(str, unknown))}; known: {', '.join(self.names)}"
+            )
+        parsed = self.normalise(configuration)
+        for knob in self.knobs:
+            if parsed[knob.name] not in knob.domain:
+                raise InvalidConfiguration(f"{knob.name}: {parsed[knob.name]} is outside {knob.domain}")
+        refusal = self.refusal(parsed)
+        if refusal:
+            raise InvalidConfiguration(refusal.message)
+        return parsed
+
+    def refusal(self, configuration: Configuration) -> Refusal | None:
+        """The first rule's objection, or None."""
+        return next((r for rule in self.rules if (r := rule(configuration))), None)
+
+
+def fingerprint(content: object) -> str:
+    """16 hex digits over the canonical JSON of `content`."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _value(name: object, value: Any) -> Value:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise ValueError(f"{name}: {value} is not a finite number")
+        return float(value)
+    raise TypeError(f"{name}: a setting's value is a number or a string, got {value!r}")
+
+
+def _kind(knob: Knob, value: Value) -> Value:
+    if isinstance(knob.domain, Choice):
+        if not isinstance(value, str):
+            raise InvalidConfiguration(f"{knob.name}: {value!r} is a number, expected {knob.domain}")
+        return value
+    if isinstance(value, str):
+        raise InvalidConfiguration(f"{knob.name}: {value!r} is not a number, expected {knob.domain}")
+    return int(value) if knob.domain.integer and float(value).is_integer() else value
+
+
+def _describe(domain: Domain) -> list[Any]:
+    if isinstance(domain, Choice):
+        return list(domain.options)
+    return [float(domain.low), float(domain.high), domain.unit, domain.log, domain.integer, list(domain.special)]
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else f"{number:g}"

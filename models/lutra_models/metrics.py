@@ -1,0 +1,74 @@
+"""What is measured, and what better means. `Objective.gain` is the only place where a sign is flipped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Goal = Literal["minimize", "maximize"]
+P99Source = Literal["driver", "histogram", "prometheus", "estimated", "probe"]
+P99Of = Literal["statement", "transaction"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number per window. The unit is in the name as well (`p99_ms`), so that nobody need look it up."""
+
+    name: str
+    unit: str
+
+
+QPS = Metric("qps", "statements per second")
+TPS = Metric("tps", "transactions per second")
+P99 = Metric("p99_ms", "milliseconds")
+TARGETS = (P99, QPS)
+"""The metrics that every recommendation predicts where the history has them."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The metric to improve. Every algorithm maximises `gain`."""
+
+    metric: str
+    goal: Goal
+
+    def __post_init__(self) -> None:
+        if self.goal not in ("minimize", "maximize"):
+            raise ValueError(f"goal must be 'minimize' or 'maximize', got {self.goal!r}")
+
+    def gain(self, value: float) -> float:
+        """Larger is better."""
+        return value if self.goal == "maximize" else -value
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A constraint on one metric, in its unit: at most or at least, one of the two."""
+
+    metric: str
+    at_most: float | None = None
+    at_least: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.at_most is None) == (self.at_least is None):
+            raise ValueError(f"{self.metric}: give at_most or at_least, got {self.at_most} and {self.at_least}")
+        if not math.isfinite(self.bound):
+            raise ValueError(f"{self.metric}: the limit must be finite, got {self.bound}")
+
+    @property
+    def bound(self) -> float:
+        bound = self.at_most if self.at_most is not None else self.at_least
+        assert bound is not None
+        return bound
+
+    @property
+    def goal(self) -> Goal:
+        """The direction that moves away from the limit."""
+        return "minimize" if self.at_most is not None else "maximize"
+
+    def holds(self, value: float) -> bool:
+        return value <= self.bound if self.at_most is not None else value >= self.bound
+
+    def __str__(self) -> str:
+        return f"{self.metric} {'≤' if self.at_most is not None else '≥'} {self.bound:g}"

@@ -1,0 +1,158 @@
+"""What crosses the network between an agent and the service. The only module of the core that imports pydantic.
+
+An agent's text is not trusted: every model forbids unknown fields, bounds its sizes and refuses numbers that are none.
+Unknown *metrics* are kept; an unknown *field* is refused, and the refusal names the protocol that the service speaks.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from lutra_models.catalog.facts import Host, Role, ServerSetting
+from lutra_models.history import Mode
+from lutra_models.metrics import P99Of, P99Source
+
+PROTOCOL = 1
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]{0,127}$")]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
+Text = Annotated[str, StringConstraints(max_length=1000)]
+
+
+def _reading(value: float) -> float:
+    if not 0 <= value <= 1e18:
+        raise ValueError("a metric is a finite number from 0 to 1e18; leave out what was not measured")
+    return value
+
+
+Reading = Annotated[float, Field(strict=True, allow_inf_nan=False), AfterValidator(_reading)]
+SettingValue = Annotated[int, Field(strict=True)] | Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ReportedWindow(_Wire):
+    start: AwareDatetime
+    end: AwareDatetime
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ReportedWindow:
+        if self.start >= self.end:
+            raise ValueError(
+                f"a window must end after it starts, got {self.start.isoformat()} to {self.end.isoformat()}"
+            )
+        return self
+
+
+ApplyCode = Literal[
+    "memory_budget_exceeded",
+    "restart_not_allowed",
+    "mode_forbids",
+    "insufficient_privilege",
+    "setting_shadowed",
+    "invalid_value",
+    "unknown_setting",
+    "not_primary",
+    "paused",
+    "expired",
+    "did_not_start",
+    "not_active_after_apply",
+    "database_unavailable",
+    "guardrail",
+    "internal_error",
+]
+"""The closed set of reasons for which a directive was not carried out, or was taken back."""
+
+
+class Directive(_Wire):
+    """Make `settings` active. Carried out once: an id that was already answered is not carried out again.
+
+    `settings` is name → value in the server's own unit. `restore` marks a way back (a rollback): never refused for
+    memory. `measure` asks an agent in lab mode to run its driver afterwards and to report that window as `measures`.
+    """
+
+    id: Identifier
+    recommendation: Identifier
+    settings: dict[Name, SettingValue] = Field(max_length=500)
+    restart_allowed: bool = False
+    restore: bool = False
+    measure: bool = False
+    expires_at: AwareDatetime
+
+
+class Outcome(_Wire):
+    """What really happened to a directive, with the settings that are active now."""
+
+    directive: Identifier
+    state: Literal["applied", "refused", "failed", "reverted"]
+    code: ApplyCode | None = None
+    message: Text = ""
+    active: dict[Name, SettingValue] = Field(default_factory=dict, max_length=500)
+    restarted: bool = False
+    at: AwareDatetime
+
+
+class AgentStatus(_Wire):
+    """What the agent says of itself: the most it will ever do, and what it could not do."""
+
+    version: Identifier | Text = ""
+    mode: Mode = "observe"
+    paused: bool = False
+    driver: Text | None = None
+    spool_dropped: int = Field(default=0, ge=0)
+    spool_refused: int = Field(default=0, ge=0)
+    problems: list[Text] = Field(default_factory=list, max_length=50)
+
+
+class Report(_Wire):
+    """One numbered message of one agent: a window's metrics, the server's facts, outcomes of directives.
+
+    `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent in
+    a heartbeat. `measures` names the directive whose configuration this window measured, and `failure` why nothing could
+    be measured under it. `p99_source` and `p99_of` describe `metrics["p99_ms"]` and are required with it.
+    """
+
+    protocol: Literal[1] = 1
+    agent: Identifier
+    epoch: Identifier
+    sequence: int = Field(ge=0, le=2**62)
+    sent_at: AwareDatetime
+    engine: Name
+    engine_version: Annotated[str, StringConstraints(max_length=64)]
+    role: Role = "primary"
+    host: Host
+    peak_connections: int = Field(default=0, ge=0, le=10**7)
+    settings_hash: Identifier
+    settings: dict[Name, ServerSetting] | None = Field(default=None, max_length=2000)
+    window: ReportedWindow | None = None
+    metrics: dict[Name, Reading] = Field(default_factory=dict, max_length=2000)
+    p99_source: P99Source | None = None
+    p99_of: P99Of | None = None
+    context: dict[Name, SettingValue] = Field(default_factory=dict, max_length=100)
+    measures: Identifier | None = None
+    failure: Annotated[str, StringConstraints(max_length=200)] | None = None
+    outcomes: list[Outcome] = Field(default_factory=list, max_length=100)
+    status: AgentStatus = AgentStatus()
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Report:
+        if self.metrics and self.window is None:
+            raise ValueError("metrics need the window in which they were measured")
+        if self.window is not None and self.window.end > self.sent_at:
+            raise ValueError(f"the window ends at {self.window.end.isoformat()}, after the report was sent")
+        if "p99_ms" in self.metrics and (self.p99_source is None or self.p99_of is None):
+            raise ValueError("p99_ms needs p99_source and p99_of")
+        return self
+
+
+class Receipt(_Wire):
+    """The service's answer to a report. `directive` is the current one, also after a duplicate."""
+
+    protocol: int = PROTOCOL
+    duplicate: bool = False
+    settings_wanted: bool = False
+    directive: Directive | None = None

@@ -1,0 +1,211 @@
+"""The tables. State that several processes may change is changed by conditional updates in `repositories`.
+
+Documents (settings, predictions, a memory sum) are JSON columns: they are read whole and never searched.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, ForeignKey, Index, MetaData, String, TypeDecorator, UniqueConstraint
+from sqlalchemy.engine import Dialect
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+Document = dict[str, Any]
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC on every database; SQLite keeps no zone of its own."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Table(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {datetime: UtcDateTime, Document: JSON, list[Any]: JSON}  # noqa: RUF012
+
+
+class DatabaseRow(Table):
+    """A registered database server, with what its agent last said of it."""
+
+    __tablename__ = "databases"
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    engine: Mapped[str] = mapped_column(String(40))
+    policy: Mapped[Document]
+    created_at: Mapped[datetime]
+    engine_version: Mapped[str | None] = mapped_column(String(64))
+    role: Mapped[str | None] = mapped_column(String(20))
+    host: Mapped[Document | None]
+    peak_connections: Mapped[int] = mapped_column(default=0)
+    settings_hash: Mapped[str | None] = mapped_column(String(64))
+    agent_status: Mapped[Document | None]
+    last_report_at: Mapped[datetime | None]
+    last_window_end: Mapped[datetime | None]
+
+
+class SettingsRow(Table):
+    """What a server reported of its settings, once per distinct content."""
+
+    __tablename__ = "settings"
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), primary_key=True)
+    hash: Mapped[str] = mapped_column(String(64), primary_key=True)
+    settings: Mapped[Document]
+    first_seen_at: Mapped[datetime]
+
+
+class TokenRow(Table):
+    """A bearer token, stored as the SHA-256 of its secret. `database_id` binds an agent's token to one database."""
+
+    __tablename__ = "tokens"
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
+    name: Mapped[str] = mapped_column(String(200))
+    scopes: Mapped[list[Any]]
+    database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
+    created_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]
+
+
+class SessionRow(Table):
+    """A tuning session. `space` names the knobs that it may move; `baseline` is the configuration it began with."""
+
+    __tablename__ = "sessions"
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), index=True)
+    state: Mapped[str] = mapped_column(String(20))
+    objective_metric: Mapped[str] = mapped_column(String(128))
+    objective_goal: Mapped[str] = mapped_column(String(10))
+    limits: Mapped[list[Any]]
+    mode: Mapped[str] = mapped_column(String(20))
+    approval: Mapped[str] = mapped_column(String(20))
+    max_trials: Mapped[int]
+    seed: Mapped[int]
+    policy: Mapped[Document]
+    baseline: Mapped[Document | None]
+    p99_source: Mapped[str | None] = mapped_column(String(20))
+    p99_of: Mapped[str | None] = mapped_column(String(20))
+    message: Mapped[str] = mapped_column(String(1000), default="")
+    created_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+
+
+class RecommendationRow(Table):
+    """A recommendation from its request to what became of it; a row `computing` is also the job (see `compute`).
+
+    `key` makes the request unique: the same question about the same history is one row. `trial` numbers the
+    recommendations of a session from 1. `kind` is search, handover (the best by posterior, at a session's end), manual
+    (an operator's own settings), subset (of another one's) or rollback.
+    """
+
+    __tablename__ = "recommendations"
+    __table_args__ = (
+        UniqueConstraint("database_id", "key", name="uq_recommendations_key"),
+        Index("ix_recommendations_database_state", "database_id", "state"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), index=True)
+    parent_id: Mapped[str | None] = mapped_column(String(40))
+    trial: Mapped[int | None]
+    kind: Mapped[str] = mapped_column(String(20))
+    origin: Mapped[str | None] = mapped_column(String(40))
+    state: Mapped[str] = mapped_column(String(20))
+    key: Mapped[str] = mapped_column(String(64))
+    seed: Mapped[int]
+    package_version: Mapped[str] = mapped_column(String(40))
+    before: Mapped[Document]
+    configuration: Mapped[Document | None]
+    predictions: Mapped[Document | None]
+    reasons: Mapped[list[Any] | None]
+    memory: Mapped[Document | None]
+    changes: Mapped[list[Any] | None]
+    restart_needed: Mapped[bool | None]
+    warnings: Mapped[list[Any] | None]
+    outcome: Mapped[Document | None]
+    measured: Mapped[Document | None]
+    error: Mapped[str | None] = mapped_column(String(1000))
+    lease_until: Mapped[datetime | None]
+    attempts: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime]
+    proposed_at: Mapped[datetime | None]
+    decided_at: Mapped[datetime | None]
+    decided_by: Mapped[str | None] = mapped_column(String(40))
+    expires_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+
+
+class ReportRow(Table):
+    """One report: one row, its metrics one document. Unique by (database, agent, epoch, sequence).
+
+    `recommendation_id` is the recommendation whose configuration the window measured; `failure` says why nothing was
+    measured under it. `configuration` is the parsed configuration that was active.
+    """
+
+    __tablename__ = "reports"
+    __table_args__ = (
+        UniqueConstraint("database_id", "agent", "epoch", "sequence", name="uq_reports_sequence"),
+        Index("ix_reports_database_window", "database_id", "window_end"),
+    )
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), index=True)
+    recommendation_id: Mapped[str | None] = mapped_column(ForeignKey("recommendations.id"), index=True)
+    agent: Mapped[str] = mapped_column(String(64))
+    epoch: Mapped[str] = mapped_column(String(64))
+    sequence: Mapped[int]
+    sent_at: Mapped[datetime]
+    received_at: Mapped[datetime]
+    window_start: Mapped[datetime | None]
+    window_end: Mapped[datetime | None]
+    settings_hash: Mapped[str] = mapped_column(String(64))
+    configuration: Mapped[Document | None]
+    metrics: Mapped[Document]
+    context: Mapped[Document]
+    p99_source: Mapped[str | None] = mapped_column(String(20))
+    p99_of: Mapped[str | None] = mapped_column(String(20))
+    failure: Mapped[str | None] = mapped_column(String(200))
+    outcomes: Mapped[list[Any]]
+
+
+class SnapshotRow(Table):
+    """A fitted model as plain numbers; predictions over REST are answered from the newest of a database."""
+
+    __tablename__ = "snapshots"
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), index=True)
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"))
+    key: Mapped[str] = mapped_column(String(64))
+    observations: Mapped[int]
+    payload: Mapped[Document]
+    created_at: Mapped[datetime]
+
+
+class IdempotencyRow(Table):
+    """The answer to a POST that carried an `Idempotency-Key`, given again to the same request."""
+
+    __tablename__ = "idempotency_keys"
+    token_id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    key: Mapped[str] = mapped_column(String(200), primary_key=True)
+    request_hash: Mapped[str] = mapped_column(String(64))
+    status: Mapped[int]
+    response: Mapped[Document]
+    created_at: Mapped[datetime]
