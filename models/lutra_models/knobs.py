@@ -1,6 +1,6 @@
 """Knobs, their domains, and configurations over them. Values hold no state: the live server does.
 
-A knob is what an operator calls a setting. A domain says where to *search*; an observed value outside it is legal history.
+A knob is what an operator calls a setting. A domain says where to *search*; an observed value outside it is legal.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class KnobSpace:
         return Configuration({k.name: _kind(k, _value(k.name, configuration[k.name])) for k in self.knobs})
 
     def parse(self, configuration: Mapping[str, Any]) -> Configuration:
-        """A configuration to be *proposed*: complete, nothing unknown, every value inside its domain, every rule kept."""
+        """A configuration to be *proposed*: complete, nothing unknown, each value inside its domain, each rule kept."""
         unknown = [n for n in configuration if n not in self]
         if unknown:
             raise InvalidConfiguration(

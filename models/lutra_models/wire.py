@@ -112,7 +112,7 @@ class Report(_Wire):
     """One numbered message of one agent: a window's metrics, the server's facts, outcomes of directives.
 
     `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent in
-    a heartbeat. `measures` names the directive whose configuration this window measured, and `failure` why nothing could
+    a heartbeat. `measures` names the directive whose configuration this window measured, `failure` why nothing could
     be measured under it. `p99_source` and `p99_of` describe `metrics["p99_ms"]` and are required with it.
     """
 

@@ -19,10 +19,10 @@ Role = Literal["primary", "standby"]
 class ServerSetting:
     """One setting as the live server reports it.
 
-    `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` are what it would accept.
+    `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` say what it takes.
     `persisted` is the text that stands in the file which the agent writes, None where that file does not mention it:
-    the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so a change
-    would have no effect; it names what.
+    the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so that a
+    change would have no effect; it names what.
     """
 
     value: str
