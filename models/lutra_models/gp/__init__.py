@@ -1,0 +1,27 @@
+"""The recommender: history in, recommendation out. Names are resolved on first use, so that importing costs nothing.
+
+`recommend`, `handover` and `fit` bring GPy with them; `Snapshot` needs numpy alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lutra_models.gp.recommender import fit, handover, recommend
+    from lutra_models.gp.snapshot import Snapshot
+
+__all__ = ["Snapshot", "fit", "handover", "recommend"]
+
+_HOMES = {"recommend": "recommender", "handover": "recommender", "fit": "recommender", "Snapshot": "snapshot"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

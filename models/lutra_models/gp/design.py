@@ -1,0 +1,54 @@
+"""First configurations: the current one, the starts (a rule-based one), then points that fill the space.
+
+Shapes: m candidates, k knobs.
+
+A space-filling point is the candidate of a scrambled Sobol sequence that lies farthest from everything tried, so that
+it depends on the history alone and not on a position in a sequence. Half of them fill logarithmic axes evenly in the
+value: where a setting spans decades, its larger values are as likely to matter as its smaller ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import qmc
+
+from lutra_models.gp.encoding import Array, Encoding
+from lutra_models.history import History
+from lutra_models.knobs import Configuration, Number
+
+CANDIDATES = 64
+
+
+def opening(history: History) -> tuple[str, Configuration] | None:
+    """The first of current and starts that was neither tried nor proposed, with its origin; None where all were."""
+    tried = {o.configuration for o in history.observations} | set(history.pending)
+    named = [("current", history.current)] if history.current else []
+    named += [("rule_based", start) for start in history.starts]
+    for i, (origin, configuration) in enumerate(named):
+        if configuration and configuration not in tried and (i == 0 or legal(history, configuration)):
+            return origin, configuration
+    return None
+
+
+def legal(history: History, configuration: Configuration) -> bool:
+    """Inside every domain, and no rule objects."""
+    inside = all(configuration[k.name] in k.domain for k in history.space)
+    return inside and history.space.refusal(configuration) is None
+
+
+def middle(history: History) -> Configuration:
+    """Each number's middle (on its own scale), each choice's first option."""
+    encoding = Encoding(history.space.knobs)
+    return encoding.decode(np.array([0.5 if isinstance(k.domain, Number) else 0.0 for k in history.space]))
+
+
+def space_filling(encoding: Encoding, tried: Array, rng: np.random.Generator) -> Array:
+    """(m, k) codes of candidates, the best spread one first; `tried` (n, d) features."""
+    k = len(encoding.knobs)
+    unit = qmc.Sobol(k, scramble=True, rng=rng).random(CANDIDATES)
+    codes = encoding.cube(unit, linear=np.full(CANDIDATES, len(tried) % 2 == 1))
+    if not len(tried):
+        return codes
+    x = encoding.features(codes)
+    square = np.sum((x[:, None, :] - tried[None, :, :]) ** 2, axis=2)
+    return np.asarray(codes[np.argsort(-np.min(square, axis=1), kind="stable")])

@@ -1,0 +1,73 @@
+"""What a history holds, as numbers: readings per configuration and metric, runs and failures.
+
+Shapes: n distinct configurations, d features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lutra_models.gp.encoding import Array, Encoding
+from lutra_models.gp.surrogate import Readings
+from lutra_models.gp.transforms import Transform
+from lutra_models.history import History
+from lutra_models.knobs import Configuration
+from lutra_models.metrics import TARGETS
+
+_NOISE = 0.05
+"""The typical relative spread of two readings of one configuration."""
+
+
+def targets(history: History) -> tuple[str, ...]:
+    """The metrics that a recommendation predicts: the objective's, the limits', and p99 and QPS where measured."""
+    names = [history.objective.metric, *(limit.metric for limit in history.limits), *(m.name for m in TARGETS)]
+    return tuple(dict.fromkeys(n for n in names if any(n in o.metrics for o in history.observations)))
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """One metric's readings by configuration, in the metric's unit."""
+
+    configurations: tuple[Configuration, ...]
+    readings: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[Configuration, float]]) -> Grouped:
+        groups: dict[Configuration, list[float]] = {}
+        for configuration, value in pairs:
+            groups.setdefault(configuration, []).append(value)
+        return cls(tuple(groups), tuple(np.array(v) for v in groups.values()))
+
+    @property
+    def values(self) -> Array:
+        """Every reading, one after the other."""
+        return np.concatenate(self.readings)
+
+
+def readings_of(grouped: Grouped, encoding: Encoding, good: float = 0.0) -> Readings:
+    """What a surrogate is fitted to. With `good` = ±1 (the sign of what is better) the bad tail is drawn in.
+
+    What is terrible need not be modelled precisely: below the median by more than the distance from the median to the
+    best, standard units grow with the logarithm only (after HEBO, Cowen-Rivers et al., JAIR 2022).
+    """
+    transform = Transform.of(grouped.values)
+    each = [transform.forward(v) for v in grouped.readings]
+    z = np.array([np.mean(v) for v in each])
+    if good:
+        z = good * _drawn_in(good * z)
+    guess = min(max(transform.relative(_NOISE, grouped.values), 0.01), 0.7)
+    scatter = float(sum(np.sum((v - np.mean(v)) ** 2) for v in each))
+    repeats = np.array([len(v) for v in each], dtype=float)
+    freedom = int(np.sum(repeats - 1))
+    return Readings(encoding.encode(grouped.configurations), z, repeats, scatter, freedom, transform, guess)
+
+
+def _drawn_in(z: Array) -> Array:
+    """The rows below the median less the upper half's width, on a logarithm from there."""
+    middle, best = float(np.median(z)), float(np.max(z))
+    width = max(best - middle, 0.25)
+    depth = np.maximum(middle - width - z, 0.0)
+    return np.asarray(np.where(depth > 0, middle - width - width * np.log1p(depth / width), z))

@@ -1,0 +1,171 @@
+"""History in, recommendation out: the only place where the parts of this package meet.
+
+Every function here is pure: the same history and the same generator give the same answer in any process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+
+from lutra_models.advice import Recommendation
+from lutra_models.errors import NotEnoughObservations
+from lutra_models.gp import acquisition, design
+from lutra_models.gp.encoding import Array, Encoding
+from lutra_models.gp.learned import Learned, fantasised, features, learn, teachable
+from lutra_models.gp.reasons import reasons
+from lutra_models.gp.search import Field, Score, maximise, passing
+from lutra_models.gp.snapshot import Snapshot
+from lutra_models.history import History
+from lutra_models.knobs import Configuration
+
+Past = Sequence[History | Snapshot]
+
+_OPENING_TRIALS = 6
+"""Trials before the search trusts the model: the current configuration, the starts and space-filling ones."""
+_AROUND = 3
+
+
+@overload
+def recommend(history: History, past: Past = (), *, rng: np.random.Generator, safe: bool = False) -> Recommendation: ...
+@overload
+def recommend(
+    history: History, past: Past = (), *, rng: np.random.Generator, count: int, safe: bool = False
+) -> Recommendation | tuple[Recommendation, ...]: ...
+def recommend(
+    history: History,
+    past: Past = (),  # noqa: ARG001
+    *,
+    rng: np.random.Generator,
+    count: int = 1,
+    safe: bool = False,
+) -> Recommendation | tuple[Recommendation, ...]:
+    """The next configuration to measure; a tuple of `count` of them where more than one is asked for.
+
+    `past` are histories or snapshots of other workloads. `safe` recommends only what is held to be no worse than the
+    current configuration. Raises FitFailed where the observations admit no model.
+    """
+    if count < 1:
+        raise ValueError(f"count must be at least 1, got {count}")
+    learned = learn(history) if teachable(history) else None
+    chosen: list[Recommendation] = []
+    for _ in range(count):
+        pending = (*history.pending, *(r.configuration for r in chosen))
+        chosen.append(_next(history, pending, learned, rng, safe))
+    return chosen[0] if count == 1 else tuple(chosen)
+
+
+def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> Configuration:  # noqa: ARG001
+    """What to deploy now: of what was measured and never failed, the best by posterior.
+
+    Raises NotEnoughObservations where nothing was measured.
+    """
+    measured = history.values(history.objective.metric)
+    if not measured:
+        raise NotEnoughObservations(f"{history.objective.metric} was not measured under any configuration yet")
+    if not teachable(history):
+        return measured[0][0]
+    ranked = learn(history).ranked()
+    return next((c for c in ranked if c == history.current or design.legal(history, c)), ranked[0])
+
+
+def fit(history: History, past: Past = (), *, rng: np.random.Generator) -> Snapshot:  # noqa: ARG001
+    """The posteriors of every target. Raises NotEnoughObservations below two readings of the objective."""
+    return learn(history).snapshot
+
+
+def _next(
+    history: History,
+    pending: tuple[Configuration, ...],
+    learned: Learned | None,
+    rng: np.random.Generator,
+    safe: bool,
+) -> Recommendation:
+    view = History(
+        history.space,
+        history.objective,
+        limits=history.limits,
+        observations=history.observations,
+        pending=pending,
+        current=history.current,
+        starts=history.starts,
+        context=history.context,
+    )
+    origin, configuration = _choose(view, learned, rng, safe)
+    snapshot = learned.snapshot if learned else None
+    predictions = snapshot.predict([configuration])[0] if snapshot else {}
+    before = history.current or (history.observations[0].configuration if history.observations else None)
+    why = reasons(before, configuration, history.objective, snapshot, origin) if before else ()
+    return Recommendation(configuration, origin, predictions, why)
+
+
+def _choose(
+    history: History, learned: Learned | None, rng: np.random.Generator, safe: bool
+) -> tuple[str, Configuration]:
+    first = design.opening(history)
+    if first:
+        return first
+    tried = [*(o.configuration for o in history.observations), *history.pending]
+    if not tried:
+        return "middle", design.middle(history)
+    if learned is None or (len(tried) < _OPENING_TRIALS and not safe):
+        return _space_filling(history, tried, rng)
+    return _improve(history, learned, rng, safe)
+
+
+def _space_filling(history: History, tried: list[Configuration], rng: np.random.Generator) -> tuple[str, Configuration]:
+    encoding = Encoding(history.space.knobs)
+    codes = design.space_filling(encoding, encoding.encode(tried), rng)
+    ranks: Score = lambda x: np.zeros(len(x))  # noqa: E731
+    found = passing(ranks, _field(history, encoding), codes, -np.arange(len(codes), dtype=float))
+    return ("space_filling", found[0]) if found else ("repeat", history.current or tried[0])
+
+
+def _improve(history: History, learned: Learned, rng: np.random.Generator, safe: bool) -> tuple[str, Configuration]:
+    encoding = learned.encoding
+    ranked = learned.ranked()
+    score = _acquisition(history, learned, ranked, safe)
+    incumbents = encoding.snap(encoding.codes(ranked[:_AROUND]))
+    found = maximise(score, _field(history, encoding), incumbents, rng)
+    if found:
+        return "improvement", found[0]
+    return "repeat", next((c for c in ranked if design.legal(history, c)), history.current or ranked[0])
+
+
+def _acquisition(history: History, learned: Learned, ranked: list[Configuration], safe: bool) -> Score:
+    """Log EI over the best by posterior, times the probabilities of running and of keeping the limits."""
+    incumbent = learned.encoding.encode(ranked[:1])
+    best = float(learned.gain(incumbent)[0][0])
+    keeps = float(learned.log_limits(incumbent)[0]) >= np.log(0.5)
+    believed = fantasised(learned.searching, features(learned.encoding, history.pending))
+
+    def score(x: Array) -> Array:
+        mean, variance = believed.latent(x)
+        gain = acquisition.log_expected_improvement(learned.sign * mean, np.sqrt(variance), best)
+        value = learned.log_running(x) + learned.log_limits(x) + (gain if keeps else 0.0)
+        return np.asarray(value + (_danger(history, learned, x) if safe else 0.0))
+
+    return score
+
+
+def _danger(history: History, learned: Learned, x: Array) -> Array:
+    """(m,) how much a safe recommendation dislikes features (m, d): nothing where they are surely no worse."""
+    reference = history.current or history.observations[0].configuration
+    floor = float(learned.gain(learned.encoding.encode([reference]))[0][0])
+    mean, deviation = learned.gain(x)
+    sure = acquisition.log_probability_above(mean, deviation, floor) + learned.log_running(x)
+    return np.asarray(50.0 * np.minimum(sure - np.log(0.8), 0.0))
+
+
+def _field(history: History, encoding: Encoding) -> Field:
+    known = {o.configuration for o in history.observations} | set(history.pending)
+    sound = [c for c in (history.current, *history.starts) if c is not None and design.legal(history, c)]
+    sound += [o.configuration for o in history.completed if design.legal(history, o.configuration)]
+
+    def allowed(configuration: Configuration) -> bool:
+        return configuration not in known and design.legal(history, configuration)
+
+    distinct = list(dict.fromkeys(sound))
+    return Field(encoding, allowed, encoding.codes(distinct))

@@ -1,0 +1,137 @@
+"""Maximise an acquisition over a knob space: everywhere, and around the best configurations.
+
+Shapes: m candidates, k knobs, d features.
+
+Local candidates move few knobs at a time (Regis & Shoemaker 2013; TuRBO, NeurIPS 2019). Rules are asked late and
+seldom: they are Python, and most candidates are never looked at. What a rule refuses is drawn towards an allowed
+configuration until it passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import qmc
+
+from lutra_models.gp.encoding import SPECIAL, Array, Encoding
+from lutra_models.knobs import Choice, Configuration, Number
+
+Score = Callable[[Array], Array]
+"""(m, d) features → (m,) scores; larger is better."""
+
+_GLOBAL, _LOCAL, _ROUNDS, _CLIMBERS, _STEPS = 512, 512, 6, 8, 24
+_ASKED = 48
+_HALVINGS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Where to search: the encoding, what is allowed, and an allowed configuration to draw others towards."""
+
+    encoding: Encoding
+    allowed: Callable[[Configuration], bool]
+    anchors: Array
+    """(a, k) codes of allowed configurations, the best first."""
+
+
+def maximise(score: Score, field: Field, incumbents: Array, rng: np.random.Generator) -> list[Configuration]:
+    """Allowed configurations, the best first; `incumbents` (i, k) codes to search around. Empty where none passes."""
+    encoding = field.encoding
+    pool = [everywhere(encoding, _GLOBAL, rng)]
+    if len(incumbents):
+        pool.append(around(encoding, incumbents[rng.integers(len(incumbents), size=_LOCAL)], 0.25, rng))
+    codes = np.vstack(pool)
+    values = score(encoding.features(codes))
+    codes, values = climb(score, encoding, codes, values, rng)
+    return passing(score, field, codes, values)
+
+
+def everywhere(encoding: Encoding, m: int, rng: np.random.Generator) -> Array:
+    """(m, k) codes that fill the space, every second one evenly in the value on logarithmic axes."""
+    unit = qmc.Sobol(len(encoding.knobs), scramble=True, rng=rng).random(m)
+    return encoding.cube(unit, linear=np.arange(m) % 2 == 1)
+
+
+def around(encoding: Encoding, centres: Array, step: float, rng: np.random.Generator) -> Array:
+    """(m, k) codes: each of the centres (m, k) with a few knobs moved."""
+    m, k = centres.shape
+    moved = rng.random((m, k)) < rng.choice([1.5, 3.0, 6.0], size=(m, 1)) / k
+    moved[np.arange(m), rng.integers(k, size=m)] = True
+    steps = step * np.exp(rng.normal(-0.5, 0.7, (m, 1)))
+    numbers = np.where(centres >= SPECIAL, rng.random((m, k)), centres + steps * rng.standard_normal((m, k)))
+    jumps = _jumps(encoding, numbers, rng)
+    return encoding.snap(np.where(moved, jumps, centres))
+
+
+def _jumps(encoding: Encoding, numbers: Array, rng: np.random.Generator) -> Array:
+    """Where a moved knob goes: a number by its step and at times to a special value, a choice to any option."""
+    out = numbers.copy()
+    m = len(numbers)
+    for j, knob in enumerate(encoding.knobs):
+        if isinstance(knob.domain, Choice):
+            out[:, j] = rng.integers(len(knob.domain.options), size=m)
+        elif isinstance(knob.domain, Number) and knob.domain.special:
+            chosen = rng.random(m) < 0.2
+            out[:, j] = np.where(chosen, SPECIAL + rng.integers(len(knob.domain.special), size=m), out[:, j])
+    return out
+
+
+def climb(
+    score: Score, encoding: Encoding, codes: Array, values: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """The pool with the best of it improved by shrinking local steps."""
+    best = np.argsort(-values, kind="stable")[:_CLIMBERS]
+    tops, heights = codes[best], values[best]
+    for turn in range(_ROUNDS):
+        near = around(encoding, np.repeat(tops, _STEPS, axis=0), 0.2 * 0.6**turn, rng)
+        found = score(encoding.features(near)).reshape(len(tops), _STEPS)
+        at = np.argmax(found, axis=1)
+        better = found[np.arange(len(tops)), at] > heights
+        steps = near.reshape(len(tops), _STEPS, -1)[np.arange(len(tops)), at]
+        tops = np.where(better[:, None], steps, tops)
+        heights = np.maximum(heights, found[np.arange(len(tops)), at])
+    return np.vstack([tops, codes]), np.concatenate([heights, values])
+
+
+def passing(score: Score, field: Field, codes: Array, values: Array) -> list[Configuration]:
+    """The best codes as configurations, those that rules refuse drawn in until they pass, best first."""
+    encoding = field.encoding
+    kept: dict[Configuration, float] = {}
+    for i in np.argsort(-values, kind="stable")[:_ASKED]:
+        configuration = encoding.decode(codes[i])
+        if field.allowed(configuration):
+            kept.setdefault(configuration, float(values[i]))
+            if len(kept) >= _CLIMBERS:
+                break
+            continue
+        drawn = _drawn(field, codes[i])
+        if drawn is not None and drawn not in kept:
+            kept[drawn] = float(score(encoding.encode([drawn]))[0])
+    return sorted(kept, key=lambda c: -kept[c])
+
+
+def _drawn(field: Field, codes: Array) -> Configuration | None:
+    """The farthest allowed point on the way from the nearest anchor to `codes` (k,)."""
+    if not len(field.anchors):
+        return None
+    anchor = field.anchors[np.argmin(np.sum(np.minimum(np.abs(field.anchors - codes), 1.0), axis=1))]
+    low, high, best = 0.0, 1.0, None
+    for _ in range(_HALVINGS):
+        share = 0.5 * (low + high)
+        configuration = field.encoding.decode(
+            field.encoding.snap(_between(field.encoding, anchor, codes, share)[None])[0]
+        )
+        if field.allowed(configuration):
+            low, best = share, configuration
+        else:
+            high = share
+    return best
+
+
+def _between(encoding: Encoding, anchor: Array, codes: Array, share: float) -> Array:
+    """From one row of codes (k,) towards another; what is no place on an axis goes over at once, at the half."""
+    choice = np.array([isinstance(k.domain, Choice) for k in encoding.knobs])
+    apart = choice | (anchor >= SPECIAL) | (codes >= SPECIAL)
+    return np.asarray(np.where(apart, np.where(share > 0.5, codes, anchor), anchor + share * (codes - anchor)))

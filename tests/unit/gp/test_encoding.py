@@ -1,0 +1,75 @@
+"""Codes and features of any knob space."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lutra_models import Choice, Configuration, Knob, Number
+from lutra_models.gp.encoding import Encoding, knob_from_dict, knob_to_dict
+
+integers = st.builds(
+    lambda low, span, log, special: Number(
+        low, low + span, log=log, integer=True, special=tuple(s for s in special if s < low)
+    ),
+    st.integers(1, 10**6),
+    st.integers(1, 10**12),
+    st.booleans(),
+    st.sampled_from([(), (-1,), (-1, 0)]),
+)
+reals = st.builds(
+    lambda low, span, log: Number(low, low + span, log=log),
+    st.floats(1e-3, 1e3),
+    st.floats(1e-2, 1e6),
+    st.booleans(),
+)
+choices = st.integers(2, 5).map(lambda n: Choice(tuple("abcde"[:n])))
+spaces = st.lists(st.one_of(integers, reals, choices), min_size=1, max_size=6).map(
+    lambda domains: [Knob(f"k{i}", d) for i, d in enumerate(domains)]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(spaces, st.integers(0, 2**32 - 1))
+def test_every_point_of_the_cube_is_a_legal_configuration_that_survives_a_round_trip(
+    knobs: list[Knob], seed: int
+) -> None:
+    encoding = Encoding(knobs)
+    rng = np.random.default_rng(seed)
+    linear = rng.random(8) < 0.5
+    codes = encoding.cube(rng.random((8, len(knobs))), linear=linear)
+    for row in codes:
+        configuration = encoding.decode(row)
+        assert all(configuration[k.name] in k.domain for k in knobs)
+        again = encoding.codes([configuration])
+        np.testing.assert_allclose(again[0], row, atol=1e-6)
+        assert encoding.decode(encoding.snap(again)[0]) == configuration or all(
+            isinstance(configuration[k.name], float) for k in knobs if not isinstance(k.domain, Choice)
+        )
+
+
+@settings(max_examples=50, deadline=None)
+@given(spaces)
+def test_a_knob_survives_json(knobs: list[Knob]) -> None:
+    assert [knob_from_dict(knob_to_dict(k)) for k in knobs] == knobs
+
+
+def test_distinct_options_are_equally_far_from_each_other() -> None:
+    encoding = Encoding([Knob("c", Choice(("x", "y", "z")))])
+    x = encoding.encode([{"c": o} for o in "xyz"])
+    distances = [np.linalg.norm(x[i] - x[j]) for i, j in ((0, 1), (0, 2), (1, 2))]
+    np.testing.assert_allclose(distances, 1.0)
+
+
+def test_a_special_value_is_not_the_end_of_the_range() -> None:
+    encoding = Encoding([Knob("wal_buffers", Number(8, 1024, log=True, integer=True, special=(-1,)))])
+    automatic, low, high = encoding.encode([{"wal_buffers": v} for v in (-1, 8, 1024)])
+    assert abs(np.linalg.norm(automatic - low) - np.linalg.norm(automatic - high)) < 1e-9
+    assert encoding.decode(encoding.codes([{"wal_buffers": -1}])[0]) == Configuration({"wal_buffers": -1})
+
+
+def test_values_outside_a_domain_and_unknown_options_have_finite_features() -> None:
+    encoding = Encoding([Knob("n", Number(8, 1024, log=True, integer=True)), Knob("c", Choice(("x", "y", "z")))])
+    x = encoding.encode([{"n": 0, "c": "w"}, {"n": 10**9, "c": "x"}])
+    assert np.all(np.isfinite(x))
+    assert encoding.snap(encoding.codes([{"n": 10**9, "c": "w"}]))[0].tolist() == [1.0, 0.0]
