@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, ForeignKey, Index, MetaData, String, TypeDecorator, UniqueConstraint
+from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, Index, MetaData, String, TypeDecorator, UniqueConstraint
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -40,7 +40,7 @@ class Table(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map = {datetime: UtcDateTime, Document: JSON, list[Any]: JSON}  # noqa: RUF012
+    type_annotation_map = {datetime: UtcDateTime, Document: JSON(none_as_null=True), list[Any]: JSON(none_as_null=True)}  # noqa: RUF012
 
 
 class DatabaseRow(Table):
@@ -55,6 +55,7 @@ class DatabaseRow(Table):
     engine_version: Mapped[str | None] = mapped_column(String(64))
     role: Mapped[str | None] = mapped_column(String(20))
     host: Mapped[Document | None]
+    context: Mapped[Document | None]
     peak_connections: Mapped[int] = mapped_column(default=0)
     settings_hash: Mapped[str | None] = mapped_column(String(64))
     agent_status: Mapped[Document | None]
@@ -86,7 +87,7 @@ class TokenRow(Table):
 
 
 class SessionRow(Table):
-    """A tuning session. `space` names the knobs that it may move; `baseline` is the configuration it began with."""
+    """A tuning session; `baseline` is the configuration that was active when it began."""
 
     __tablename__ = "sessions"
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
@@ -98,8 +99,7 @@ class SessionRow(Table):
     mode: Mapped[str] = mapped_column(String(20))
     approval: Mapped[str] = mapped_column(String(20))
     max_trials: Mapped[int]
-    seed: Mapped[int]
-    policy: Mapped[Document]
+    seed: Mapped[int] = mapped_column(BigInteger)
     baseline: Mapped[Document | None]
     p99_source: Mapped[str | None] = mapped_column(String(20))
     p99_of: Mapped[str | None] = mapped_column(String(20))
@@ -130,7 +130,7 @@ class RecommendationRow(Table):
     origin: Mapped[str | None] = mapped_column(String(40))
     state: Mapped[str] = mapped_column(String(20))
     key: Mapped[str] = mapped_column(String(64))
-    seed: Mapped[int]
+    seed: Mapped[int] = mapped_column(BigInteger)
     package_version: Mapped[str] = mapped_column(String(40))
     before: Mapped[Document]
     configuration: Mapped[Document | None]
@@ -149,8 +149,18 @@ class RecommendationRow(Table):
     proposed_at: Mapped[datetime | None]
     decided_at: Mapped[datetime | None]
     decided_by: Mapped[str | None] = mapped_column(String(40))
+    applied_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
+
+
+class RequestRow(Table):
+    """What a computation is given, history and all: enough to compute it again, bit by bit."""
+
+    __tablename__ = "requests"
+    recommendation_id: Mapped[str] = mapped_column(ForeignKey("recommendations.id"), primary_key=True)
+    task: Mapped[str] = mapped_column(String(40))
+    payload: Mapped[Document]
 
 
 class ReportRow(Table):
@@ -171,7 +181,7 @@ class ReportRow(Table):
     recommendation_id: Mapped[str | None] = mapped_column(ForeignKey("recommendations.id"), index=True)
     agent: Mapped[str] = mapped_column(String(64))
     epoch: Mapped[str] = mapped_column(String(64))
-    sequence: Mapped[int]
+    sequence: Mapped[int] = mapped_column(BigInteger)
     sent_at: Mapped[datetime]
     received_at: Mapped[datetime]
     window_start: Mapped[datetime | None]

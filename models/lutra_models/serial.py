@@ -1,0 +1,148 @@
+"""Histories as JSON documents and back: what `recommend` saw, for a worker, a notebook or a replay. No I/O.
+
+`history_from_dict(history_to_dict(history))` asks the same question: it has the same key. A space's rules are code; they
+come back where the document also holds the `server` and the `policy` that they were made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from lutra_models.catalog import load
+from lutra_models.catalog.facts import Host, Policy, Server, ServerSetting
+from lutra_models.history import History, Observation, Window
+from lutra_models.knobs import Choice, Domain, Knob, KnobSpace, Number, Rule
+from lutra_models.metrics import Limit, Objective
+
+Document = dict[str, Any]
+FORMAT = 1
+
+
+def history_to_dict(history: History, server: Server | None = None, policy: Policy | None = None) -> Document:
+    """A JSON-able document. With `server` and `policy` the memory rules can be rebuilt from it."""
+    document: Document = {
+        "format": FORMAT,
+        "knobs": [knob_to_dict(k) for k in history.space],
+        "objective": asdict(history.objective),
+        "limits": [asdict(limit) for limit in history.limits],
+        "observations": [observation_to_dict(o) for o in history.observations],
+        "pending": [dict(c) for c in history.pending],
+        "current": None if history.current is None else dict(history.current),
+        "starts": [dict(c) for c in history.starts],
+        "context": dict(history.context or {}),
+    }
+    if server is not None and policy is not None:
+        document |= {"server": server_to_dict(server), "policy": policy_to_dict(policy)}
+    return document
+
+
+def history_from_dict(document: Mapping[str, Any]) -> History:
+    """The history that `history_to_dict` wrote. Raises ValueError for a document of another format."""
+    if document.get("format") != FORMAT:
+        raise ValueError(f"unknown history format {document.get('format')!r}, expected {FORMAT}")
+    space = KnobSpace([knob_from_dict(k) for k in document["knobs"]], _rules(document))
+    return History(
+        space,
+        Objective(**document["objective"]),
+        limits=[Limit(**limit) for limit in document["limits"]],
+        observations=[observation_from_dict(o) for o in document["observations"]],
+        pending=document["pending"],
+        current=document["current"],
+        starts=document["starts"],
+        context=document["context"],
+    )
+
+
+def knob_to_dict(knob: Knob) -> Document:
+    return {"name": knob.name, "applies": knob.applies, "risk": knob.risk, "domain": _domain_to_dict(knob.domain)}
+
+
+def knob_from_dict(document: Mapping[str, Any]) -> Knob:
+    domain = document["domain"]
+    read: Domain = Choice(tuple(domain["options"])) if "options" in domain else Number(**domain)
+    return Knob(document["name"], read, document["applies"], document["risk"])
+
+
+def observation_to_dict(observation: Observation) -> Document:
+    window = observation.window
+    return {
+        "configuration": dict(observation.configuration),
+        "metrics": dict(observation.metrics),
+        "context": None if observation.context is None else dict(observation.context),
+        "window": None if window is None else [window.start.isoformat(), window.end.isoformat()],
+        "failure": observation.failure,
+    }
+
+
+def observation_from_dict(document: Mapping[str, Any]) -> Observation:
+    window = document["window"]
+    return Observation(
+        document["configuration"],
+        document["metrics"],
+        context=document["context"],
+        window=None if window is None else Window(*(datetime.fromisoformat(moment) for moment in window)),
+        failure=document["failure"],
+    )
+
+
+def server_to_dict(server: Server) -> Document:
+    return {
+        "engine": server.engine,
+        "version": server.version,
+        "role": server.role,
+        "peak_connections": server.peak_connections,
+        "host": asdict(server.host),
+        "settings": settings_to_dict(server.settings),
+    }
+
+
+def server_from_dict(document: Mapping[str, Any]) -> Server:
+    return Server(
+        document["engine"],
+        document["version"],
+        settings_from_dict(document["settings"]),
+        Host(**document["host"]),
+        document["role"],
+        document["peak_connections"],
+    )
+
+
+def settings_to_dict(settings: Mapping[str, ServerSetting]) -> Document:
+    return {name: asdict(setting) | {"options": list(setting.options)} for name, setting in settings.items()}
+
+
+def settings_from_dict(document: Mapping[str, Any]) -> dict[str, ServerSetting]:
+    return {name: ServerSetting(**{**s, "options": tuple(s["options"])}) for name, s in document.items()}
+
+
+def policy_to_dict(policy: Policy) -> Document:
+    return {
+        "pins": dict(policy.pins),
+        "ranges": {name: list(ends) for name, ends in policy.ranges.items()},
+        "movable": None if policy.movable is None else sorted(policy.movable),
+        "restart": policy.restart,
+        "durability": policy.durability,
+        "memory_fraction": policy.memory_fraction,
+    }
+
+
+def policy_from_dict(document: Mapping[str, Any]) -> Policy:
+    movable = document.get("movable")
+    ranges = {name: (low, high) for name, (low, high) in document.get("ranges", {}).items()}
+    read = {**document, "ranges": ranges, "movable": None if movable is None else frozenset(movable)}
+    return Policy(**read)
+
+
+def _domain_to_dict(domain: Domain) -> Document:
+    return {"options": list(domain.options)} if isinstance(domain, Choice) else asdict(domain)
+
+
+def _rules(document: Mapping[str, Any]) -> Iterable[Rule]:
+    if "server" not in document:
+        return ()
+    server, policy = server_from_dict(document["server"]), policy_from_dict(document["policy"])
+    rules: tuple[Rule, ...] = load(server.engine).space(server, policy).rules
+    return rules

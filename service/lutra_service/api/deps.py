@@ -1,0 +1,89 @@
+"""What the routes are given: the bearer, the transactions, the idempotency key, the page."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar, cast
+
+from fastapi import Depends, Header, Query, Request
+from lutra_models.knobs import fingerprint
+from pydantic import BaseModel
+
+from lutra_service.api.signals import Signals, preferred_wait
+from lutra_service.app.access import Principal, authenticate
+from lutra_service.app.idempotency import Once
+from lutra_service.db.store import Store
+
+T = TypeVar("T")
+
+
+def store(request: Request) -> Store:
+    return cast(Store, request.app.state.store)
+
+
+def signals(request: Request) -> Signals:
+    return cast(Signals, request.app.state.signals)
+
+
+Stored = Annotated[Store, Depends(store)]
+News = Annotated[Signals, Depends(signals)]
+
+
+def bearer(stored: Stored, authorization: Annotated[str | None, Header(include_in_schema=False)] = None) -> Principal:
+    kind, _, secret = (authorization or "").partition(" ")
+    secret = secret.strip() if kind.lower() == "bearer" else ""
+    return stored.read(lambda unit: authenticate(unit, secret))
+
+
+Bearer = Annotated[Principal, Depends(bearer)]
+
+
+async def once(
+    request: Request,
+    who: Bearer,
+    idempotency_key: Annotated[str | None, Header(description="The same key and request are carried out once.")] = None,
+) -> Once:
+    body = hashlib.sha256(await request.body()).hexdigest()
+    return Once(who, idempotency_key, fingerprint([request.method, request.url.path, body]))
+
+
+OnlyOnce = Annotated[Once, Depends(once)]
+
+
+def wait_seconds(
+    prefer: Annotated[str | None, Header(description="`wait=N`: wait up to N ≤ 60 seconds for the answer.")] = None,
+) -> float:
+    return preferred_wait(prefer)
+
+
+WaitSeconds = Annotated[float, Depends(wait_seconds)]
+
+
+@dataclass(frozen=True)
+class PageQuery:
+    limit: int
+    after: str | None
+
+    def of(self, items: list[Any]) -> dict[str, Any]:
+        """A page from up to `limit` + 1 records, each with an id."""
+        more = len(items) > self.limit
+        items = items[: self.limit]
+        return {"items": items, "next": items[-1].id if more else None}
+
+
+def page_query(
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    after: Annotated[str | None, Query(max_length=64, description="The `next` of the page before.")] = None,
+) -> PageQuery:
+    return PageQuery(limit, after)
+
+
+Paging = Annotated[PageQuery, Depends(page_query)]
+
+
+class Page(BaseModel, Generic[T]):
+    """`next` is the cursor of the following page, null at the end."""
+
+    items: list[T]
+    next: str | None

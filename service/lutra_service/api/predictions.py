@@ -1,0 +1,26 @@
+"""What if these settings were active?"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from lutra_service.api import schemas, views
+from lutra_service.api.deps import Bearer, Stored
+from lutra_service.app import predictions
+from lutra_service.app.live import live
+from lutra_service.db.store import Unit
+
+router = APIRouter(tags=["predictions"])
+
+
+@router.post("/v1/databases/{database}/predictions")
+def what_if(database: str, body: schemas.NewPrediction, stored: Stored, who: Bearer) -> schemas.PredictionsAnswer:
+    """Predicted p99 and QPS of `settings` laid over the current ones, with the record of past predictions."""
+    who.require("read", "agent", database_id=database)
+
+    def answer(unit: Unit) -> predictions.WhatIf:
+        found = unit.databases.get(database)
+        at = live(unit, found, unit.sessions.open_one(database))
+        return predictions.what_if(unit, at, body.settings, body.level)
+
+    return views.what_if(stored.read(answer))

@@ -1,0 +1,110 @@
+"""Errors as RFC 9457 problems. The one table that says which status each code becomes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from lutra_models.errors import LutraError
+from lutra_models.wire import PROTOCOL
+from starlette.exceptions import HTTPException
+
+log = logging.getLogger(__name__)
+
+STATUS = {
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "conflict": 409,
+    "illegal_transition": 409,
+    "session_closed": 409,
+    "not_enough_observations": 409,
+    "too_large": 413,
+    "unsupported_encoding": 415,
+    "invalid_json": 400,
+    "invalid_configuration": 422,
+    "memory_budget_exceeded": 422,
+    "invalid_report": 422,
+    "invalid_request": 422,
+    "unknown_field": 422,
+    "idempotency_key_reused": 422,
+    "fit_failed": 500,
+    "internal_error": 500,
+}
+_TITLES = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Conflict",
+    413: "Too large",
+    415: "Unsupported media type",
+    400: "Bad request",
+    422: "Unprocessable",
+    500: "Internal error",
+}
+SHOWN = 20
+"""Of a body's many errors the first ones are told."""
+
+
+def problem(code: str, detail: str, **more: Any) -> JSONResponse:
+    status = STATUS.get(code, 400)
+    body = {
+        "type": f"urn:lutra:problem:{code}",
+        "title": _TITLES.get(status, "Bad request"),
+        "status": status,
+        "code": code,
+        "detail": detail,
+        **more,
+    }
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    return JSONResponse(body, status, headers, media_type="application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(LutraError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def invalid(errors: Sequence[Mapping[str, Any]]) -> JSONResponse:
+    """A body or query that does not parse. An unknown field names the protocol: the other side may be newer."""
+    told = [{"at": _place(e), "message": str(e["msg"])} for e in errors[:SHOWN]]
+    unknown = [_place(e) for e in errors if e["type"] == "extra_forbidden"]
+    if unknown:
+        detail = f"this service speaks protocol {PROTOCOL} and does not know the field {', '.join(unknown[:SHOWN])}"
+        return problem("unknown_field", detail, errors=told, protocol=PROTOCOL)
+    detail = "; ".join(f"{t['at']}: {t['message']}" if t["at"] else t["message"] for t in told)
+    return problem("invalid_request", detail, errors=told)
+
+
+def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, LutraError)
+    return problem(error.code, str(error))
+
+
+def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return invalid(error.errors())
+
+
+def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    codes = {404: "not_found", 405: "method_not_allowed"}
+    return problem(codes.get(error.status_code, "invalid_request"), str(error.detail))
+
+
+def _unexpected(request: Request, error: Exception) -> Response:
+    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem("internal_error", "the service failed; its log says why")
+
+
+def _place(error: Mapping[str, Any]) -> str:
+    path = [str(p) for p in error["loc"] if p not in ("body", "query", "path", "header")]
+    return ".".join(path)[:200]

@@ -1,0 +1,131 @@
+"""Tuning sessions, their trials and their history."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+from lutra_models import serial
+from lutra_models.history import SessionState, TuningSession
+from lutra_models.metrics import Limit, Objective
+
+from lutra_service.api import schemas, views
+from lutra_service.api.csv import trials_csv
+from lutra_service.api.deps import Bearer, OnlyOnce, Page, Paging, Stored
+from lutra_service.app import histories, sessions
+from lutra_service.app.access import Scope
+from lutra_service.app.errors import InvalidRequest
+from lutra_service.app.live import live
+from lutra_service.db.records import Document
+from lutra_service.db.store import Unit
+
+router = APIRouter(tags=["sessions"])
+Answer = schemas.SessionAnswer
+
+
+@router.post("/v1/databases/{database}/sessions", status_code=201, response_model=Answer)
+def open_session(
+    database: str, body: schemas.NewSession, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
+) -> Any:
+    """Open a tuning session. An agent may open one for its own database (`lutra-agent tune`)."""
+    who.require("operate", "agent", database_id=database)
+    asked = _parsed(body)
+
+    def create(unit: Unit) -> Document:
+        session = sessions.open_session(unit, database, asked, body.seed)
+        return views.session(sessions.progress(unit, session)).model_dump(mode="json")
+
+    response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit)))
+    return answer
+
+
+@router.get("/v1/databases/{database}/sessions")
+def list_sessions(database: str, stored: Stored, who: Bearer, page: Paging) -> Page[Answer]:
+    """Newest first."""
+    who.require("read", "agent", database_id=database)
+    found = stored.read(
+        lambda unit: [
+            views.session(sessions.progress(unit, s))
+            for s in unit.sessions.listed(database, page.limit + 1, page.after)
+        ]
+    )
+    return Page[Answer].model_validate(page.of(found))
+
+
+@router.get("/v1/sessions/{session}")
+def get_session(session: str, stored: Stored, who: Bearer) -> Answer:
+    _may(stored, who, session, "read", "agent")
+    return _shown(stored, session)
+
+
+@router.post("/v1/sessions/{session}/pause")
+def pause(session: str, stored: Stored, who: Bearer) -> Answer:
+    """Take no further step; what is under way ends."""
+    return _steer(stored, who, session, "paused")
+
+
+@router.post("/v1/sessions/{session}/resume")
+def resume(session: str, stored: Stored, who: Bearer) -> Answer:
+    return _steer(stored, who, session, "running")
+
+
+@router.post("/v1/sessions/{session}/stop")
+def stop(session: str, stored: Stored, who: Bearer) -> Answer:
+    """End it for good, and withdraw what is not yet applied."""
+    return _steer(stored, who, session, "stopped")
+
+
+@router.get("/v1/sessions/{session}/trials", response_model=Page[schemas.TrialAnswer])
+def trials(
+    session: str,
+    stored: Stored,
+    who: Bearer,
+    format_: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
+) -> Any:
+    """Every trial in order, as JSON or (`?format=csv`) as a table."""
+    _may(stored, who, session, "read", "agent")
+    found = [views.trial(r) for r in stored.read(lambda unit: sessions.trials(unit, session))]
+    if format_ == "csv":
+        return Response(trials_csv(found), media_type="text/csv")
+    return {"items": found, "next": None}
+
+
+@router.get("/v1/sessions/{session}/history")
+def history(session: str, stored: Stored, who: Bearer) -> Document:
+    """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+    _may(stored, who, session, "read", "agent")
+
+    def read(unit: Unit) -> Document:
+        found = unit.sessions.get(session)
+        at = live(unit, unit.databases.get(found.database_id), found)
+        return serial.history_to_dict(histories.history(unit, at, found), at.server, at.policy)
+
+    return stored.read(read)
+
+
+def _parsed(body: schemas.NewSession) -> TuningSession:
+    try:
+        return sessions.tuning_session(
+            Objective(body.objective.metric, body.objective.goal),
+            [Limit(x.metric, x.at_most, x.at_least) for x in body.limits],
+            body.mode,
+            body.approval,
+            body.max_trials,
+        )
+    except ValueError as error:
+        raise InvalidRequest(str(error)) from error
+
+
+def _steer(stored: Stored, who: Bearer, session: str, to: SessionState) -> Answer:
+    _may(stored, who, session, "operate", "agent")
+    stored.write(lambda unit: sessions.steer(unit, session, to))
+    return _shown(stored, session)
+
+
+def _shown(stored: Stored, session: str) -> Answer:
+    return views.session(stored.read(lambda unit: sessions.progress(unit, unit.sessions.get(session))))
+
+
+def _may(stored: Stored, who: Bearer, session: str, *scopes: Scope) -> None:
+    found = stored.read(lambda unit: unit.sessions.get(session))
+    who.require(*scopes, database_id=found.database_id)

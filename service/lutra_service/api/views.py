@@ -1,0 +1,80 @@
+"""Records as answers."""
+
+from __future__ import annotations
+
+from lutra_service.api.schemas import (
+    DatabaseAnswer,
+    NewTokenAnswer,
+    PredictionsAnswer,
+    RecommendationAnswer,
+    SessionAnswer,
+    TokenAnswer,
+    TrialAnswer,
+)
+from lutra_service.app import known, plain
+from lutra_service.app.predictions import WhatIf
+from lutra_service.app.sessions import Progress
+from lutra_service.db.records import Database, Recommendation, Token
+
+
+def database(record: Database) -> DatabaseAnswer:
+    fields = {n: getattr(record, n) for n in DatabaseAnswer.model_fields if n != "agent"}
+    return DatabaseAnswer.model_validate({**fields, "agent": record.agent_status})
+
+
+def token(record: Token) -> TokenAnswer:
+    return TokenAnswer.model_validate({**vars(record), "database": record.database_id})
+
+
+def new_token(record: Token, secret: str) -> NewTokenAnswer:
+    return NewTokenAnswer.model_validate({**vars(record), "database": record.database_id, "token": secret})
+
+
+def session(progress: Progress) -> SessionAnswer:
+    record = progress.session
+    return SessionAnswer.model_validate(
+        {
+            **vars(record),
+            "database": record.database_id,
+            "objective": {"metric": record.objective_metric, "goal": record.objective_goal},
+            "trials_done": progress.trials_done,
+            "current": progress.current,
+            "incumbent": progress.incumbent,
+            "handover": progress.handover,
+        }
+    )
+
+
+def recommendation(record: Recommendation) -> RecommendationAnswer:
+    return RecommendationAnswer.model_validate(
+        {
+            **vars(record),
+            "database": record.database_id,
+            "session": record.session_id,
+            "parent": record.parent_id,
+            "predictions": record.predictions or {},
+            "failed": known.failure(record),
+        }
+    )
+
+
+def trial(record: Recommendation) -> TrialAnswer:
+    return TrialAnswer.model_validate(
+        {
+            **vars(record),
+            "recommendation": record.id,
+            "predictions": record.predictions or {},
+            "failed": known.failure(record),
+        }
+    )
+
+
+def what_if(answer: WhatIf) -> PredictionsAnswer:
+    return PredictionsAnswer.model_validate(
+        {
+            **vars(answer),
+            "configuration": dict(answer.configuration),
+            "predictions": plain.predictions_to_dict(answer.predictions),
+            "session": answer.session_id,
+        }
+    )

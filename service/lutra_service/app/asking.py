@@ -1,0 +1,139 @@
+"""Asking for a recommendation: the next of a session (computed elsewhere), or an operator's own configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutra_models import __version__, serial
+from lutra_models.advice import Prediction
+from lutra_models.errors import InvalidConfiguration, SessionClosed
+from lutra_models.knobs import Configuration, fingerprint
+
+from lutra_service.app import details, histories, known, plain
+from lutra_service.app.live import Live, live
+from lutra_service.app.predictions import predict
+from lutra_service.db.records import Database, Recommendation, Request, Session
+from lutra_service.db.store import Unit
+
+WAITING = ("computing", "proposed", "approved", "applied")
+HANDOVER_ENTROPY = 2**32
+
+
+def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recommendation, bool]:
+    """The session's pending recommendation, else a new one that is now being computed; and whether it is new.
+
+    Raises SessionClosed without a running session, and NotEnoughObservations before the agent's first report.
+    """
+    if session is None or session.state != "running":
+        told = f"{session.id} is {session.state}" if session else f"{database.id} has no open session"
+        raise SessionClosed(f"{told}: POST /v1/databases/{database.id}/sessions opens one")
+    own = unit.recommendations.of_session(session.id)
+    pending = next((r for r in own if r.state in WAITING and r.kind in ("search", "handover")), None)
+    if pending is not None:
+        return pending, False
+    trials_done = sum(known.counts(r) for r in own)
+    number = sum(r.kind == "search" for r in own) + 1
+    return _compute(unit, live(unit, database, session), session, number, trials_done >= session.max_trials), True
+
+
+def _compute(unit: Unit, at: Live, session: Session, number: int, over: bool) -> Recommendation:
+    """A row `computing` with everything that the worker needs; whoever computes it finds it by its state."""
+    seen = histories.history(unit, at, session)
+    task = "handover" if over else "recommend"
+    entropy = [session.seed, HANDOVER_ENTROPY if over else number]
+    payload = {
+        "history": serial.history_to_dict(seen, at.server, at.policy),
+        "entropy": entropy,
+        "baseline": session.baseline,
+    }
+    recommendation = Recommendation(
+        id=unit.new_id("rec"),
+        database_id=at.database.id,
+        session_id=session.id,
+        trial=None if over else number,
+        kind="handover" if over else "search",
+        state="computing",
+        key=fingerprint([session.id, task, entropy, number, seen.key, at.server.settings_hash, __version__]),
+        seed=session.seed,
+        package_version=__version__,
+        before=dict(at.active.restrict(seen.space.names)),
+        created_at=unit.now,
+    )
+    unit.recommendations.add(recommendation)
+    unit.requests.add(Request(recommendation.id, task, payload))
+    unit.announce(recommendation.id, session.id, at.database.id)
+    return recommendation
+
+
+def manual(unit: Unit, database: Database, settings: Mapping[str, Any], session: Session | None) -> Recommendation:
+    """An operator's own settings laid over the current ones: the same checks, and a prediction where there is one."""
+    at = live(unit, database, session)
+    configuration = checked(unit, at, at.parse(settings))
+    return propose(unit, at, configuration, kind="manual", origin="manual", session=session)
+
+
+def checked(unit: Unit, at: Live, settings: Mapping[str, Any]) -> Configuration:
+    """`settings` over the current ones, complete for what may move. Raises InvalidConfiguration.
+
+    What is active, and what was measured on this database before, is always allowed: going back is never refused.
+    """
+    space = at.space
+    unknown = [n for n in settings if n not in space]
+    if unknown:
+        raise InvalidConfiguration(
+            f"not settings that may move: {', '.join(unknown)}; these may: {', '.join(space.names)}"
+        )
+    wanted = at.active.restrict(space.names).replace(settings)
+    if wanted == at.active.restrict(space.names) or known.measured_before(unit, at.database.id, wanted):
+        return space.normalise(wanted)
+    refusal = details.memory_refusal(at, wanted)
+    if refusal is not None:
+        raise known.refused(refusal)
+    outside = {n: v for n, v in settings.items() if v != at.active[n]}
+    for name, value in outside.items():
+        if value not in space[name].domain:
+            raise InvalidConfiguration(f"{name}: {value} is outside {space[name].domain}")
+    normal = space.normalise(wanted)
+    rule = space.refusal(normal)
+    if rule is not None:
+        raise known.refused(rule)
+    return normal
+
+
+def propose(
+    unit: Unit,
+    at: Live,
+    configuration: Configuration,
+    *,
+    kind: str,
+    origin: str,
+    session: Session | None = None,
+    parent_id: str | None = None,
+    state: str = "proposed",
+    decided_by: str | None = None,
+) -> Recommendation:
+    """Store a recommendation that needs no computing."""
+    id_ = unit.new_id("rec")
+    predictions: dict[str, Prediction] = predict(unit, at, configuration)
+    return unit.recommendations.add(
+        Recommendation(
+            id=id_,
+            database_id=at.database.id,
+            session_id=session.id if session else None,
+            parent_id=parent_id,
+            kind=kind,
+            origin=origin,
+            state=state,
+            key=id_,
+            seed=0,
+            package_version=__version__,
+            predictions=plain.predictions_to_dict(predictions),
+            reasons=[],
+            created_at=unit.now,
+            proposed_at=unit.now,
+            decided_at=unit.now if decided_by else None,
+            decided_by=decided_by,
+            **details.change_details(at, configuration),
+        )
+    )

@@ -1,0 +1,124 @@
+"""The life of a computation: claimed with a lease, then completed, lost or given up. The row is the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from lutra_models.errors import LutraError
+from lutra_models.knobs import Configuration
+
+from lutra_service.app import details, known, sessions
+from lutra_service.app.live import Live, live
+from lutra_service.db.records import Document, Recommendation, Session, Snapshot
+from lutra_service.db.store import Unit
+
+MEASUREMENT_LATE = timedelta(hours=2)
+
+
+@dataclass(frozen=True)
+class Job:
+    recommendation_id: str
+    task: str
+    payload: Document
+
+
+def claim(unit: Unit, lease_s: float, max_attempts: int) -> list[Job]:
+    """Computations that nobody works on, each now leased to the caller. The often lost are given up."""
+    jobs = []
+    for row in unit.recommendations.claimable(unit.now):
+        if row.attempts >= max_attempts:
+            give_up(unit, row.id, f"the computation was lost {row.attempts} times")
+        elif unit.recommendations.claim(row, unit.now + timedelta(seconds=lease_s)):
+            request = unit.requests.get(row.id)
+            jobs.append(Job(row.id, request.task, request.payload))
+    return jobs
+
+
+def complete(unit: Unit, id_: str, result: Mapping[str, Any]) -> None:
+    """Take a result in: checked again against the policy and the server of now, then proposed."""
+    found = _computing(unit, id_)
+    if found is None:
+        return
+    recommendation, session = found
+    try:
+        at = live(unit, unit.databases.get(recommendation.database_id), session)
+        configuration = _allowed(unit, at, Configuration(result["configuration"]), result["origin"])
+        values = details.change_details(at, configuration)
+    except LutraError as error:
+        give_up(unit, id_, f"{error.code}: {error}")
+        return
+    told = {name: result[name] for name in ("origin", "predictions", "reasons")}
+    unit.recommendations.step(recommendation, "proposed", **told, **values, proposed_at=unit.now, lease_until=None)
+    if result.get("snapshot"):
+        _keep_snapshot(unit, recommendation, result)
+    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+    if session is not None:
+        sessions.advance(unit, unit.databases.get(recommendation.database_id), session)
+
+
+def give_up(unit: Unit, id_: str, error: str) -> None:
+    """It will not be computed again; an automatic session pauses, for the same question has the same answer."""
+    found = _computing(unit, id_)
+    if found is None:
+        return
+    recommendation, session = found
+    unit.recommendations.step(recommendation, "failed", error=error[:1000], ended_at=unit.now, lease_until=None)
+    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+    if session is not None and session.state == "running":
+        unit.sessions.step(session, "paused", message=f"{id_} could not be computed: {error}"[:1000])
+
+
+def sweep(unit: Unit) -> None:
+    """End what waited too long: approvals that expired, applied changes whose measurement never came."""
+    for row in unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE):
+        if row.state == "applied" and not _in_lab(unit, row):
+            continue
+        to, error = ("failed", "no measurement came") if row.state == "applied" else ("expired", "expired")
+        if unit.recommendations.step(row, to, error=error, ended_at=unit.now):
+            unit.announce(row.id, row.database_id, row.session_id)
+            sessions.advance(unit, unit.databases.get(row.database_id))
+
+
+def _computing(unit: Unit, id_: str) -> tuple[Recommendation, Session | None] | None:
+    unit.databases.lock(unit.recommendations.get(id_).database_id)
+    recommendation = unit.recommendations.get(id_)
+    if recommendation.state != "computing":
+        return None
+    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    return recommendation, session
+
+
+def _allowed(unit: Unit, at: Live, configuration: Configuration, origin: str) -> Configuration:
+    space = at.space
+    active = at.active.restrict(space.names)
+    if origin in ("current", "baseline") or known.measured_before(unit, at.database.id, configuration):
+        return space.normalise(active.replace(configuration.restrict(space.names)))
+    wanted = configuration.restrict(space.names)
+    if details.memory_refusal(at, wanted) is not None:
+        refusal = details.memory_refusal(at, wanted)
+        assert refusal is not None
+        raise known.refused(refusal)
+    return space.parse(wanted)
+
+
+def _keep_snapshot(unit: Unit, recommendation: Recommendation, result: Mapping[str, Any]) -> None:
+    unit.snapshots.add(
+        Snapshot(
+            id=unit.new_id("snap"),
+            database_id=recommendation.database_id,
+            session_id=recommendation.session_id,
+            key=recommendation.key,
+            observations=result["observations"],
+            payload=result["snapshot"],
+            created_at=unit.now,
+        )
+    )
+
+
+def _in_lab(unit: Unit, recommendation: Recommendation) -> bool:
+    if recommendation.session_id is None:
+        return True
+    return unit.sessions.get(recommendation.session_id).mode == "lab"

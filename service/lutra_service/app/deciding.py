@@ -1,0 +1,127 @@
+"""An operator's decisions on a recommendation: approve (whole or in part), reject, roll back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import cast
+
+from lutra_models.advice import RecommendationState
+from lutra_models.advice import step as legal
+from lutra_models.errors import IllegalTransition, InvalidConfiguration
+from lutra_models.knobs import Configuration
+
+from lutra_service.app import details
+from lutra_service.app.asking import checked, propose
+from lutra_service.app.errors import Conflict
+from lutra_service.app.live import Live, live
+from lutra_service.db.records import Database, Recommendation, Session
+from lutra_service.db.store import Unit
+
+APPROVAL_LASTS = timedelta(hours=24)
+UNDER_WAY = ("approved", "applied")
+
+
+def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None) -> Recommendation:
+    """Let the agent carry it out. With `names` only these settings: a new recommendation, checked anew.
+
+    Raises Conflict while another recommendation of the database is on its way.
+    """
+    recommendation, database, session = _held(unit, id_)
+    legal(_state(recommendation), "approved")
+    other = next((r for r in unit.recommendations.in_states(database.id, UNDER_WAY) if r.id != id_), None)
+    if other is not None:
+        raise Conflict(f"{other.id} is {other.state}: one change at a time; wait for it, reject it or roll it back")
+    at = live(unit, database, session)
+    assert recommendation.configuration is not None
+    wanted = Configuration(recommendation.configuration)
+    if names is not None:
+        return _subset(unit, at, recommendation, session, names, by)
+    # The server may have changed since it was proposed: what was checked then is checked again, and shown anew.
+    configuration = checked(unit, at, {n: v for n, v in wanted.items() if v != at.active.get(n)})
+    values = details.change_details(at, configuration)
+    _step(unit, recommendation, "approved", **values, **_decision(unit, by))
+    return _without_change(unit, at, unit.recommendations.get(id_))
+
+
+def _subset(
+    unit: Unit, at: Live, whole: Recommendation, session: Session | None, names: Collection[str], by: str
+) -> Recommendation:
+    changed = {c["setting"] for c in whole.changes or ()}
+    unknown = sorted(set(names) - changed)
+    if unknown or not names:
+        raise InvalidConfiguration(
+            f"{', '.join(unknown) or 'nothing'} is no change of {whole.id}; it changes {', '.join(sorted(changed))}"
+        )
+    assert whole.configuration is not None
+    configuration = checked(unit, at, {n: whole.configuration[n] for n in names})
+    _step(unit, whole, "rejected", **_decision(unit, by), ended_at=unit.now)
+    part = propose(unit, at, configuration, kind="subset", origin="subset", session=session, parent_id=whole.id)
+    _step(unit, part, "approved", **_decision(unit, by))
+    return unit.recommendations.get(part.id)
+
+
+def _without_change(unit: Unit, at: Live, approved: Recommendation) -> Recommendation:
+    """Outside a lab, settings that are active already need nobody: what comes next measures them."""
+    if at.mode == "lab" or approved.changes:
+        return approved
+    unit.recommendations.step(approved, "applied", applied_at=unit.now)
+    return unit.recommendations.get(approved.id)
+
+
+def reject(unit: Unit, id_: str, by: str) -> Recommendation:
+    recommendation, _, _ = _held(unit, id_)
+    legal(_state(recommendation), "rejected")
+    _step(unit, recommendation, "rejected", decided_at=unit.now, decided_by=by, ended_at=unit.now)
+    return unit.recommendations.get(id_)
+
+
+def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
+    """A new recommendation that leads back to the settings before `id_`. Never refused for memory.
+
+    What else was on its way is withdrawn, and an automatic session pauses: the operator has taken over.
+    """
+    recommendation, database, session = _held(unit, id_)
+    if recommendation.state not in ("applied", "confirmed", "approved"):
+        raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
+    for other in unit.recommendations.in_states(database.id, ("computing", "proposed", "approved")):
+        _step(unit, other, "expired" if other.state == "computing" else "rejected", ended_at=unit.now)
+    at = live(unit, database)
+    back = propose(
+        unit,
+        at,
+        Configuration(recommendation.before),
+        kind="rollback",
+        origin="rollback",
+        parent_id=id_,
+        state="approved",
+        decided_by=by,
+    )
+    unit.recommendations.change(back.id, expires_at=unit.now + APPROVAL_LASTS)
+    if session is not None and session.state == "running":
+        unit.sessions.step(session, "paused", message=f"paused by the rollback of {id_}")
+        unit.announce(session.id)
+    unit.announce(back.id, database.id)
+    return unit.recommendations.get(back.id)
+
+
+def _held(unit: Unit, id_: str) -> tuple[Recommendation, Database, Session | None]:
+    """The recommendation, read while its database's row is held, and its session."""
+    database = unit.databases.lock(unit.recommendations.get(id_).database_id)
+    recommendation = unit.recommendations.get(id_)
+    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    return recommendation, database, session
+
+
+def _step(unit: Unit, recommendation: Recommendation, to: str, **values: object) -> None:
+    if not unit.recommendations.step(recommendation, to, **values):
+        raise Conflict(f"{recommendation.id} changed meanwhile; look at it again")
+    unit.announce(recommendation.id, recommendation.database_id, recommendation.session_id)
+
+
+def _decision(unit: Unit, by: str) -> dict[str, object]:
+    return {"decided_at": unit.now, "decided_by": by, "expires_at": unit.now + APPROVAL_LASTS}
+
+
+def _state(recommendation: Recommendation) -> RecommendationState:
+    return cast(RecommendationState, recommendation.state)

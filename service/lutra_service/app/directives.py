@@ -1,0 +1,46 @@
+"""What the agent is to do now: the one approved recommendation, as a directive."""
+
+from __future__ import annotations
+
+from lutra_models.wire import Directive
+
+from lutra_service.app import known
+from lutra_service.app.live import effective_mode
+from lutra_service.db.records import Database, Recommendation
+from lutra_service.db.store import Unit
+
+
+def current(unit: Unit, database: Database) -> Directive | None:
+    """None where nothing is approved, and where the agent would not do it: paused, or in mode observe."""
+    if (database.agent_status or {}).get("paused"):
+        return None
+    for recommendation in unit.recommendations.in_states(database.id, ("approved",)):
+        if recommendation.expires_at is not None and recommendation.expires_at > unit.now:
+            return _directive(unit, database, recommendation)
+    return None
+
+
+def _directive(unit: Unit, database: Database, recommendation: Recommendation) -> Directive | None:
+    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    mode = effective_mode(database, session)
+    if mode == "observe":
+        return None
+    assert recommendation.configuration is not None
+    assert recommendation.expires_at is not None
+    return Directive(
+        id=recommendation.id,
+        recommendation=recommendation.id,
+        settings=recommendation.configuration,
+        restart_allowed=mode == "lab" and bool(database.policy.get("restart", True)),
+        restore=going_back(unit, recommendation),
+        measure=mode == "lab" and recommendation.kind != "rollback",
+        expires_at=recommendation.expires_at,
+    )
+
+
+def going_back(unit: Unit, recommendation: Recommendation) -> bool:
+    """To settings that this database is known to run under, for which nothing is refused."""
+    if recommendation.kind == "rollback" or recommendation.origin == "current":
+        return True
+    configuration = recommendation.configuration or {}
+    return known.measured_before(unit, recommendation.database_id, configuration)

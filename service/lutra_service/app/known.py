@@ -1,0 +1,40 @@
+"""What the record of past recommendations says: which ended, which counted, which configurations are known to work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutra_models.errors import InvalidConfiguration, MemoryBudgetExceeded
+from lutra_models.knobs import Refusal
+
+from lutra_service.db.records import Recommendation
+from lutra_service.db.store import Unit
+
+TEACHES = ("did_not_start", "driver_failed")
+"""Failures that say something of the configuration; a trial that ended so counts."""
+
+
+def failure(recommendation: Recommendation) -> str | None:
+    """Why nothing was measured, once that is certain."""
+    if recommendation.measured is not None or recommendation.state not in ("failed", "refused", "reverted"):
+        return None
+    return recommendation.error or recommendation.state
+
+
+def counts(recommendation: Recommendation) -> bool:
+    """Whether it is one of its session's trials that are done: measured, or failed and learned from."""
+    if recommendation.kind != "search":
+        return False
+    return recommendation.measured is not None or failure(recommendation) in TEACHES
+
+
+def measured_before(unit: Unit, database_id: str, configuration: Mapping[str, Any]) -> bool:
+    """Whether the database ran under exactly these settings before, and was measured."""
+    wanted = dict(configuration)
+    return any(r.measured is not None and r.configuration == wanted for r in unit.recommendations.measured(database_id))
+
+
+def refused(refusal: Refusal) -> InvalidConfiguration:
+    """A rule's objection as the error that its code names."""
+    return (MemoryBudgetExceeded if refusal.code == "memory_budget_exceeded" else InvalidConfiguration)(refusal.message)

@@ -1,0 +1,118 @@
+"""What became of a recommendation: the agent's outcome, then the measurement under it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from lutra_models.wire import Outcome, Report
+
+from lutra_service.app.histories import targets_of
+from lutra_service.app.live import effective_mode
+from lutra_service.db.records import Database, Document, Recommendation, StoredReport
+from lutra_service.db.store import Unit
+
+WINDOWS_PER_TRIAL = 3
+"""Outside a lab: this many windows after the first, which is warm-up, make the measurement."""
+
+
+def record_outcome(unit: Unit, database: Database, outcome: Outcome) -> None:
+    """An outcome for another database's directive, or for none that we know, says nothing and is passed over."""
+    recommendation = unit.recommendations.find(outcome.directive)
+    if recommendation is None or recommendation.database_id != database.id:
+        return
+    told = outcome.model_dump(mode="json")
+    if recommendation.state != "approved":
+        if recommendation.outcome is None:  # withdrawn while it was under way: what really happened stays on record
+            unit.recommendations.change(recommendation.id, outcome=told)
+        return
+    if outcome.state in ("refused", "failed"):
+        error = _error(outcome)
+        unit.recommendations.step(recommendation, outcome.state, outcome=told, error=error, ended_at=unit.now)
+    else:
+        unit.recommendations.step(recommendation, "applied", outcome=told, applied_at=unit.now)
+        _after_applied(unit, recommendation.id, outcome)
+    unit.announce(recommendation.id, database.id, recommendation.session_id)
+
+
+def _after_applied(unit: Unit, id_: str, outcome: Outcome) -> None:
+    applied = unit.recommendations.get(id_)
+    if outcome.state == "reverted":
+        unit.recommendations.step(applied, "reverted", error=_error(outcome), ended_at=unit.now)
+    elif applied.kind == "rollback":
+        unit.recommendations.step(applied, "confirmed", ended_at=unit.now)
+        parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
+        if parent is not None and parent.state in ("applied", "confirmed"):
+            unit.recommendations.step(parent, "reverted", ended_at=unit.now)
+            unit.announce(parent.id)
+
+
+def notice_active(unit: Unit, database: Database, configuration: Document) -> None:
+    """An operator who applies an approved recommendation by hand, in mode observe, has applied it."""
+    for approved in unit.recommendations.in_states(database.id, ("approved",)):
+        session = unit.sessions.get(approved.session_id) if approved.session_id else None
+        wanted = approved.configuration or {}
+        if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
+            continue
+        told = {"state": "applied", "message": "applied by hand", "at": unit.now.isoformat()}
+        unit.recommendations.step(approved, "applied", outcome=told, applied_at=unit.now)
+        if approved.kind == "rollback":
+            unit.recommendations.step(unit.recommendations.get(approved.id), "confirmed", ended_at=unit.now)
+        unit.announce(approved.id, database.id)
+
+
+def being_watched(unit: Unit, database: Database, start: datetime) -> Recommendation | None:
+    """Outside a lab: the applied recommendation that a window beginning at `start` says something of."""
+    for applied in unit.recommendations.in_states(database.id, ("applied",)):
+        session = unit.sessions.get(applied.session_id) if applied.session_id else None
+        lab = effective_mode(database, session) == "lab"
+        if not lab and applied.applied_at is not None and start >= applied.applied_at:
+            return applied
+    return None
+
+
+def record_measurement(unit: Unit, id_: str, report: Report) -> None:
+    """In a lab one window is the measurement; elsewhere the mean of some, the first left out."""
+    recommendation = unit.recommendations.get(id_)
+    if recommendation.state not in ("applied", "reverted", "failed", "refused"):
+        return
+    if report.failure is not None:
+        _failed(unit, recommendation, report.failure)
+    elif recommendation.state == "applied":
+        measured = _measured(unit, recommendation, lab=report.measures is not None)
+        if measured is not None:
+            unit.recommendations.step(recommendation, "confirmed", measured=measured, ended_at=unit.now)
+    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+
+
+def _failed(unit: Unit, recommendation: Recommendation, failure: str) -> None:
+    if recommendation.state == "applied":
+        unit.recommendations.step(recommendation, "failed", error=failure, ended_at=unit.now)
+    else:
+        unit.recommendations.change(recommendation.id, error=failure)
+
+
+def _measured(unit: Unit, recommendation: Recommendation, lab: bool) -> Document | None:
+    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    windows = [r for r in unit.reports.of_recommendation(recommendation.id) if r.metrics]
+    if lab:
+        return _document(windows[-1], targets_of(windows[-1], session))
+    after_warm_up = windows[1:]
+    if len(after_warm_up) < WINDOWS_PER_TRIAL:
+        return None
+    readings = [targets_of(w, session) for w in after_warm_up]
+    names = set.intersection(*(set(r) for r in readings))
+    return _document(windows[-1], {n: sum(r[n] for r in readings) / len(readings) for n in sorted(names)})
+
+
+def _document(window: StoredReport, metrics: dict[str, float]) -> Document:
+    told: dict[str, Any] = dict(metrics)
+    if "p99_ms" in metrics:
+        told |= {"p99_source": window.p99_source, "p99_of": window.p99_of}
+    return told
+
+
+def _error(outcome: Outcome) -> str:
+    if outcome.code == "did_not_start":
+        return outcome.code
+    return ": ".join(filter(None, (outcome.code, outcome.message))) or outcome.state

@@ -1,0 +1,51 @@
+"""Registering databases and saying what may be done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutra_models import serial
+from lutra_models.catalog import load
+from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
+
+from lutra_service.app.errors import Conflict
+from lutra_service.app.live import live
+from lutra_service.db.records import Database, Document
+from lutra_service.db.store import Unit
+
+
+def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any]) -> Database:
+    """Raises NotFound for an engine without a catalogue, Conflict where the name is taken."""
+    _check_policy(engine, policy)
+    taken = unit.databases.named(name)
+    if taken is not None:
+        raise Conflict(f"{taken.id} is already called {name!r}")
+    database = Database(unit.new_id("db"), name, engine, dict(policy), unit.now)
+    return unit.databases.add(database)
+
+
+def change_policy(unit: Unit, id_: str, patch: Mapping[str, Any]) -> Database:
+    """Lay the named parts over the policy, where the result is one that the live server can take."""
+    database = unit.databases.lock(id_)
+    policy: Document = {**database.policy, **patch}
+    _check_policy(database.engine, policy)
+    unit.databases.change(id_, policy=policy)
+    changed = unit.databases.get(id_)
+    try:
+        at = live(unit, changed)
+    except NotEnoughObservations:
+        return changed
+    if not at.space.names:
+        raise InvalidConfiguration(f"{id_}: no setting may move")
+    unit.announce(id_)
+    return changed
+
+
+def _check_policy(engine: str, policy: Mapping[str, Any]) -> None:
+    known = {row.name for row in load(engine).rows}
+    serial.policy_from_dict(policy)
+    named = {*policy.get("pins", {}), *policy.get("ranges", {}), *(policy.get("movable") or ())}
+    unknown = sorted(named - known)
+    if unknown:
+        raise InvalidConfiguration(f"settings that {engine}'s catalogue does not have: {', '.join(unknown)}")

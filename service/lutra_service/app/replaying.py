@@ -1,0 +1,25 @@
+"""What a stored recommendation was given and what it answered, to be computed and compared once more."""
+
+from __future__ import annotations
+
+from lutra_models import __version__
+from lutra_models.errors import IllegalTransition
+
+from lutra_service.db.records import Document, Request
+from lutra_service.db.store import Unit
+
+ANSWERED = ("origin", "predictions", "reasons")
+
+
+def stored_answer(unit: Unit, id_: str) -> tuple[Request, Document]:
+    """The request, and the parts of its answer that were stored as they came.
+
+    Raises IllegalTransition where nothing was computed, or another version of the package computed it.
+    """
+    recommendation = unit.recommendations.get(id_)
+    if recommendation.kind not in ("search", "handover") or recommendation.proposed_at is None:
+        raise IllegalTransition(f"{id_} is {recommendation.kind}, {recommendation.state}: nothing was computed for it")
+    if recommendation.package_version != __version__:
+        raise IllegalTransition(f"{id_} was computed by {recommendation.package_version}, this is {__version__}")
+    answered = {name: getattr(recommendation, name) for name in ANSWERED}
+    return unit.requests.get(id_), {**answered, "configuration": recommendation.configuration}

@@ -1,0 +1,183 @@
+"""Tuning sessions: opened, steered, and led from one trial to the next until the best is handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lutra_models.errors import LutraError, NotEnoughObservations
+from lutra_models.history import Approval, Mode, SessionState, TuningSession
+from lutra_models.metrics import Limit, Objective
+
+from lutra_service.app import asking, deciding, histories, known
+from lutra_service.app.errors import Conflict
+from lutra_service.app.live import live
+from lutra_service.db.records import Database, Recommendation, Session
+from lutra_service.db.store import Unit
+
+FRUITLESS_LIMIT = 5
+AUTOMATIC = "automatic"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a session stands."""
+
+    session: Session
+    trials_done: int
+    current: str | None
+    incumbent: str | None
+    handover: str | None
+
+
+def open_session(unit: Unit, database_id: str, asked: TuningSession, seed: int) -> Session:
+    """Raises Conflict while the database has another open session."""
+    database = unit.databases.lock(database_id)
+    other = unit.sessions.open_one(database_id)
+    if other is not None:
+        raise Conflict(f"{other.id} is {other.state}: one session at a time; stop it first")
+    session = Session(
+        id=unit.new_id("ts"),
+        database_id=database_id,
+        state="running",
+        objective_metric=asked.objective.metric,
+        objective_goal=asked.objective.goal,
+        limits=[{"metric": x.metric, "at_most": x.at_most, "at_least": x.at_least} for x in asked.limits],
+        mode=asked.mode,
+        approval=asked.approval,
+        max_trials=asked.max_trials,
+        seed=seed,
+        baseline=None,
+        created_at=unit.now,
+    )
+    unit.sessions.add(session)
+    unit.announce(session.id, database_id)
+    advance(unit, database, session)
+    return unit.sessions.get(session.id)
+
+
+def tuning_session(
+    objective: Objective, limits: Sequence[Limit], mode: Mode, approval: Approval, max_trials: int
+) -> TuningSession:
+    return TuningSession(objective, tuple(limits), mode, approval, max_trials)
+
+
+def steer(unit: Unit, id_: str, to: SessionState) -> Session:
+    """Pause, resume or stop. Stopping withdraws what is not yet applied. Raises IllegalTransition."""
+    database = unit.databases.lock(unit.sessions.get(id_).database_id)
+    session = unit.sessions.get(id_)
+    _domain(session).step(to)
+    ended: dict[str, Any] = {"ended_at": unit.now} if to == "stopped" else {}
+    unit.sessions.step(session, to, message="", **ended)
+    if to == "stopped":
+        for row in unit.recommendations.of_session(id_):
+            if row.state in ("computing", "proposed", "approved"):
+                withdrawn = "expired" if row.state == "computing" else "rejected"
+                unit.recommendations.step(row, withdrawn, error="the session was stopped", ended_at=unit.now)
+                unit.announce(row.id)
+    unit.announce(id_, database.id)
+    session = unit.sessions.get(id_)
+    advance(unit, database, session)
+    return unit.sessions.get(id_)
+
+
+def advance(unit: Unit, database: Database, session: Session | None = None) -> None:
+    """Take the next step of the database's running session, if there is one to take. Safe to call at any time."""
+    session = unit.sessions.get(session.id) if session else unit.sessions.open_one(database.id)
+    if session is None or session.state != "running":
+        return
+    session = _with_baseline(unit, database, session)
+    rows = unit.recommendations.of_session(session.id)
+    if _handed_over(rows):
+        ended = next(r for r in reversed(rows) if r.kind == "handover")
+        told = f"{ended.id} is {ended.state}: {known.failure(ended)}" if known.failure(ended) else ""
+        unit.sessions.step(session, "completed", ended_at=unit.now, message=told)
+        unit.announce(session.id, database.id)
+    elif session.approval == AUTOMATIC and session.baseline is not None:
+        _next(unit, database, session, rows)
+
+
+def _next(unit: Unit, database: Database, session: Session, rows: list[Recommendation]) -> None:
+    fruitless = _fruitless(session, rows)
+    if fruitless is not None:
+        unit.sessions.step(session, "paused", message=fruitless)
+        unit.announce(session.id, database.id)
+        return
+    try:
+        recommendation, _ = asking.ask(unit, database, session)
+        busy = unit.recommendations.in_states(database.id, deciding.UNDER_WAY)
+        if recommendation.state == "proposed" and not busy:
+            deciding.approve(unit, recommendation.id, AUTOMATIC)
+    except LutraError as error:
+        unit.sessions.step(session, "paused", message=f"{error.code}: {error}"[:1000])
+        unit.announce(session.id, database.id)
+
+
+def progress(unit: Unit, session: Session) -> Progress:
+    rows = unit.recommendations.of_session(session.id)
+    waiting = [r.id for r in rows if r.state in asking.WAITING]
+    handover = [r.id for r in rows if r.kind == "handover"]
+    return Progress(
+        session=session,
+        trials_done=sum(known.counts(r) for r in rows),
+        current=waiting[-1] if waiting else None,
+        incumbent=_incumbent(session, rows),
+        handover=handover[-1] if handover else None,
+    )
+
+
+def trials(unit: Unit, session_id: str) -> list[Recommendation]:
+    """The session's searched recommendations, in order."""
+    return [r for r in unit.recommendations.of_session(session_id) if r.kind == "search"]
+
+
+def _incumbent(session: Session, rows: list[Recommendation]) -> str | None:
+    """The best measured trial that keeps the limits."""
+    objective, limits = histories.objective(session), histories.limits(session)
+    best: tuple[float, str] | None = None
+    for row in rows:
+        measured = row.measured or {}
+        kept = all(limit.metric in measured and limit.holds(measured[limit.metric]) for limit in limits)
+        if objective.metric in measured and kept:
+            gain = objective.gain(measured[objective.metric])
+            best = max(best, (gain, row.id)) if best else (gain, row.id)
+    return best[1] if best else None
+
+
+def _with_baseline(unit: Unit, database: Database, session: Session) -> Session:
+    if session.baseline is not None:
+        return session
+    try:
+        at = live(unit, database, session)
+    except NotEnoughObservations:
+        return session
+    baseline = dict(at.active.restrict(at.space.names))
+    unit.sessions.change(session.id, baseline=baseline)
+    return replace(session, baseline=baseline)
+
+
+def _handed_over(rows: list[Recommendation]) -> bool:
+    ended = ("confirmed", "reverted", "rejected", "refused", "failed")
+    return any(r.kind == "handover" and r.state in ended and r.proposed_at is not None for r in rows)
+
+
+def _fruitless(session: Session, rows: list[Recommendation]) -> str | None:
+    """Why going on is of no use: the last trials all ended without a reading of the objective."""
+    ended = [r for r in rows if r.kind == "search" and r.ended_at is not None]
+    last = ended[-FRUITLESS_LIMIT:]
+    if len(last) < FRUITLESS_LIMIT or any(session.objective_metric in (r.measured or {}) for r in last):
+        return None
+    why = known.failure(last[-1]) or f"{session.objective_metric} was not measured"
+    return f"the last {FRUITLESS_LIMIT} trials gave no {session.objective_metric}; the last one: {why}"[:1000]
+
+
+def _domain(session: Session) -> TuningSession:
+    return TuningSession(
+        histories.objective(session),
+        histories.limits(session),
+        session.mode,  # type: ignore[arg-type]
+        session.approval,  # type: ignore[arg-type]
+        session.max_trials,
+        session.state,  # type: ignore[arg-type]
+    )

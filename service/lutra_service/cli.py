@@ -1,0 +1,135 @@
+"""`lutra …`: the service's commands. Heavy imports wait for the command that needs them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from lutra_service.db.store import Store
+    from lutra_service.settings import Settings
+
+
+@click.group()
+@click.version_option(package_name="lutra-service")
+def main() -> None:
+    """Lutra recommends database settings, and predicts the p99 and QPS that they give."""
+
+
+@main.command()
+@click.option("--host", help="Address to listen on. [default: LUTRA_HOST or 127.0.0.1]")
+@click.option("--port", type=click.IntRange(1, 65535), help="[default: LUTRA_PORT or 8000]")
+def serve(host: str | None, port: int | None) -> None:
+    """Run the service. It listens on loopback; anywhere else it wants TLS."""
+    settings = _settings()
+    given = {k: v for k, v in (("host", host), ("port", port)) if v is not None}
+    settings = settings.model_copy(update=given)
+    refusal = settings.refusal_to_bind()
+    if refusal is not None:
+        raise click.ClickException(refusal)
+    if _schema_pending(settings):
+        raise click.ClickException("the database's schema is not this program's: run `lutra migrate`")
+    from lutra_service.server import serve as run
+
+    run(settings)
+
+
+@main.command()
+def migrate() -> None:
+    """Bring the database to this program's schema."""
+    from lutra_service.db import migrate as migrations
+    from lutra_service.db.engine import make_engine
+
+    engine = make_engine(_settings().database_url)
+    migrations.upgrade(engine)
+    engine.dispose()
+
+
+@main.group()
+def token() -> None:
+    """Bearer tokens."""
+
+
+@token.command()
+@click.option("--name", required=True, help="Whose token it is.")
+@click.option(
+    "--scope", "scopes", multiple=True, required=True, type=click.Choice(["agent", "read", "operate", "admin"])
+)
+@click.option("--database", help="Bind the token to this database (db_…); an agent's must be.")
+def create(name: str, scopes: tuple[str, ...], database: str | None) -> None:
+    """Create a token and print it: this once, for only its digest is kept."""
+    from lutra_models.errors import LutraError
+
+    from lutra_service.app.access import create_token
+
+    settings = _settings()
+    if _schema_pending(settings):
+        raise click.ClickException("the database's schema is not this program's: run `lutra migrate`")
+    store = _store(settings)
+    try:
+        _, secret = store.write(lambda unit: create_token(unit, name, scopes, database))
+    except LutraError as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        store.close()
+    click.echo(secret)
+
+
+@main.command()
+@click.argument("recommendation")
+def replay(recommendation: str) -> None:
+    """Compute a recommendation again from what it was given, and compare every bit."""
+    from lutra_models.errors import LutraError
+
+    from lutra_service.app.replaying import stored_answer
+    from lutra_service.compute import call
+
+    store = _store(_settings())
+    try:
+        request, answered = store.read(lambda unit: stored_answer(unit, recommendation))
+    except LutraError as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        store.close()
+    again = call(request.task, request.payload)
+    different = [name for name, value in answered.items() if json.loads(json.dumps(again[name])) != value]
+    if different:
+        click.echo(f"{recommendation}: different in {', '.join(different)}", err=True)
+        sys.exit(1)
+    click.echo(f"{recommendation}: the same bits in {', '.join(answered)}")
+
+
+def _settings() -> Settings:
+    from lutra_service.settings import Settings
+
+    return Settings()
+
+
+def _store(settings: Settings) -> Store:
+    from lutra_service.db.engine import make_engine
+    from lutra_service.db.store import Store
+
+    return Store(make_engine(settings.database_url))
+
+
+def _schema_pending(settings: Settings) -> bool:
+    from lutra_service.db import migrate as migrations
+    from lutra_service.db.engine import make_engine
+
+    engine = make_engine(settings.database_url)
+    try:
+        return migrations.pending(engine)
+    finally:
+        engine.dispose()
+
+
+def _add_demo() -> None:
+    from lutra_service.demo.command import demo
+
+    main.add_command(demo)
+
+
+_add_demo()

@@ -1,0 +1,69 @@
+"""Repositories of databases, their settings, tokens and idempotency keys."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lutra_models.errors import NotFound
+from sqlalchemy import insert, select
+
+from lutra_service.db.records import Answer, Database, Document, Token
+from lutra_service.db.repository import Repository
+from lutra_service.db.tables import DatabaseRow, IdempotencyRow, SettingsRow, TokenRow
+
+
+class Databases(Repository[Database]):
+    row = DatabaseRow
+    record = Database
+    noun = "database"
+
+    def named(self, name: str) -> Database | None:
+        return self._one(self.table.c.name == name)
+
+    def lock(self, id_: str) -> Database:
+        """The database, its row held until the transaction ends: changes to one database come one after another."""
+        rows = self._many(select(self.table).where(self.table.c.id == id_).with_for_update())
+        if not rows:
+            raise NotFound(f"no database {id_!r}")
+        return rows[0]
+
+    def listed(self, limit: int, after: str | None, only: str | None = None) -> list[Database]:
+        where = [] if only is None else [self.table.c.id == only]
+        return self.page(*where, limit=limit, after=after)
+
+    def settings(self, id_: str, hash_: str | None) -> Document | None:
+        table = SettingsRow.__table__
+        found = self._db.execute(
+            select(table.c.settings).where(table.c.database_id == id_, table.c.hash == hash_)
+        ).scalar()
+        return found if isinstance(found, dict) else None
+
+    def add_settings(self, id_: str, hash_: str, settings: Document, now: datetime) -> None:
+        if self.settings(id_, hash_) is None:
+            values = {"database_id": id_, "hash": hash_, "settings": settings, "first_seen_at": now}
+            self._db.execute(insert(SettingsRow).values(values))
+
+
+class Tokens(Repository[Token]):
+    row = TokenRow
+    record = Token
+    noun = "token"
+
+    def by_hash(self, hash_: str) -> Token | None:
+        return self._one(self.table.c.hash == hash_, self.table.c.revoked_at.is_(None))
+
+    def listed(self, database_id: str | None, limit: int, after: str | None) -> list[Token]:
+        where = [] if database_id is None else [self.table.c.database_id == database_id]
+        return self.page(*where, limit=limit, after=after)
+
+    def revoke(self, id_: str, now: datetime) -> bool:
+        return self.change(id_, self.table.c.revoked_at.is_(None), revoked_at=now)
+
+
+class Answers(Repository[Answer]):
+    row = IdempotencyRow
+    record = Answer
+    noun = "idempotency key"
+
+    def given(self, token_id: str, key: str) -> Answer | None:
+        return self._one(self.table.c.token_id == token_id, self.table.c.key == key)

@@ -1,0 +1,69 @@
+"""What every repository can do: read records, insert them, and change rows on a condition. It never commits."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+
+from lutra_models.errors import NotFound
+from sqlalchemy import ColumnElement, CursorResult, insert, select, update
+from sqlalchemy import Table as SqlTable
+from sqlalchemy.orm import Session
+
+from lutra_service.db.tables import Table
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+R = TypeVar("R", bound="DataclassInstance")
+Condition = ColumnElement[bool]
+
+
+class Repository(Generic[R]):
+    row: ClassVar[type[Table]]
+    record: type[R]
+    noun: ClassVar[str] = "row"
+
+    def __init__(self, db: Session) -> None:
+        self._db = db
+
+    @property
+    def table(self) -> SqlTable:
+        return cast(SqlTable, self.row.__table__)
+
+    def add(self, record: R) -> R:
+        self._db.execute(insert(self.table).values(asdict(record)))
+        return record
+
+    def find(self, id_: str) -> R | None:
+        return self._one(self.table.c.id == id_)
+
+    def get(self, id_: str) -> R:
+        """Raises NotFound."""
+        found = self.find(id_)
+        if found is None:
+            raise NotFound(f"no {self.noun} {id_!r}")
+        return found
+
+    def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
+        """Set `values` on the row where every condition still holds; whether it did."""
+        return self._update(self.table.c.id == id_, *conditions, **values) == 1
+
+    def page(self, *where: Condition, limit: int, after: str | None = None, newest_first: bool = False) -> list[R]:
+        """Up to `limit` records in the order of their ids, which is that of their making."""
+        ids = self.table.c.id
+        statement = select(self.table).where(*where).order_by(ids.desc() if newest_first else ids).limit(limit)
+        if after is not None:
+            statement = statement.where(ids < after if newest_first else ids > after)
+        return self._many(statement)
+
+    def _one(self, *where: Condition) -> R | None:
+        rows = self._many(select(self.table).where(*where).limit(1))
+        return rows[0] if rows else None
+
+    def _many(self, statement: Any) -> list[R]:
+        return [self.record(**row) for row in self._db.execute(statement).mappings()]
+
+    def _update(self, *where: Condition, **values: Any) -> int:
+        done = cast("CursorResult[Any]", self._db.execute(update(self.table).where(*where).values(**values)))
+        return done.rowcount

@@ -1,0 +1,27 @@
+"""Prefixed ids that sort by the moment of their making, and secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def new_id(prefix: str, now: datetime) -> str:
+    """`rec_` and 22 digits: 50 bits of milliseconds, 60 bits of chance."""
+    return f"{prefix}_{_base32(int(now.timestamp() * 1000), 10)}{_base32(secrets.randbits(60), 12)}"
+
+
+def new_secret() -> str:
+    return f"lutra_{secrets.token_urlsafe(32)}"
+
+
+def secret_hash(secret: str) -> str:
+    """What is stored of a secret. It has 256 bits of chance, so a plain digest cannot be guessed back."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _base32(number: int, digits: int) -> str:
+    return "".join(_DIGITS[(number >> (5 * i)) & 31] for i in reversed(range(digits)))

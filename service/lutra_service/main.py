@@ -1,0 +1,50 @@
+"""The composition root: settings in, application out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from lutra_models import __version__
+
+from lutra_service.api import problems
+from lutra_service.api.bodies import Bodies
+from lutra_service.api.observed import Observed
+from lutra_service.api.routes import ROUTERS
+from lutra_service.api.signals import Signals
+from lutra_service.compute import Compute, MakesExecutor
+from lutra_service.db.engine import make_engine
+from lutra_service.db.store import Store
+from lutra_service.settings import Settings
+
+DESCRIPTION = """Recommends database settings and predicts what they give.
+
+Every call carries `Authorization: Bearer lutra_…`. Errors are RFC 9457 problems with a stable `code`."""
+
+
+def create_app(settings: Settings | None = None, executor: MakesExecutor | None = None) -> FastAPI:
+    """The application over the database that `settings` name; without `executor` a process pool computes."""
+    settings = settings or Settings()
+    store = Store(make_engine(settings.database_url))
+    signals = Signals()
+    compute = Compute(store, settings, executor)
+    store.listeners += [signals.notify, compute.wake]
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        signals.start()
+        compute.start()
+        yield
+        compute.stop()
+        store.close()
+
+    app = FastAPI(title="Lutra", version=__version__, description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
+    app.state.store = store
+    app.state.signals = signals
+    app.add_middleware(Bodies, max_body_bytes=settings.max_body_bytes, max_expanded_bytes=settings.max_expanded_bytes)
+    app.add_middleware(Observed)
+    problems.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app

@@ -1,0 +1,53 @@
+"""The service's settings: read once from the environment (`LUTRA_…`), then handed down."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Sizes are in bytes and times in seconds."""
+
+    model_config = SettingsConfigDict(env_prefix="LUTRA_", extra="ignore", frozen=True)
+
+    database_url: str = Field(default="sqlite:///lutra.db", repr=False)
+    host: str = "127.0.0.1"
+    port: int = 8000
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_tls_proxy: bool = False
+    log_level: str = "info"
+
+    max_body_bytes: int = 2 << 20
+    max_expanded_bytes: int = 16 << 20
+
+    dask_scheduler: str | None = None
+    workers: int = Field(default_factory=lambda: max(1, (os.cpu_count() or 2) // 2), ge=1)
+    lease_s: float = Field(default=180.0, gt=0)
+    max_attempts: int = Field(default=3, ge=1)
+    sweep_s: float = Field(default=2.0, gt=0)
+
+    def refusal_to_bind(self) -> str | None:
+        """Why the service must not listen on `host`: tokens travel in clear text without TLS."""
+        if (self.tls_cert is None) != (self.tls_key is None):
+            return "LUTRA_TLS_CERT and LUTRA_TLS_KEY go together"
+        if _loopback(self.host) or self.tls_cert is not None or self.behind_tls_proxy:
+            return None
+        return (
+            f"{self.host} is not a loopback address: set LUTRA_TLS_CERT and LUTRA_TLS_KEY, or LUTRA_BEHIND_TLS_PROXY=1 "
+            "where a proxy in front of the service ends TLS"
+        )
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
