@@ -1,0 +1,8 @@
+"""What is known of each engine's settings, as data, met with what a live server says of itself."""
+
+from lutra_models.catalog.changes import Change
+from lutra_models.catalog.facts import Host, Policy, Server, ServerSetting
+from lutra_models.catalog.reader import Catalog, engines, load
+from lutra_models.catalog.rows import KnobRow
+
+__all__ = ["Catalog", "Change", "Host", "KnobRow", "Policy", "Server", "ServerSetting", "engines", "load"]

@@ -1,0 +1,132 @@
+"""Arithmetic in the catalogue's text: ranges, rules and memory terms, shown to people exactly as they are computed.
+
+A formula knows numbers, quoted texts, names, + - * /, comparisons, `a if c else b`, `and`, `or`, `not`, min, max, ceil
+and floor. Nothing else parses, so a catalogue file cannot run code.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from lutra_models.knobs import Value
+
+Scope = Mapping[str, Any]
+Step = Callable[[Scope], Any]
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "ceil": math.ceil, "floor": math.floor}
+ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+class Formula:
+    """A parsed formula. `names` are the names that it reads. Pickles as its text. Raises ValueError on anything odd."""
+
+    __slots__ = ("_step", "names", "text")
+
+    def __init__(self, text: str | float) -> None:
+        self.text = str(text)
+        self._step, self.names = _compiled(self.text)
+
+    def __call__(self, scope: Scope) -> Any:
+        """The value in this scope. Raises ValueError where a name is missing or a division is by zero."""
+        try:
+            return self._step(scope)
+        except KeyError as error:
+            raise ValueError(f"formula {self.text!r} needs {error.args[0]}, which is not known here") from None
+        except ZeroDivisionError:
+            raise ValueError(f"formula {self.text!r} divides by zero") from None
+
+    def number(self, scope: Scope) -> float:
+        return float(self(scope))
+
+    def value(self, scope: Scope) -> Value:
+        """A number or a text, for a setting."""
+        found = self(scope)
+        return found if isinstance(found, (int, float, str)) else str(found)
+
+    def __repr__(self) -> str:
+        return f"Formula({self.text!r})"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Formula) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __reduce__(self) -> tuple[type[Formula], tuple[str]]:
+        return Formula, (self.text,)
+
+
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> tuple[Step, frozenset[str]]:
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        raise ValueError(f"not a formula: {text!r}") from None
+    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    names = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
+    return _step(tree, text), names
+
+
+def _step(node: ast.expr, text: str) -> Step:
+    """One node as a closure over its compiled children."""
+    match node:
+        case ast.Constant(value=int() | float() | str() as constant) if not isinstance(constant, bool):
+            return lambda scope: constant
+        case ast.Name(id=name):
+            return operator.itemgetter(name)
+        case ast.UnaryOp(op=ast.USub() | ast.Not() as unary, operand=inner):
+            return _unary(unary, _step(inner, text))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
+            return _binary(ARITHMETIC[type(op)], _step(left, text), _step(right, text))
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in COMPARISONS:
+            return _binary(COMPARISONS[type(op)], _step(left, text), _step(right, text))
+        case ast.BoolOp(op=ast.And() | ast.Or() as both, values=parts):
+            steps = [_step(p, text) for p in parts]
+            every = all if isinstance(both, ast.And) else any
+            return lambda scope: every(s(scope) for s in steps)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _branch(_step(test, text), _step(body, text), _step(orelse, text))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
+            return _call(FUNCTIONS[name], [_step(a, text) for a in args])
+    raise ValueError(f"not allowed in a formula: {ast.unparse(node)!r} in {text!r}")
+
+
+def _unary(op: ast.unaryop, inner: Step) -> Step:
+    if isinstance(op, ast.Not):
+        return lambda scope: not inner(scope)
+    return lambda scope: -inner(scope)
+
+
+def _binary(function: Callable[[Any, Any], Any], left: Step, right: Step) -> Step:
+    return lambda scope: function(left(scope), right(scope))
+
+
+def _branch(test: Step, body: Step, orelse: Step) -> Step:
+    return lambda scope: body(scope) if test(scope) else orelse(scope)
+
+
+def _call(function: Callable[..., Any], steps: list[Step]) -> Step:
+    if len(steps) == 2:
+        return _binary(function, steps[0], steps[1])
+    return lambda scope: function(*[s(scope) for s in steps])

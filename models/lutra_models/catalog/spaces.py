@@ -1,0 +1,148 @@
+"""Which settings may move and how far: catalogue rows met with the live server and the operator's policy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from lutra_models.catalog.facts import Policy, Server, ServerSetting
+from lutra_models.catalog.rows import CatalogFile, KnobRow
+from lutra_models.catalog.sums import coupling_rule, memory_rule
+from lutra_models.catalog.units import show
+from lutra_models.catalog.values import Overlay, factor, live_rows, overlay, parse, read
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.knobs import Choice, Configuration, Domain, Knob, KnobSpace, Number, Value
+
+
+class NoRoom(Exception):
+    """The live server leaves a setting no two values to choose from."""
+
+
+def space(file: CatalogFile, server: Server, policy: Policy, current: Configuration | None = None) -> KnobSpace:
+    """The movable settings, each range holding the current value. Raises InvalidConfiguration where none is left."""
+    _verify_policy(file, server, policy)
+    now = read(file, server)
+    facts = overlay(file, server, now)
+    reference = now if current is None else now.replace(current)
+    knobs: list[Knob] = []
+    reasons: list[str] = []
+    for name, row in live_rows(file, server).items():
+        if not _chosen(row, policy):
+            continue
+        why = _obstacle(row, server.settings[name], policy)
+        if why is None:
+            try:
+                knobs.append(_knob(file, server, policy, row, facts, reference[name]))
+            except NoRoom as room:
+                why = str(room)
+        if why is not None:
+            reasons.append(f"{name} {why}")
+    if not knobs:
+        raise InvalidConfiguration(f"no setting may move: {'; '.join(reasons) or 'the policy names none'}")
+    movable = frozenset(k.name for k in knobs)
+    return KnobSpace(knobs, (memory_rule(file, server, policy, facts), coupling_rule(file, movable, facts)))
+
+
+def _verify_policy(file: CatalogFile, server: Server, policy: Policy) -> None:
+    """What the operator wrote is true or refused, whether or not it matters today."""
+    rows = file.rows_for(server.version)
+    for name, value in policy.pins.items():
+        parse(file, server, name, value)
+    for name in policy.ranges:
+        if name in rows and rows[name].kind in ("bool", "enum"):
+            raise InvalidConfiguration(f"{name}: it has options, not a range; pin it to one of them instead")
+        _range(file, server, policy, name)
+    for name in sorted(policy.movable or ()):
+        if name not in rows:
+            raise InvalidConfiguration(f"{name}: not in the catalogue of {file.engine} {server.version}")
+        if rows[name].risk == "durability" and not policy.durability:
+            raise InvalidConfiguration(f"{name}: it can lose committed data; allow durability in the policy to move it")
+
+
+def _chosen(row: KnobRow, policy: Policy) -> bool:
+    if policy.movable is not None:
+        return row.name in policy.movable
+    return row.tune and (row.risk != "durability" or policy.durability)
+
+
+def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy) -> str | None:
+    if row.name in policy.pins:
+        return "is pinned"
+    if setting.shadowed:
+        return f"is set by {setting.shadowed}, which outranks what an agent can write"
+    if setting.applies == "fixed":
+        return "cannot be changed on this server"
+    if setting.applies == "restart" and not policy.restart:
+        return "needs a restart, which is not allowed"
+    if (setting.kind in ("integer", "real")) != (row.kind in ("integer", "real")):
+        return f"is a {setting.kind} on this server, not a {row.kind}"
+    return None
+
+
+def _knob(file: CatalogFile, server: Server, policy: Policy, row: KnobRow, facts: Overlay, current: Value) -> Knob:
+    setting = server.settings[row.name]
+    if isinstance(current, str):
+        domain: Domain = _choice(row, setting, current)
+    else:
+        domain = _number(row, setting, facts, current)
+        if row.name in policy.ranges:
+            domain = _narrowed(row.name, domain, _range(file, server, policy, row.name))
+    assert setting.applies != "fixed"
+    return Knob(row.name, domain, setting.applies, row.risk)
+
+
+def _choice(row: KnobRow, setting: ServerSetting, current: str) -> Choice:
+    options = ("off", "on") if setting.kind == "bool" else row.options
+    taken = [o for o in options if not setting.options or o in setting.options]
+    if current not in taken:
+        taken.append(current)
+    if len(taken) < 2:
+        raise NoRoom(f"has only {', '.join(taken)} on this server")
+    return Choice(tuple(taken))
+
+
+def _number(row: KnobRow, setting: ServerSetting, facts: Overlay, current: float) -> Number:
+    """The row's range in the live unit, within the live limits, wide enough for the current value."""
+    assert row.low is not None
+    assert row.high is not None
+    per_unit = factor(setting.unit)
+    low, high = (f.number(facts.base) / per_unit for f in (row.low, row.high))
+    special = tuple(s for s in row.special if setting.low is None or s >= setting.low)
+    if row.risk == "availability":
+        low, high = max(low, current), max(high, 2 * current)
+        special = tuple(s for s in special if s == current)
+    elif current not in special:
+        if row.log and current <= 0:
+            special = (*special, current)
+        else:
+            low, high = min(low, current), max(high, current)
+    low = low if setting.low is None else max(low, setting.low)
+    high = high if setting.high is None else min(high, setting.high)
+    integer = setting.kind == "integer"
+    if integer:
+        low, high = math.ceil(low), math.floor(high)
+    if not low < high:
+        raise NoRoom(f"has no room between {low:g} and {high:g}")
+    return Number(low, high, setting.unit, row.log and low > 0, integer, special)
+
+
+def _range(file: CatalogFile, server: Server, policy: Policy, name: str) -> tuple[float, float]:
+    low, high = (parse(file, server, name, end) for end in policy.ranges[name])
+    assert not isinstance(low, str)
+    assert not isinstance(high, str)
+    if not low < high:
+        raise InvalidConfiguration(
+            f"{name}: a range needs its low end below its high one, got {low} and {high}; or pin it"
+        )
+    return low, high
+
+
+def _narrowed(name: str, domain: Number, asked: tuple[float, float]) -> Number:
+    low, high = max(domain.low, asked[0]), min(domain.high, asked[1])
+    if not low < high:
+        texts = [show(v, domain.unit) for v in (*asked, domain.low, domain.high)]
+        raise InvalidConfiguration(
+            f"{name}: the range {texts[0]} to {texts[1]} leaves nothing of {texts[2]} to {texts[3]}, where it is searched; "
+            "widen the range, or pin the setting"
+        )
+    return replace(domain, low=low, high=high, special=tuple(s for s in domain.special if asked[0] <= s <= asked[1]))

@@ -1,0 +1,82 @@
+"""The rule-based configuration: what experience says of this host, scaled into the memory limit."""
+
+from __future__ import annotations
+
+from lutra_models.catalog.facts import Policy, Server
+from lutra_models.catalog.rows import CatalogFile, KnobRow
+from lutra_models.catalog.spaces import space
+from lutra_models.catalog.sums import CouplingRule, MemoryRule
+from lutra_models.catalog.units import scale
+from lutra_models.catalog.values import Overlay, factor, overlay, read
+from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Number, Value
+
+ROUND_FROM_BYTES = 16 * 2**20
+MB = 2**20
+
+
+def rule_based(file: CatalogFile, server: Server, policy: Policy) -> Configuration:
+    """Complete over `space(...)`, and none of its rules refuses it."""
+    searched = space(file, server, policy)
+    now = read(file, server)
+    facts, rows = overlay(file, server, now), file.rows_for(server.version)
+    values = {k.name: _ruled(rows[k.name], k, now[k.name], facts) for k in searched}
+    _keep_couplings(values, now, searched)
+    for rule in searched.rules:
+        if isinstance(rule, MemoryRule):
+            _shrink(file, values, searched, rule)
+    candidate = Configuration(values)
+    return candidate if searched.refusal(candidate) is None else now.restrict(searched.names)
+
+
+def _ruled(row: KnobRow, knob: Knob, current: Value, facts: Overlay) -> Value:
+    """The row's rule inside the knob's domain; without a rule, the current value."""
+    found = row.rule.value(facts.base) if row.rule is not None else None
+    if isinstance(knob.domain, Choice):
+        return found if isinstance(found, str) and found in knob.domain else current
+    if found is None or isinstance(found, str):
+        assert not isinstance(current, str)
+        return knob.domain.clip(current)
+    if found in knob.domain.special:
+        return found
+    return knob.domain.clip(_rounded(found, knob.domain) / factor(knob.domain.unit))
+
+
+def _rounded(base: float, domain: Number) -> float:
+    """Whole megabytes where they are many: people read these."""
+    if scale(domain.unit)[0] == "memory" and base >= ROUND_FROM_BYTES:
+        return base // MB * MB
+    return base
+
+
+def _keep_couplings(values: dict[str, Value], now: Configuration, searched: KnobSpace) -> None:
+    """A broken coupling takes its settings back to what they are now."""
+    for rule in searched.rules:
+        if not isinstance(rule, CouplingRule):
+            continue
+        for _ in rule.couplings:
+            broken = rule.broken(values)
+            if broken is None:
+                break
+            values.update({n: now[n] for n in broken.holds.names if n in values})
+
+
+def _shrink(file: CatalogFile, values: dict[str, Value], searched: KnobSpace, rule: MemoryRule) -> None:
+    """Lowers the settings that give way, one after the other, each no further than it must."""
+    for name in file.shrink:
+        if rule.total(values) <= rule.bound_bytes:
+            return
+        domain = searched[name].domain if name in searched else None
+        if isinstance(domain, Number) and values[name] not in domain.special:
+            values[name] = _largest(name, values, domain, rule)
+
+
+def _largest(name: str, values: dict[str, Value], domain: Number, rule: MemoryRule) -> Value:
+    """By bisection over whole units; the domain's low end where nothing fits."""
+    low, high = int(domain.low), int(values[name])
+    if rule.total({**values, name: low}) > rule.bound_bytes:
+        return low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if rule.total({**values, name: middle}) <= rule.bound_bytes else (low, middle)
+    per_unit = factor(domain.unit)
+    return max(int(domain.low), int(_rounded(low * per_unit, domain) / per_unit))

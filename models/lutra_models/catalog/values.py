@@ -1,0 +1,128 @@
+"""Settings as text and as values: every border between a live server's words and a `Configuration` is here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lutra_models.catalog.facts import Server, ServerSetting
+from lutra_models.catalog.rows import UNITS, CatalogFile, KnobRow, major
+from lutra_models.catalog.units import parse_bool, parse_number, scale, show
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.knobs import Configuration, Value
+
+LONGEST_TEXT = 200
+DISK_UNKNOWN_BYTES = 64 * 2**30
+
+
+def live_rows(file: CatalogFile, server: Server) -> dict[str, KnobRow]:
+    """The rows that this version knows and this server reports."""
+    return {n: r for n, r in file.rows_for(server.version).items() if n in server.settings}
+
+
+def read(file: CatalogFile, server: Server) -> Configuration:
+    return Configuration(
+        {n: from_text(n, server.settings[n].value, server.settings[n]) for n in live_rows(file, server)}
+    )
+
+
+def from_text(name: str, value: Value, setting: ServerSetting) -> Value:
+    """A value of the setting's live kind, in its unit; ranges are not judged. Raises InvalidConfiguration."""
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise InvalidConfiguration(f"{name}: a text of {len(value)} characters is no value of a setting")
+    if setting.kind == "bool":
+        return parse_bool(name, value)
+    if setting.kind in ("enum", "string"):
+        return str(value)
+    integer = setting.kind == "integer"
+    if isinstance(value, str):
+        return parse_number(name, value, setting.unit, integer)
+    if not math.isfinite(value) or (integer and value != int(value)):
+        raise InvalidConfiguration(f"{name}: {value!r} is not {'an integer' if integer else 'a finite number'}")
+    return int(value) if integer else float(value)
+
+
+def parse(file: CatalogFile, server: Server, name: str, value: str | int | float) -> Value:
+    """A value that this server takes. Raises InvalidConfiguration that says what it would take."""
+    row = file.rows_for(server.version).get(name)
+    if row is None:
+        raise InvalidConfiguration(f"{name}: not in the catalogue of {file.engine} {server.version}")
+    if name not in server.settings:
+        raise InvalidConfiguration(f"{name}: this server ({file.engine} {server.version}) does not report it")
+    setting = server.settings[name]
+    parsed = from_text(name, value, setting)
+    if isinstance(parsed, str):
+        return _option(name, parsed, setting)
+    low = -math.inf if setting.low is None else setting.low
+    high = math.inf if setting.high is None else setting.high
+    if not low <= parsed <= high:
+        bounds = " to ".join(show(_whole(b), setting.unit) for b in (setting.low, setting.high) if b is not None)
+        raise InvalidConfiguration(f"{name}: {value} is outside what the server takes, {bounds}")
+    return parsed
+
+
+def factor(unit: str) -> float:
+    """Bytes or milliseconds in one of the server's unit; 1 for a plain number."""
+    return float(scale(unit)[1])
+
+
+def to_base(value: Value, per_unit: float) -> float | str:
+    """Bytes, milliseconds or a plain number; a negative value stands for something else and stays."""
+    if isinstance(value, str):
+        return value
+    return value * per_unit if value > 0 else float(value)
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """The names that some formulas read, for one server: `base` as it is now, `factors` to lay a candidate over it."""
+
+    base: Mapping[str, float | str]
+    factors: Mapping[str, float]
+
+    def scope(self, candidate: Mapping[str, Value]) -> dict[str, float | str]:
+        scope = dict(self.base)
+        for name, per_unit in self.factors.items():
+            if name in candidate:
+                scope[name] = to_base(candidate[name], per_unit)
+        return scope
+
+    def only(self, names: frozenset[str]) -> Overlay:
+        """Cheap to send to another process."""
+        return Overlay(
+            {n: v for n, v in self.base.items() if n in names}, {n: f for n, f in self.factors.items() if n in names}
+        )
+
+
+def overlay(file: CatalogFile, server: Server, current: Mapping[str, Value]) -> Overlay:
+    """Host facts, units and settings; defaults stand in for what the server does not report."""
+    host = server.host
+    base: dict[str, float | str] = {
+        **UNITS,
+        "memory": float(host.memory_bytes),
+        "cores": host.cores,
+        "disk": float(DISK_UNKNOWN_BYTES if host.disk_bytes is None else host.disk_bytes),
+        "rotational": float(bool(host.rotational)),
+        "peak_connections": float(server.peak_connections),
+        "version": float(major(server.version)),
+    }
+    for name, default in file.defaults.items():
+        base[name] = default(base)
+    rows = file.rows_for(server.version)
+    factors = {n: factor(server.settings[n].unit if n in server.settings else r.unit) for n, r in rows.items()}
+    base.update({n: to_base(v, factors[n]) for n, v in current.items() if n in factors})
+    return Overlay(base, factors)
+
+
+def _option(name: str, value: str, setting: ServerSetting) -> str:
+    if setting.kind != "enum" or not setting.options:
+        return value
+    for option in setting.options:
+        if option.lower() == value.strip().lower():
+            return option
+    raise InvalidConfiguration(f"{name}: {value!r} is none of {', '.join(setting.options)}")
+
+
+def _whole(number: float) -> Value:
+    return int(number) if float(number).is_integer() and abs(number) < 2**63 else number
