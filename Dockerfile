@@ -26,7 +26,7 @@ VOLUME /var/lib/lutra
 
 FROM runtime AS service
 COPY --from=build-service /opt/lutra /opt/lutra
-# TLS ends at the proxy in front; without one, give LUTRA_TLS_CERTIFICATE and LUTRA_TLS_KEY instead.
+# TLS ends at the proxy in front; without one, give LUTRA_TLS_CERT and LUTRA_TLS_KEY instead.
 ENV LUTRA_DATABASE_URL=sqlite:////var/lib/lutra/lutra.db LUTRA_BEHIND_TLS_PROXY=1
 EXPOSE 8000
 HEALTHCHECK CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]

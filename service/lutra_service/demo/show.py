@@ -1,0 +1,127 @@
+"""What the demo prints: trials as they come, the three-way table, the record of the intervals, the statements."""
+
+from __future__ import annotations
+
+from statistics import mean, stdev
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from lutra_service.demo.tuning import held
+
+Document = dict[str, Any]
+LABELS = {"qps": "QPS", "p99_ms": "p99", "tps": "TPS"}
+MAX_CHANGES = 6
+
+
+class Progress:
+    """Prints a trial when it is proposed and again when it has been measured."""
+
+    def __init__(self, console: Console, trials: int) -> None:
+        self._console = console
+        self._trials = trials
+        self._announced: set[int] = set()
+        self._first_qps: float | None = None
+
+    def __call__(self, row: Document) -> None:
+        if row["trial"] not in self._announced:
+            self._announced.add(row["trial"])
+            self._announce(row)
+        if row["failed"]:
+            self._console.print(f"        [red]failed[/]     {row['failed']}: the settings before it are active again")
+        elif row["measured"]:
+            self._measured(row)
+
+    def _announce(self, row: Document) -> None:
+        number = f"[bold]trial {row['trial']}/{self._trials}[/]"
+        self._console.print(f"\n{number}  [cyan]{(row['origin'] or '').replace('_', ' ')}[/]")
+        reasons = {r["setting"]: r["sentence"] for r in row["reasons"] or ()}
+        changes = row["changes"] or ()
+        for change in changes[:MAX_CHANGES]:
+            why = reasons.get(change["setting"], "")
+            text = f"        {change['setting']}  {change['before_text']} → [bold]{change['after_text']}[/]"
+            self._console.print(text + (f"  [dim]{why}[/]" if why else ""), soft_wrap=True)
+        if len(changes) > MAX_CHANGES:
+            self._console.print(f"        [dim]… and {len(changes) - MAX_CHANGES} more settings[/]")
+        if row["predictions"]:
+            told = "   ".join(_interval(m, row["predictions"][m]) for m in LABELS if m in row["predictions"])
+            self._console.print(f"        predicted  {told}   [dim](90 % interval)[/]")
+
+    def _measured(self, row: Document) -> None:
+        told = []
+        for metric in (m for m in LABELS if m in row["measured"]):
+            value, prediction = row["measured"][metric], (row["predictions"] or {}).get(metric)
+            inside = prediction and prediction["low"] <= value <= prediction["high"]
+            mark = "" if prediction is None else (" [green]✓[/]" if inside else " [yellow]outside[/]")
+            told.append(f"{LABELS[metric]} [bold]{number(value)}[/]{_unit(metric)}{mark}")
+        qps = row["measured"].get("qps")
+        self._first_qps = self._first_qps or qps
+        gain = f"   [dim]{qps / self._first_qps - 1:+.0%} on the default[/]" if qps and self._first_qps else ""
+        self._console.print(f"        measured   {'   '.join(told)}{gain}")
+
+
+def comparison(console: Console, table: list[Document]) -> None:
+    """The three-way table: every repetition, the mean with its spread, and the gain over the first row."""
+    shown = Table(title="Measured again in turn", title_style="bold", title_justify="left")
+    shown.add_column("configuration")
+    for metric in ("QPS (each)", "QPS mean ± sd", "gain", "p99 ms mean ± sd"):
+        shown.add_column(metric, justify="right")
+    base = mean(values(table[0], "qps"))
+    for row in table:
+        qps, p99 = values(row, "qps"), values(row, "p99_ms")
+        gain = (
+            "" if row is table[0] else f"{mean(qps) / base - 1:+.1%} ± {spread(qps, values(table[0], 'qps'), base):.1%}"
+        )
+        each = "  ".join(number(q) for q in qps)
+        shown.add_row(
+            row["name"], each, f"{number(mean(qps))} ± {number(_sd(qps))}", gain, f"{mean(p99):.2f} ± {_sd(p99):.2f}"
+        )
+    console.print()
+    console.print(shown)
+
+
+def record(console: Console, trials: list[Document]) -> None:
+    """How often the 90 % intervals held what was then measured."""
+    told = []
+    for metric in ("qps", "p99_ms"):
+        inside, of = held(trials, metric)
+        told.append(f"{LABELS[metric]} {inside} of {of}")
+    console.print(f"90 % intervals that held the measured value: {', '.join(told)}")
+
+
+def statements(console: Console, changes: list[Document]) -> None:
+    """The best configuration as statements to paste."""
+    if not changes:
+        console.print("\nNo setting is worth changing: the default is the best found.")
+        return
+    console.print("\n[bold]The best configuration[/]")
+    for change in changes:
+        console.print(change["do"].rstrip(";") + ";", highlight=False, markup=False, soft_wrap=True)
+    if any(c["applies"] == "restart" for c in changes):
+        console.print("[dim]-- takes effect with a restart[/]")
+
+
+def values(row: Document, metric: str) -> list[float]:
+    return [m[metric] for m in row["measured"]]
+
+
+def spread(one: list[float], other: list[float], base: float) -> float:
+    """The standard error of the difference of two means, as a share of `base`."""
+    return float(((_sd(one) ** 2) / len(one) + (_sd(other) ** 2) / len(other)) ** 0.5 / base)
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _interval(metric: str, p: Document) -> str:
+    return f"{LABELS[metric]} {number(p['median'])}{_unit(metric)} ({number(p['low'])}–{number(p['high'])})"
+
+
+def _unit(metric: str) -> str:
+    return " ms" if metric.endswith("_ms") else ""
+
+
+def _sd(numbers: list[float]) -> float:
+    return stdev(numbers) if len(numbers) > 1 else 0.0

@@ -1,0 +1,140 @@
+"""Bring up the demo's three parts: a scratch PostgreSQL, the service, and an agent in lab mode beside it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from lutra_service.demo.processes import DemoFailed, Processes, command, free_port
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Load:
+    """The demo's pgbench load. `scale` × 15 MB of data: 20 exceed the default shared_buffers twice over."""
+
+    scale: int = 20
+    clients: int = 8
+    warmup_s: int = 2
+    seconds: int = 6
+
+
+@dataclass(frozen=True)
+class Stack:
+    client: httpx.Client
+    processes: Processes
+    database: str
+    server: dict[str, Any]
+
+
+def bring_up(processes: Processes, load: Load, say: Say) -> Stack:
+    """Start everything; when it returns, the agent has reported and waits for directives."""
+    say(f"starting PostgreSQL and filling it with {load.scale * 15} MB (pgbench scale {load.scale})")
+    server = processes.start_and_read("server", _lab(processes.folder, load))
+    say("starting the service")
+    client = _service(processes)
+    database = post(client, "/v1/databases", {"name": "demo", "engine": server["engine"]})["id"]
+    say("starting the agent in lab mode")
+    _agent(processes, client, database, server, load)
+    return Stack(client, processes, database, server)
+
+
+def _lab(folder: Path, load: Load) -> list[str]:
+    return [command("lutra-agent"), "lab", "postgresql", "--dir", str(folder / "server"), "--scale", str(load.scale)]
+
+
+def _service(processes: Processes) -> httpx.Client:
+    env = {"LUTRA_DATABASE_URL": f"sqlite:///{processes.folder}/lutra.db"}
+    port = free_port()
+    _run([command("lutra"), "migrate"], env)
+    token = _run([command("lutra"), "token", "create", "--name", "demo", "--scope", "admin"], env).split()[-1]
+    processes.start("service", [command("lutra"), "serve", "--port", str(port)], env)
+    headers = {"Authorization": f"Bearer {token}"}
+    client = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60)
+    processes.wait_until(lambda: _ready(client), "the service's readiness")
+    return client
+
+
+def _agent(processes: Processes, client: httpx.Client, database: str, server: dict[str, Any], load: Load) -> None:
+    token = post(client, f"/v1/databases/{database}/tokens", {"name": "demo agent", "scopes": ["agent"]})["token"]
+    token_file, config = processes.folder / "agent.token", processes.folder / "agent.toml"
+    token_file.touch(mode=0o600)
+    token_file.write_text(token)
+    config.write_text(_agent_config(processes.folder, str(client.base_url), database, server, load))
+    processes.start("agent", [command("lutra-agent"), "run", "--config", str(config)])
+    processes.wait_until(
+        lambda: get(client, f"/v1/databases/{database}").get("last_report_at") is not None, "the agent's first report"
+    )
+
+
+def _agent_config(folder: Path, url: str, database: str, server: dict[str, Any], load: Load) -> str:
+    sections: dict[str, dict[str, Any]] = {
+        "service": {"url": url.rstrip("/"), "database": database, "token_file": str(folder / "agent.token")},
+        "database": {k: server[k] for k in ("engine", "host", "port", "user", "dbname")},
+        "agent": {"mode": "lab", "interval_s": 5, "state_dir": str(folder / "agent")},
+        "restart": {
+            "command": server["restart_command"],
+            "start_command": server["start_command"],
+            "data_dir": server["data_dir"],
+            "timeout_s": 30,
+        },
+        "driver": {
+            "kind": "pgbench",
+            "bin": f"{server['bin_dir']}/pgbench",
+            "script": "tpcb-like",
+            "scale": load.scale,
+            "clients": load.clients,
+            "threads": 2,
+            "warmup_s": load.warmup_s,
+            "duration_s": load.seconds,
+        },
+    }
+    return "\n".join(
+        f"[{name}]\n" + "".join(f"{k} = {_toml(v)}\n" for k, v in values.items()) for name, values in sections.items()
+    )
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(v) for v in value) + "]"
+    return str(value) if isinstance(value, int) else '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _ready(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _run(argv: list[str], env: dict[str, str]) -> str:
+    done = subprocess.run(argv, env={**os.environ, **env}, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DemoFailed(
+            f"`{' '.join(Path(a).name if i == 0 else a for i, a in enumerate(argv))}` failed:\n{done.stderr}"
+        )
+    return done.stdout
+
+
+def get(client: httpx.Client, path: str) -> dict[str, Any]:
+    return _answer(client.get(path))
+
+
+def post(client: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    return _answer(client.post(path, json=body))
+
+
+def _answer(response: httpx.Response) -> dict[str, Any]:
+    if response.is_error:
+        raise DemoFailed(
+            f"{response.request.method} {response.request.url.path}: {response.status_code} {response.text}"
+        )
+    answer: dict[str, Any] = response.json()
+    return answer
