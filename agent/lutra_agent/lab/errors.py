@@ -1,0 +1,11 @@
+"""What can go wrong with a scratch server."""
+
+from __future__ import annotations
+
+from lutra_models.errors import LutraError
+
+
+class LabError(LutraError):
+    """A scratch server that could not be made, started or stopped. The message carries what it said."""
+
+    code = "lab"
