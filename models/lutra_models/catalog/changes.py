@@ -15,7 +15,7 @@ from lutra_models.knobs import Applies, Value
 
 @dataclass(frozen=True)
 class Change:
-    """One setting's way from `before` to `after`, in the server's unit and in words, with its statement and its undo."""
+    """One setting's way from `before` to `after` (server's unit, and as text), with its statement and its undo."""
 
     name: str
     before: Value

@@ -92,7 +92,7 @@ def _step(node: ast.expr, text: str) -> Step:
     """One node as a closure over its compiled children."""
     match node:
         case ast.Constant(value=int() | float() | str() as constant) if not isinstance(constant, bool):
-            return lambda scope: constant
+            return lambda _scope: constant
         case ast.Name(id=name):
             return operator.itemgetter(name)
         case ast.UnaryOp(op=ast.USub() | ast.Not() as unary, operand=inner):

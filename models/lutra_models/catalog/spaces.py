@@ -142,7 +142,7 @@ def _narrowed(name: str, domain: Number, asked: tuple[float, float]) -> Number:
     if not low < high:
         texts = [show(v, domain.unit) for v in (*asked, domain.low, domain.high)]
         raise InvalidConfiguration(
-            f"{name}: the range {texts[0]} to {texts[1]} leaves nothing of {texts[2]} to {texts[3]}, where it is searched; "
-            "widen the range, or pin the setting"
+            f"{name}: the range {texts[0]} to {texts[1]} leaves nothing of {texts[2]} to {texts[3]}, "
+            "where it is searched; widen the range, or pin the setting"
         )
     return replace(domain, low=low, high=high, special=tuple(s for s in domain.special if asked[0] <= s <= asked[1]))

@@ -37,10 +37,11 @@ def from_text(name: str, value: Value, setting: ServerSetting) -> Value:
         return str(value)
     integer = setting.kind == "integer"
     if isinstance(value, str):
-        return parse_number(name, value, setting.unit, integer)
+        number = parse_number(name, value, setting.unit, integer)
+        return number if integer else _as_printed(number)
     if not math.isfinite(value) or (integer and value != int(value)):
         raise InvalidConfiguration(f"{name}: {value!r} is not {'an integer' if integer else 'a finite number'}")
-    return int(value) if integer else float(value)
+    return int(value) if integer else _as_printed(value)
 
 
 def parse(file: CatalogFile, server: Server, name: str, value: str | int | float) -> Value:
@@ -122,6 +123,11 @@ def _option(name: str, value: str, setting: ServerSetting) -> str:
         if option.lower() == value.strip().lower():
             return option
     raise InvalidConfiguration(f"{name}: {value!r} is none of {', '.join(setting.options)}")
+
+
+def _as_printed(number: float) -> float:
+    """The server prints six significant digits of a real setting: more would not be read back."""
+    return float(f"{number:.6g}")
 
 
 def _whole(number: float) -> Value:

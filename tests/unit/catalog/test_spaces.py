@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from lutra_models.catalog import Policy, Server, load
+from lutra_models.catalog.rows import from_document
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.knobs import Choice, Number
+
+from tests.support.servers import a_server
+
+CATALOG = load("postgresql")
+VERSIONS = ("15", "16", "18")
+
+
+def with_setting(server: Server, name: str, **facts: object) -> Server:
+    return replace(server, settings={**server.settings, name: replace(server.settings[name], **facts)})  # type: ignore[arg-type]
+
+
+def domain(server: Server, name: str, policy: Policy | None = None) -> Number:
+    found = CATALOG.space(server, policy or Policy(movable=frozenset({name})))[name].domain
+    assert isinstance(found, Number)
+    return found
+
+
+def test_at_least_45_settings_are_described_and_every_version_has_its_own() -> None:
+    assert len({r.name for r in CATALOG.rows}) >= 45
+    for version in range(12, 19):
+        names = [r.name for r in CATALOG.rows_for(str(version))]
+        assert len(names) == len(set(names))
+    names_of = {v: {r.name for r in CATALOG.rows_for(v)} for v in ("12", "13", "14", "16", "17", "18")}
+    assert "hash_mem_multiplier" in names_of["13"] - names_of["12"]
+    assert "vacuum_buffer_usage_limit" in names_of["16"] - names_of["14"]
+    assert {"io_workers", "io_method"} <= names_of["18"] - names_of["17"]
+
+
+def test_every_row_has_its_meaning_and_its_place_in_the_manual() -> None:
+    for row in CATALOG.describe():
+        assert row["meaning"].endswith(".")
+        assert row["manual"].startswith("19.")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("gb", [1, 4, 64])
+def test_every_range_holds_the_live_value_and_the_rule_based_one(version: str, gb: int) -> None:
+    server = a_server(version, memory_gb=gb)
+    everything = Policy(movable=frozenset(r.name for r in CATALOG.rows_for(version)), durability=True)
+    for policy in (Policy(), everything):
+        space, live, ruled = CATALOG.space(server, policy), CATALOG.read(server), CATALOG.rule_based(server, policy)
+        for knob in space:
+            assert live[knob.name] in knob.domain, knob.name
+            assert ruled[knob.name] in knob.domain, knob.name
+
+
+def test_durability_is_kept_unless_the_operator_opts_in() -> None:
+    server = a_server()
+    risks = {k.risk for k in CATALOG.space(server, Policy())}
+    assert risks == {"none"}
+    assert "synchronous_commit" in CATALOG.space(server, Policy(durability=True))
+    assert "fsync" not in CATALOG.space(server, Policy(durability=True))
+    with pytest.raises(InvalidConfiguration, match="fsync: it can lose committed data; allow durability"):
+        CATALOG.space(server, Policy(movable=frozenset({"fsync"})))
+
+
+def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() -> None:
+    assert domain(a_server(), "max_connections").low == 100
+    assert domain(a_server(peak_connections=400), "max_connections").low == 510
+    assert domain(a_server(max_wal_senders=0), "max_wal_senders").special == (0,)
+    assert domain(a_server(), "max_wal_senders").special == ()
+
+
+def test_a_narrower_live_range_and_a_live_unit_win() -> None:
+    server = with_setting(a_server(), "work_mem", unit="MB", value="4", low=1, high=32)
+    assert domain(server, "work_mem") == Number(1, 32, "MB", log=True, integer=True)
+
+
+def test_a_live_enum_list_wins() -> None:
+    server = with_setting(a_server(), "io_method", value="sync", options=("sync", "io_uring"))
+    with pytest.raises(InvalidConfiguration, match="io_method has only sync on this server"):
+        CATALOG.space(server, Policy(movable=frozenset({"io_method"})))
+
+
+def test_an_option_that_is_active_stays_an_option() -> None:
+    found = CATALOG.space(a_server("15", wal_compression="lz4"), Policy())["wal_compression"].domain
+    assert found == Choice(("off", "pglz", "lz4"))
+
+
+def test_a_setting_that_the_server_lacks_is_dropped() -> None:
+    server = a_server()
+    without = replace(server, settings={n: s for n, s in server.settings.items() if n != "jit"})
+    assert "jit" not in CATALOG.read(without)
+    assert "jit" not in CATALOG.space(without, Policy())
+    with pytest.raises(InvalidConfiguration, match=r"jit: this server .* does not report it"):
+        CATALOG.parse(without, "jit", "on")
+
+
+def test_pinned_shadowed_and_restart_settings_stay_out() -> None:
+    server = with_setting(a_server(), "work_mem", shadowed="the command line")
+    space = CATALOG.space(server, Policy(pins={"jit": "off"}, restart=False))
+    assert {"work_mem", "jit", "shared_buffers"} & set(space.names) == set()
+    assert all(k.applies == "reload" for k in space)
+
+
+def test_the_operator_narrows_a_range_in_words() -> None:
+    found = domain(a_server(), "work_mem", Policy(ranges={"work_mem": ("4MB", "16MB")}))
+    assert (found.low, found.high) == (4096, 16384)
+    gather = domain(
+        a_server(), "max_parallel_workers_per_gather", Policy(ranges={"max_parallel_workers_per_gather": (1, 3)})
+    )
+    assert (gather.low, gather.high, gather.special) == (1, 3, ())
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"ranges": {"work_mem": ("16MB", "4MB")}}, "low end below its high one"),
+        ({"ranges": {"work_mem": ("1TB", "1.5TB")}}, "leaves nothing of 512kB to 256MB"),
+        ({"ranges": {"jit": ("on", "off")}}, "jit: it has options, not a range"),
+        ({"ranges": {"work_mem": ("4mb", "16MB")}}, "unknown unit 'mb'"),
+        ({"pins": {"work_mem": "1kB"}}, "work_mem: 1kB is outside what the server takes, 64kB to "),
+        ({"pins": {"innodb_buffer_pool_size": 1}}, "innodb_buffer_pool_size: not in the catalogue"),
+        ({"movable": frozenset({"shared_bufers"})}, "shared_bufers: not in the catalogue"),
+        (
+            {"movable": frozenset({"shared_buffers"}), "restart": False},
+            "shared_buffers needs a restart, which is not allowed",
+        ),
+        ({"movable": frozenset()}, "no setting may move: the policy names none"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused_with_its_words(facts: Mapping[str, object], message: str) -> None:
+    with pytest.raises(InvalidConfiguration, match=message):
+        CATALOG.space(a_server(), Policy(**facts))  # type: ignore[arg-type]
+
+
+def test_couplings_are_rules() -> None:
+    server = a_server()
+    space = CATALOG.space(server, Policy())
+    good = CATALOG.rule_based(server, Policy())
+    refusal = space.refusal(good.replace({"min_wal_size": 4096, "max_wal_size": 1024}))
+    assert refusal is not None
+    assert refusal.code == "coupling"
+    assert "min_wal_size must not be above max_wal_size" in refusal.message
+    assert space.refusal(good.replace({"max_parallel_workers": 1, "max_parallel_workers_per_gather": 4})) is not None
+
+
+def test_changes_are_exact_and_so_is_their_undo() -> None:
+    server = with_setting(a_server(work_mem="64MB"), "work_mem", persisted="64MB")
+    made = {c.name: c for c in CATALOG.changes(server, {"work_mem": 131072, "random_page_cost": 1.1, "jit": "on"})}
+    assert set(made) == {"work_mem", "random_page_cost"}
+    assert made["work_mem"].do == "ALTER SYSTEM SET work_mem = '128MB'"
+    assert made["work_mem"].undo == "ALTER SYSTEM SET work_mem = '64MB'"
+    assert (made["work_mem"].before_text, made["work_mem"].after_text) == ("64MB", "128MB")
+    assert made["random_page_cost"].do == "ALTER SYSTEM SET random_page_cost = '1.1'"
+    assert made["random_page_cost"].undo == "ALTER SYSTEM RESET random_page_cost"
+
+
+def test_a_quote_in_a_persisted_text_is_doubled() -> None:
+    server = with_setting(a_server(), "work_mem", persisted="it's")
+    assert CATALOG.changes(server, {"work_mem": 8192})[0].undo == "ALTER SYSTEM SET work_mem = 'it''s'"
+
+
+def test_real_values_keep_no_more_digits_than_the_server_prints() -> None:
+    assert CATALOG.parse(a_server(), "random_page_cost", "1.23456789") == 1.23457
+    assert CATALOG.changes(a_server(), {"random_page_cost": 1.23456789})[0].after_text == "1.23457"
+
+
+def test_a_catalogue_that_reads_an_unknown_name_does_not_load() -> None:
+    entry = {
+        "name": "x",
+        "group": "g",
+        "kind": "integer",
+        "low": "1",
+        "high": "nonsense",
+        "applies": "reload",
+        "meaning": "It is.",
+        "manual": "19.4",
+    }
+    document = {
+        "setting": [entry],
+        "memory": [],
+        "coupling": [],
+        "defaults": {},
+        "shrink": [],
+        "statements": {"set": "", "reset": ""},
+    }
+    with pytest.raises(ValueError, match="'nonsense' reads unknown names"):
+        from_document("postgresql", document)
