@@ -78,7 +78,7 @@ def checked(unit: Unit, at: Live, settings: Mapping[str, Any]) -> Configuration:
 
     What is active, and what was measured on this database before, is always allowed: going back is never refused.
     """
-    space = at.space
+    space = at.space_with(settings)
     unknown = [n for n in settings if n not in space]
     if unknown:
         raise InvalidConfiguration(

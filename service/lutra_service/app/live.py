@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,10 +30,13 @@ class Live:
 
     @property
     def space(self) -> KnobSpace:
-        try:
-            return self.catalog.space(self.server, self.policy, self.active)
-        except ValueError as error:
-            raise InvalidConfiguration(f"{self.database.id}: no setting may move: {error}") from error
+        """What the search may move. Raises InvalidConfiguration where nothing is left to move."""
+        return self.catalog.space(self.server, self.policy, self.active)
+
+    def space_with(self, names: Iterable[str]) -> KnobSpace:
+        """The space and what an operator names besides: settings that are not searched unless somebody asks."""
+        movable = frozenset(self.space.names).union(names)
+        return self.catalog.space(self.server, replace(self.policy, movable=movable), self.active)
 
     def parse(self, settings: Mapping[str, Any]) -> dict[str, Value]:
         """Texts with units or plain values, as the server's own numbers. Raises InvalidConfiguration."""

@@ -1,0 +1,83 @@
+"""`lutra serve` as a process, by its own commands, on a free port of loopback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+
+import httpx
+
+from tests.support.service import Api
+
+LUTRA = Path(sys.executable).parent / "lutra"
+
+
+class Served:
+    """Started on entry, stopped on exit; `kill` and `start` in between are the test's."""
+
+    def __init__(self, directory: Path, url: str | None = None) -> None:
+        self.directory = directory
+        self.port = _free_port()
+        self.env = {**os.environ, "LUTRA_DATABASE_URL": url or f"sqlite:///{directory}/lutra.db"}
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Served:
+        self.run("migrate")
+        self.token = self.run("token", "create", "--name", "test", "--scope", "admin").strip()
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=70)
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.client.close()
+        if self.process is not None:
+            self.process.terminate()
+            self.process.wait(20)
+
+    @property
+    def api(self) -> Api:
+        return Api(self.client, self.token)
+
+    @property
+    def log(self) -> str:
+        return (self.directory / "service.log").read_text()
+
+    def run(self, *arguments: str) -> str:
+        done = subprocess.run([LUTRA, *arguments], env=self.env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def start(self) -> None:
+        with (self.directory / "service.log").open("ab") as log:
+            self.process = subprocess.Popen([LUTRA, "serve", "--port", str(self.port)], env=self.env, stderr=log)
+        deadline = time.monotonic() + 60
+        while not self._ready():
+            assert self.process.poll() is None, self.log
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """As a power cut would: nothing is flushed, nobody is asked."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+        self.process = None
+
+    def _ready(self) -> bool:
+        try:
+            return self.client.get("/readyz").status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

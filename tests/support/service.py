@@ -1,0 +1,245 @@
+"""A service in a test's own database: the application, clients with tokens, a fake worker, and an agent's reports."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi.testclient import TestClient
+
+from lutra_models import serial
+from lutra_models.catalog.facts import ServerSetting
+from lutra_service.app.access import create_token
+from lutra_service.db import migrate
+from lutra_service.db.engine import make_engine
+from lutra_service.db.store import Store
+from lutra_service.main import create_app
+from lutra_service.settings import Settings
+
+MEMORY_BYTES = 8 << 30
+Document = dict[str, Any]
+Task = Callable[[Mapping[str, Any]], Document]
+
+POSTGRESQL: dict[str, ServerSetting] = {
+    "shared_buffers": ServerSetting("16384", "8kB", "integer", 16, 1073741823, applies="restart"),
+    "work_mem": ServerSetting("4096", "kB", "integer", 64, 2147483647),
+    "maintenance_work_mem": ServerSetting("65536", "kB", "integer", 1024, 2147483647),
+    "max_connections": ServerSetting("100", "", "integer", 1, 262143, applies="restart"),
+    "max_wal_size": ServerSetting("1024", "MB", "integer", 2, 2147483647),
+    "random_page_cost": ServerSetting("4", "", "real", 0, 1.79769e308),
+    "checkpoint_completion_target": ServerSetting("0.9", "", "real", 0, 1),
+    "effective_io_concurrency": ServerSetting("1", "", "integer", 0, 1000),
+    "synchronous_commit": ServerSetting(
+        "on", "", "enum", options=("local", "remote_write", "remote_apply", "on", "off")
+    ),
+    "jit": ServerSetting("on", "", "bool"),
+    "max_worker_processes": ServerSetting("8", "", "integer", 0, 262143, applies="restart"),
+    "autovacuum_max_workers": ServerSetting("3", "", "integer", 1, 262143, applies="restart"),
+}
+"""A small PostgreSQL 16: some of its settings, at their defaults."""
+
+
+class Fakes:
+    """The worker's tasks, without mathematics: the current configuration first, then steps along work_mem."""
+
+    def recommend(self, request: Mapping[str, Any]) -> Document:
+        history = serial.history_from_dict(request["history"])
+        current = history.current
+        assert current is not None
+        count = len(history.observations)
+        if count == 0:
+            return answer(dict(current), "current", count)
+        work_mem = 4096 + 1024 * max(1, request["entropy"][1] - 1)
+        predictions = {"qps": {"median": 900.0, "low": 500.0, "high": 1500.0, "level": 0.9, "far": False}}
+        return answer({**current, "work_mem": work_mem}, "improvement", count, predictions if count > 1 else {})
+
+    def handover(self, request: Mapping[str, Any]) -> Document:
+        history = serial.history_from_dict(request["history"])
+        best = max(history.completed, key=lambda o: o.metrics["qps"])
+        return answer(dict(best.configuration), "handover", len(history.observations))
+
+
+def answer(
+    configuration: Document, origin: str, observations: int, predictions: Document | None = None
+) -> Document:
+    return {
+        "configuration": configuration,
+        "origin": origin,
+        "predictions": predictions or {},
+        "reasons": [],
+        "snapshot": None,
+        "observations": observations,
+    }
+
+
+class FakeExecutor(ThreadPoolExecutor):
+    """Runs the fakes' tasks where the service would run the worker's."""
+
+    def __init__(self, fakes: Fakes) -> None:
+        super().__init__(1)
+        self._fakes = fakes
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not args:
+            return super().submit(lambda: None)
+        task, payload = args
+        return super().submit(getattr(self._fakes, task), json.loads(json.dumps(payload)))
+
+
+def fake_executor(fakes: Fakes | None = None) -> Callable[[], Executor]:
+    return lambda: FakeExecutor(fakes or Fakes())
+
+
+class Api:
+    """A client with a bearer token. `take` expects success and gives the JSON answer."""
+
+    def __init__(self, client: httpx.Client, token: str) -> None:
+        self.client = client
+        self.headers = {"Authorization": f"Bearer {token}"}
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
+        more = {} if body is None else {"json": body}
+        return self.client.request(method, path, headers={**self.headers, **headers}, **more)
+
+    def take(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        response = self.ask(method, path, body, **headers)
+        assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
+        return response.json() if response.content else None
+
+    def code(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
+        """Status and code of a refusal."""
+        response = self.ask(method, path, body, **headers)
+        assert response.headers["content-type"] == "application/problem+json", response.text
+        return response.status_code, response.json()["code"]
+
+
+class Service(Api):
+    """The running application as its administrator sees it."""
+
+    def __init__(self, client: httpx.Client, store: Store, token: str) -> None:
+        super().__init__(client, token)
+        self.store = store
+
+    def as_bearer(self, token: str) -> Api:
+        return Api(self.client, token)
+
+    def database(self, name: str = "shop") -> str:
+        id_: str = self.take("POST", "/v1/databases", {"name": name, "engine": "postgresql"})["id"]
+        return id_
+
+    def agent(self, database: str, **facts: Any) -> Agent:
+        body = {"name": "agent", "scopes": ["agent"]}
+        token = self.take("POST", f"/v1/databases/{database}/tokens", body)["token"]
+        return Agent(self.client, token, database, **facts)
+
+    def until(self, path: str, wanted: Callable[[Document], bool], seconds: float = 10.0) -> Document:
+        """Ask until it is so."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found: Document = self.take("GET", path)
+            if wanted(found):
+                return found
+            assert time.monotonic() < deadline, f"{path} is still {found}"
+            time.sleep(0.02)
+
+
+class Agent(Api):
+    """An agent as the service sees one: numbered reports, directives carried out on a server that is a dictionary."""
+
+    def __init__(
+        self, client: httpx.Client, token: str, database: str, mode: str = "lab", epoch: str = "epoch1"
+    ) -> None:
+        super().__init__(client, token)
+        self.database = database
+        self.mode = mode
+        self.epoch = epoch
+        self.sequence = 0
+        self.settings = dict(POSTGRESQL)
+        self.clock = datetime.now(UTC)
+
+    def report(self, **parts: Any) -> Document:
+        """The next report's body."""
+        self.sequence += 1
+        self.clock += timedelta(seconds=10)
+        settings = serial.settings_to_dict(self.settings)
+        values = {n: s["value"] for n, s in settings.items()}
+        return {
+            "agent": "agent1",
+            "epoch": self.epoch,
+            "sequence": self.sequence,
+            "sent_at": self.clock.isoformat(),
+            "engine": "postgresql",
+            "engine_version": "16.4",
+            "host": {"memory_bytes": MEMORY_BYTES, "cores": 4},
+            "settings_hash": f"h{abs(hash(tuple(values.items()))):x}",
+            "settings": settings,
+            "status": {"mode": self.mode},
+            **parts,
+        }
+
+    def window(self, **metrics: float) -> Document:
+        """Parts of a report that hold a window of the last ten seconds."""
+        end = self.clock + timedelta(seconds=9)
+        told: Document = {"window": {"start": (end - timedelta(seconds=9)).isoformat(), "end": end.isoformat()}}
+        told["metrics"] = metrics
+        if "p99_ms" in metrics:
+            told |= {"p99_source": "driver", "p99_of": "transaction"}
+        return told
+
+    def send(self, body: Document | None = None, packed: bool = False) -> Document:
+        path = f"/v1/databases/{self.database}/reports"
+        body = body or self.report()
+        if not packed:
+            answer: Document = self.take("POST", path, body)
+            return answer
+        headers = {**self.headers, "Content-Encoding": "gzip", "Content-Type": "application/json"}
+        response = self.client.post(path, content=gzip.compress(json.dumps(body).encode()), headers=headers)
+        assert response.is_success, response.text
+        unpacked: Document = response.json()
+        return unpacked
+
+    def directive(self, wait: int = 0) -> Document | None:
+        found: Document | None = self.take(
+            "GET", f"/v1/databases/{self.database}/directive", None, Prefer=f"wait={wait}"
+        )
+        return found
+
+    def carry_out(self, directive: Document, **metrics: float) -> Document:
+        """Apply it, measure, and report both at once, as an agent in lab mode does."""
+        self.apply(directive["settings"])
+        outcome = self.outcome(directive, "applied")
+        metrics = metrics or {"qps": 1000.0, "tps": 200.0, "p99_ms": 12.0}
+        return self.send(self.report(outcomes=[outcome], measures=directive["id"], **self.window(**metrics)))
+
+    def apply(self, settings: Mapping[str, Any]) -> None:
+        for name, value in settings.items():
+            old = self.settings[name]
+            if old.value != str(value):
+                self.settings[name] = ServerSetting(**{**vars(old), "value": str(value), "persisted": str(value)})
+
+    def outcome(self, directive: Document, state: str, **more: Any) -> Document:
+        return {"directive": directive["id"], "state": state, "at": self.clock.isoformat(), **more}
+
+
+@contextmanager
+def running(
+    directory: Path, url: str | None = None, executor: Callable[[], Executor] | None = None, **settings: Any
+) -> Iterator[Service]:
+    """The application over a fresh database of its own, made by the migrations."""
+    url = url or f"sqlite:///{directory}/lutra.db"
+    engine = make_engine(url)
+    migrate.upgrade(engine)
+    engine.dispose()
+    app = create_app(Settings(database_url=url, sweep_s=0.2, **settings), executor or fake_executor())
+    store: Store = app.state.store
+    _, secret = store.write(lambda unit: create_token(unit, "test", ["admin"]))
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield Service(client, store, secret)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from lutra_service.cli import main
+from lutra_service.db import migrate
+from lutra_service.db.engine import make_engine
+from lutra_service.settings import Settings
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = f"sqlite:///{tmp_path}/lutra.db"
+    monkeypatch.setenv("LUTRA_DATABASE_URL", url)
+    return url
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_loopback_needs_no_tls(host: str) -> None:
+    assert Settings(host=host).refusal_to_bind() is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "db.example.org"])
+def test_anything_else_does(host: str) -> None:
+    assert host in (Settings(host=host).refusal_to_bind() or "")
+    assert Settings(host=host, behind_tls_proxy=True).refusal_to_bind() is None
+    assert Settings(host=host, tls_cert=Path("c"), tls_key=Path("k")).refusal_to_bind() is None
+    assert Settings(host=host, tls_cert=Path("c")).refusal_to_bind() is not None
+
+
+def test_serve_refuses_an_open_address_and_an_old_schema(url: str) -> None:
+    run = CliRunner()
+    told = run.invoke(main, ["serve", "--host", "0.0.0.0"])
+    assert told.exit_code == 1
+    assert "LUTRA_BEHIND_TLS_PROXY" in told.output
+    told = run.invoke(main, ["serve"])
+    assert told.exit_code == 1
+    assert "lutra migrate" in told.output
+
+
+def test_a_token_is_printed_once_and_kept_as_a_digest(url: str, tmp_path: Path) -> None:
+    run = CliRunner()
+    assert run.invoke(main, ["token", "create", "--name", "a", "--scope", "admin"]).exit_code == 1
+    assert run.invoke(main, ["migrate"]).exit_code == 0
+    told = run.invoke(main, ["token", "create", "--name", "a", "--scope", "admin"])
+    secret = told.output.strip()
+    assert secret.startswith("lutra_")
+    kept = b"".join(p.read_bytes() for p in tmp_path.iterdir())
+    assert secret.encode() not in kept
+    assert run.invoke(main, ["token", "create", "--name", "a", "--scope", "agent"]).exit_code == 1
+
+
+def test_migrating_twice_is_migrating_once(url: str) -> None:
+    engine = make_engine(url)
+    assert migrate.pending(engine)
+    migrate.upgrade(engine)
+    migrate.upgrade(engine)
+    assert not migrate.pending(engine)
+
+
+def test_the_settings_never_show_the_database_url() -> None:
+    assert "secret" not in repr(Settings(database_url="postgresql://u:secret@h/d"))

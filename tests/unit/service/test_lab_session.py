@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from lutra_models import serial
+from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+
+SESSION = {
+    "objective": {"metric": "qps", "goal": "maximize"},
+    "limits": [],
+    "mode": "lab",
+    "approval": "automatic",
+    "max_trials": 3,
+    "seed": 1,
+}
+
+
+def run(service: Service, agent: Agent, **more: object) -> Document:
+    """A whole session: the agent carries out whatever it is given until the session ends."""
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, **more})
+    qps = 1000.0
+    for _ in range(20):
+        directive = agent.directive(wait=5)
+        if directive is None:
+            break
+        agent.carry_out(directive, qps=qps, tps=qps / 5, p99_ms=10.0)
+        qps += 10
+        if service.take("GET", f"/v1/sessions/{session['id']}")["state"] != "running":
+            break
+    found: Document = service.take("GET", f"/v1/sessions/{session['id']}")
+    return found
+
+
+def test_a_session_measures_its_trials_hands_over_the_best_and_ends(service: Service, agent: Agent) -> None:
+    session = run(service, agent)
+    assert (session["state"], session["trials_done"]) == ("completed", 3)
+    trials = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"]
+    assert [t["trial"] for t in trials] == [1, 2, 3]
+    assert [t["state"] for t in trials] == ["confirmed"] * 3
+    assert trials[0]["origin"] == "current"
+    assert trials[0]["changes"] == []
+    assert trials[1]["measured"]["qps"] == 1010.0
+    handover = service.take("GET", f"/v1/recommendations/{session['handover']}")
+    assert handover["configuration"] == trials[2]["configuration"]
+    assert handover["state"] == "confirmed"
+    assert session["incumbent"] == session["handover"]
+
+
+def test_a_trial_shows_its_exact_change_and_undo_and_the_memory_line_by_line(service: Service, agent: Agent) -> None:
+    session = run(service, agent)
+    trial = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"][1]
+    (change,) = trial["changes"]
+    assert change["setting"] == "work_mem"
+    assert (change["before_text"], change["after_text"]) == ("4MB", "5MB")
+    assert change["do"] == "ALTER SYSTEM SET work_mem = '5MB'"
+    assert change["undo"] == "ALTER SYSTEM RESET work_mem"
+    terms = trial["memory"]["terms"]
+    assert sum(t["bytes"] for t in terms) == trial["memory"]["total_bytes"]
+    assert all(t["formula"] and t["assumption"] for t in terms)
+
+
+def test_the_trials_come_as_a_table_too(service: Service, agent: Agent) -> None:
+    session = run(service, agent)
+    response = service.ask("GET", f"/v1/sessions/{session['id']}/trials?format=csv")
+    rows = list(csv.DictReader(io.StringIO(response.text)))
+    assert [r["measured.qps"] for r in rows] == ["1000.0", "1010.0", "1020.0"]
+    assert rows[2]["setting.work_mem"] == "6144"
+
+
+def test_a_notebook_rebuilds_exactly_what_recommend_saw(service: Service, agent: Agent) -> None:
+    session = run(service, agent)
+    document = service.take("GET", f"/v1/sessions/{session['id']}/history")
+    history = serial.history_from_dict(document)
+    assert len(history.observations) == 4  # three trials and the handover
+    assert history.space.rules
+    assert serial.history_from_dict(serial.history_to_dict(history)).key == history.key
+    assert [o.metrics["qps"] for o in history.observations] == [1000.0, 1010.0, 1020.0, 1030.0]
+
+
+def test_a_session_waits_for_the_first_report(service: Service, agent: Agent, database: str) -> None:
+    session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
+    assert session["current"] is None
+    agent.send()
+    assert service.take("GET", f"/v1/sessions/{session['id']}")["current"] is not None
+
+
+def test_a_configuration_that_does_not_start_is_a_failed_trial_and_is_learned_from(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
+    agent.carry_out(agent.directive(wait=5) or {})
+    directive = agent.directive(wait=5)
+    assert directive is not None
+    outcome = agent.outcome(directive, "reverted", code="did_not_start", message="FATAL: no memory")
+    agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="did_not_start"))
+    trial = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"][1]
+    assert (trial["state"], trial["failed"], trial["measured"]) == ("reverted", "did_not_start", None)
+    history = serial.history_from_dict(service.take("GET", f"/v1/sessions/{session['id']}/history"))
+    assert history.observations[1].failure == "did_not_start"
+    assert history.observations[1].configuration["work_mem"] == directive["settings"]["work_mem"]
+    assert agent.directive(wait=5) is not None
+
+
+def test_a_driver_that_fails_is_a_failed_trial(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
+    directive = agent.directive(wait=5) or {}
+    outcome = agent.outcome(directive, "applied")
+    agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="driver_failed"))
+    trial = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"][0]
+    assert (trial["state"], trial["failed"]) == ("failed", "driver_failed")
+
+
+def test_refusals_over_and_over_pause_the_session(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{database}/sessions", {**SESSION, "max_trials": 20})
+    for _ in range(5):
+        directive = agent.directive(wait=5)
+        assert directive is not None
+        refused = agent.outcome(directive, "refused", code="insufficient_privilege", message="no superuser")
+        agent.send(agent.report(outcomes=[refused]))
+    found = service.take("GET", f"/v1/sessions/{session['id']}")
+    assert found["state"] == "paused"
+    assert "insufficient_privilege: no superuser" in found["message"]
+    assert agent.directive() is None
+
+
+def test_a_p99_from_another_source_counts_as_missing(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
+    agent.carry_out(agent.directive(wait=5) or {})
+    directive = agent.directive(wait=5) or {}
+    agent.apply(directive["settings"])
+    body = agent.report(
+        outcomes=[agent.outcome(directive, "applied")],
+        measures=directive["id"],
+        **{**agent.window(qps=1100.0, p99_ms=3.0), "p99_source": "estimated", "p99_of": "statement"},
+    )
+    agent.send(body)
+    found = service.take("GET", f"/v1/sessions/{session['id']}")
+    assert (found["p99_source"], found["p99_of"]) == ("driver", "transaction")
+    trial = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"][1]
+    assert trial["measured"] == {"qps": 1100.0}
+    history = serial.history_from_dict(service.take("GET", f"/v1/sessions/{session['id']}/history"))
+    assert "p99_ms" not in history.observations[1].metrics
+
+
+def test_a_paused_session_takes_no_step_and_a_resumed_one_does(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    id_ = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
+    directive = agent.directive(wait=5) or {}
+    assert service.take("POST", f"/v1/sessions/{id_}/pause")["state"] == "paused"
+    agent.carry_out(directive)
+    assert agent.directive() is None
+    assert service.take("POST", f"/v1/sessions/{id_}/resume")["state"] == "running"
+    assert agent.directive(wait=5) is not None
+
+
+def test_stopping_withdraws_what_is_not_applied(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    id_ = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
+    directive = agent.directive(wait=5) or {}
+    service.take("POST", f"/v1/sessions/{id_}/stop")
+    assert agent.directive() is None
+    assert service.take("GET", f"/v1/recommendations/{directive['id']}")["state"] == "rejected"
+    assert service.code("POST", f"/v1/sessions/{id_}/resume") == (409, "illegal_transition")
+
+
+def test_a_database_has_one_open_session(service: Service, agent: Agent, database: str) -> None:
+    service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
+    assert service.code("POST", f"/v1/databases/{database}/sessions", SESSION) == (409, "conflict")
+
+
+def test_a_result_that_breaks_the_rules_is_never_proposed(tmp_path: Path) -> None:
+    class Greedy(Fakes):
+        def recommend(self, request):  # type: ignore[no-untyped-def]
+            result = super().recommend(request)
+            if result["origin"] != "current":
+                result["configuration"]["work_mem"] = 1 << 30
+            return result
+
+    with running(tmp_path, executor=fake_executor(Greedy())) as service:
+        agent = service.agent(service.database())
+        session = run(service, agent)
+        assert session["state"] == "paused"
+        assert "memory_budget_exceeded" in session["message"]
+        trial = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"][1]
+        assert trial["state"] == "failed"
+
+
+def test_after_a_session_settings_are_tried_one_by_one_and_measured(service: Service, agent: Agent) -> None:
+    session = run(service, agent)
+    trials = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"]
+    path = f"/v1/databases/{agent.database}/recommendations"
+    for turn, trial in enumerate([trials[0], trials[1], trials[2]] * 2):
+        made = service.take("POST", path, {"settings": trial["configuration"], "approve": True})
+        assert made["state"] == "approved"
+        directive = agent.directive(wait=5)
+        assert directive is not None
+        assert directive["measure"] is True
+        assert directive["id"] == made["id"]
+        agent.carry_out(directive, qps=500.0 + turn, p99_ms=9.0)
+        found = service.take("GET", f"/v1/recommendations/{made['id']}")
+        assert found["measured"]["qps"] == 500.0 + turn
+        assert found["state"] == "confirmed"

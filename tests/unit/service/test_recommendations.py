@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.support.service import MEMORY_BYTES, Agent, Document, Service
+
+OBSERVE = {"objective": {"metric": "p99_ms", "goal": "minimize"}, "mode": "reload_only", "max_trials": 5}
+
+
+def propose(service: Service, database: str, approve: bool = False, **settings: object) -> Document:
+    path = f"/v1/databases/{database}/recommendations"
+    made: Document = service.take("POST", path, {"settings": settings, "approve": approve})
+    return made
+
+
+def test_an_operators_own_settings_are_shown_before_anything_happens(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.send()
+    made = propose(service, database, work_mem="8MB", shared_buffers="1GB")
+    assert (made["state"], made["kind"]) == ("proposed", "manual")
+    changes = {c["setting"]: c for c in made["changes"]}
+    assert changes["shared_buffers"]["after"] == 131072
+    assert (changes["shared_buffers"]["before_text"], changes["shared_buffers"]["after_text"]) == ("128MB", "1GB")
+    assert made["restart_needed"] is True
+    assert made["memory"]["total_bytes"] <= made["memory"]["limit_bytes"] == int(MEMORY_BYTES * 0.8)
+    assert agent.directive() is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"shared_buffers": "7GB"}, "memory_budget_exceeded"),
+        ({"work_mem": "1GB", "max_connections": 200}, "memory_budget_exceeded"),
+        ({"warp_speed": 9}, "invalid_configuration"),
+        ({"work_mem": "plenty"}, "invalid_configuration"),
+        ({"random_page_cost": -5}, "invalid_configuration"),
+        ({"synchronous_commit": "off"}, "invalid_configuration"),
+        ({"work_mem": True}, "invalid_request"),
+    ],
+)
+def test_settings_that_must_not_be_are_refused(
+    service: Service, agent: Agent, database: str, settings: Document, code: str
+) -> None:
+    agent.send()
+    told = service.code("POST", f"/v1/databases/{database}/recommendations", {"settings": settings})
+    assert told == (422, code)
+    assert service.take("GET", f"/v1/databases/{database}/recommendations")["items"] == []
+
+
+def test_before_the_first_report_nothing_can_be_recommended(service: Service, database: str) -> None:
+    path = f"/v1/databases/{database}/recommendations"
+    assert service.code("POST", path, {"settings": {"work_mem": "8MB"}}) == (409, "not_enough_observations")
+    assert service.code("POST", path) == (409, "session_closed")
+
+
+def test_what_is_approved_is_carried_out_and_one_change_at_a_time(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.send()
+    first, second = propose(service, database, work_mem="8MB"), propose(service, database, work_mem="9MB")
+    approved = service.take("POST", f"/v1/recommendations/{first['id']}/approve")
+    assert approved["state"] == "approved"
+    assert service.code("POST", f"/v1/recommendations/{second['id']}/approve") == (409, "conflict")
+    assert service.code("POST", f"/v1/recommendations/{first['id']}/approve") == (409, "illegal_transition")
+    directive = agent.directive()
+    assert directive is not None
+    assert directive["settings"]["work_mem"] == 8192
+    assert (directive["restart_allowed"], directive["restore"]) == (True, False)
+
+
+def test_a_subset_is_a_new_rechecked_recommendation(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    whole = propose(service, database, work_mem="8MB", shared_buffers="1GB")
+    path = f"/v1/recommendations/{whole['id']}/approve"
+    assert service.code("POST", path, {"settings": ["jit"]}) == (422, "invalid_configuration")
+    part = service.take("POST", path, {"settings": ["work_mem"]})
+    assert (part["kind"], part["parent"], part["state"]) == ("subset", whole["id"], "approved")
+    assert [c["setting"] for c in part["changes"]] == ["work_mem"]
+    assert part["restart_needed"] is False
+    assert service.take("GET", f"/v1/recommendations/{whole['id']}")["state"] == "rejected"
+
+
+def test_a_rejected_one_stays_rejected(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    made = propose(service, database, work_mem="8MB")
+    assert service.take("POST", f"/v1/recommendations/{made['id']}/reject")["state"] == "rejected"
+    assert service.code("POST", f"/v1/recommendations/{made['id']}/approve") == (409, "illegal_transition")
+
+
+def test_a_rollback_restores_what_was_before(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    made = propose(service, database, approve=True, work_mem="8MB")
+    agent.carry_out(agent.directive() or {})
+    back = service.take("POST", f"/v1/recommendations/{made['id']}/rollback")
+    assert (back["kind"], back["parent"], back["state"]) == ("rollback", made["id"], "approved")
+    directive = agent.directive()
+    assert directive is not None
+    assert directive["restore"] is True
+    assert directive["measure"] is False
+    assert directive["settings"]["work_mem"] == 4096
+    agent.apply(directive["settings"])
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
+    assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "reverted"
+    assert service.take("GET", f"/v1/recommendations/{back['id']}")["state"] == "confirmed"
+
+
+def test_going_back_to_measured_settings_is_never_refused_for_memory(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.send()
+    propose(service, database, approve=True, shared_buffers="4GB")
+    agent.carry_out(agent.directive() or {})
+    propose(service, database, approve=True, shared_buffers="1GB")
+    agent.carry_out(agent.directive() or {})
+    service.take("PATCH", f"/v1/databases/{database}", {"policy": {"memory_fraction": 0.3}})
+    told = service.code(
+        "POST", f"/v1/databases/{database}/recommendations", {"settings": {"shared_buffers": "3GB"}}
+    )
+    assert told == (422, "memory_budget_exceeded")
+    back = propose(service, database, shared_buffers="4GB")
+    assert any("worst case" in w for w in back["warnings"])
+
+
+def test_a_paused_agent_and_one_that_only_observes_get_no_directive(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.send(agent.report(status={"mode": "lab", "paused": True}))
+    propose(service, database, approve=True, work_mem="8MB")
+    assert agent.directive() is None
+    agent.send(agent.report(status={"mode": "observe"}))
+    assert agent.directive() is None
+    agent.send(agent.report(status={"mode": "lab"}))
+    assert agent.directive() is not None
+
+
+def test_the_weaker_of_session_and_agent_counts(service: Service, agent: Agent, database: str) -> None:
+    agent.mode = "reload_only"
+    agent.send()
+    path = f"/v1/databases/{database}/recommendations"
+    told = service.code("POST", path, {"settings": {"shared_buffers": "1GB"}})
+    assert told == (422, "invalid_configuration")
+    propose(service, database, approve=True, work_mem="8MB")
+    directive = agent.directive()
+    assert directive is not None
+    assert (directive["restart_allowed"], directive["measure"]) == (False, False)
+
+
+def test_outside_a_lab_the_windows_after_a_change_measure_it_and_the_first_is_warm_up(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.mode = "reload_only"
+    agent.send()
+    service.take("POST", f"/v1/databases/{database}/sessions", OBSERVE)
+    agent.clock += timedelta(seconds=30)
+    path = f"/v1/databases/{database}/recommendations"
+    agent.send(agent.report(**agent.window(p99_ms=50.0, tps=10.0)))
+    made = service.take("POST", path, None, Prefer="wait=10")
+    assert (made["state"], made["kind"]) == ("proposed", "search")
+    assert service.take("POST", path)["id"] == made["id"]
+    approved = service.take("POST", f"/v1/recommendations/{made['id']}/approve")
+    directive = agent.directive()
+    assert directive is not None
+    agent.apply(directive["settings"])
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
+    agent.clock += timedelta(seconds=60)
+    for p99 in (90.0, 40.0, 41.0):
+        agent.send(agent.report(**agent.window(p99_ms=p99, tps=10.0)))
+        assert service.take("GET", f"/v1/recommendations/{approved['id']}")["state"] == "applied"
+    agent.send(agent.report(**agent.window(p99_ms=42.0, tps=10.0)))
+    found = service.take("GET", f"/v1/recommendations/{approved['id']}")
+    assert found["state"] == "confirmed"
+    assert found["measured"]["p99_ms"] == pytest.approx(41.0)
+
+
+def test_a_change_that_an_operator_makes_by_hand_is_noticed(service: Service, agent: Agent, database: str) -> None:
+    agent.mode = "observe"
+    agent.send()
+    made = propose(service, database, approve=True, work_mem="8MB")
+    assert any("by hand" in w for w in made["warnings"])
+    assert agent.directive() is None
+    agent.apply({"work_mem": 8192})
+    agent.send()
+    assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "applied"
+
+
+def test_a_result_can_be_waited_for_and_names_its_place(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    service.take("POST", f"/v1/databases/{database}/sessions", OBSERVE)
+    response = service.ask("POST", f"/v1/databases/{database}/recommendations", None, Prefer="wait=10")
+    assert response.status_code == 201
+    assert response.headers["location"] == f"/v1/recommendations/{response.json()['id']}"
+
+
+def test_a_what_if_needs_a_model(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    told = service.code("POST", f"/v1/databases/{database}/predictions", {"settings": {"work_mem": "8MB"}})
+    assert told == (409, "not_enough_observations")
+
+
+def test_a_directive_that_waits_is_told_at_once(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    made = propose(service, database, approve=True, work_mem="8MB")
+    directive = agent.directive(wait=30)
+    assert directive is not None
+    assert directive["id"] == made["id"]
+
+
+def test_an_outcome_for_anothers_directive_changes_nothing(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    made = propose(service, database, approve=True, work_mem="8MB")
+    other = service.agent(service.database("other"))
+    other.send(other.report(outcomes=[other.outcome({"id": made["id"]}, "applied")]))
+    assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "approved"
+
+
+def test_an_unknown_recommendation_is_not_found(service: Service) -> None:
+    assert service.code("GET", "/v1/recommendations/rec_none") == (404, "not_found")
+    assert service.code("GET", "/v2/nothing") == (404, "not_found")
+    assert service.code("DELETE", "/v1/databases") == (405, "method_not_allowed")
