@@ -98,8 +98,8 @@ def memory_rule(file: CatalogFile, server: Server, policy: Policy, now: Overlay 
 
 
 def coupling_rule(file: CatalogFile, movable: frozenset[str], now: Overlay) -> CouplingRule:
-    """The couplings that a movable setting takes part in: the others are as the operator has them."""
-    kept = tuple(c for c in file.couplings if c.holds.names & movable)
+    """The couplings that a movable setting takes part in. One that the live server breaks binds nobody: it runs so."""
+    kept = tuple(c for c in file.couplings if c.holds.names & movable and c.holds(now.base))
     return CouplingRule(kept, now.only(frozenset(n for c in kept for n in c.holds.names)))
 
 

@@ -13,6 +13,7 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Configuration, Value
 
 LONGEST_TEXT = 200
+LARGEST = 1e300
 DISK_UNKNOWN_BYTES = 64 * 2**30
 
 
@@ -39,8 +40,10 @@ def from_text(name: str, value: Value, setting: ServerSetting) -> Value:
     if isinstance(value, str):
         number = parse_number(name, value, setting.unit, integer)
         return number if integer else _as_printed(number)
-    if not math.isfinite(value) or (integer and value != int(value)):
-        raise InvalidConfiguration(f"{name}: {value!r} is not {'an integer' if integer else 'a finite number'}")
+    if not -LARGEST < value < LARGEST:
+        raise InvalidConfiguration(f"{name}: a number beyond {LARGEST:g}, or none at all, is no value of a setting")
+    if integer and value != int(value):
+        raise InvalidConfiguration(f"{name}: {value!r} is not an integer")
     return int(value) if integer else _as_printed(value)
 
 

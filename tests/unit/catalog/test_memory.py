@@ -33,6 +33,34 @@ def test_the_rule_based_configuration_keeps_every_rule(
     assert memory.check(server, policy, ruled) is None
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    gb=st.sampled_from((1, 8)),
+    shared_buffers=st.integers(16, 2**20),
+    work_mem=st.integers(64, 2**20),
+    workers=st.integers(0, 40),
+    parallel=st.integers(0, 40),
+    gather=st.integers(0, 40),
+    restart=st.booleans(),
+)
+def test_however_a_server_is_set_its_values_are_in_range_and_the_rules_let_both_starts_pass(
+    gb: int, shared_buffers: int, work_mem: int, workers: int, parallel: int, gather: int, restart: bool
+) -> None:
+    server = a_server(
+        memory_gb=gb,
+        shared_buffers=shared_buffers,
+        work_mem=work_mem,
+        max_worker_processes=workers,
+        max_parallel_workers=parallel,
+        max_parallel_workers_per_gather=gather,
+    )
+    policy = Policy(restart=restart)
+    space, live = CATALOG.space(server, policy), CATALOG.read(server)
+    assert space.parse(live.restrict(space.names)) == live.restrict(space.names)
+    ruled = CATALOG.rule_based(server, policy)
+    assert space.parse(ruled) == ruled
+
+
 @pytest.mark.parametrize("gb", [4, 16, 64])
 def test_the_rule_based_configuration_fits_the_limit_where_the_current_one_does(gb: int) -> None:
     server = a_server(memory_gb=gb)

@@ -166,6 +166,16 @@ def test_real_values_keep_no_more_digits_than_the_server_prints() -> None:
     assert CATALOG.changes(a_server(), {"random_page_cost": 1.23456789})[0].after_text == "1.23457"
 
 
+@pytest.mark.parametrize(
+    "value",
+    [float("nan"), float("inf"), 1e308, 10**4000, "1e999", "9" * 5000, "", "nan", 4096.5],
+    ids=lambda v: str(v)[:12],
+)
+def test_nonsense_is_no_value(value: str | int | float) -> None:
+    with pytest.raises(InvalidConfiguration, match="work_mem: "):
+        CATALOG.parse(a_server(), "work_mem", value)
+
+
 def test_a_catalogue_that_reads_an_unknown_name_does_not_load() -> None:
     entry = {
         "name": "x",
