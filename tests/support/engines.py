@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
 from lutra_agent.lab import binaries
 from lutra_agent.lab.errors import LabError
 from lutra_agent.lab.postgresql import ScratchPostgres

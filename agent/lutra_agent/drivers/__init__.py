@@ -1,0 +1,28 @@
+"""Drivers put a measured load on a database. A new one is a module with `build` and one line in DRIVERS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lutra_agent.drivers import command, pgbench, sysbench
+from lutra_agent.drivers.base import Database, Driver, DriverFailed, Measurement
+from lutra_agent.errors import ConfigError
+from lutra_agent.toml import Section
+
+__all__ = ["DRIVERS", "Driver", "DriverFailed", "Measurement", "build"]
+
+DRIVERS: tuple[tuple[str, Callable[[Section, Database], Driver]], ...] = (
+    ("pgbench", pgbench.build),
+    ("sysbench", sysbench.build),
+    ("command", command.build),
+)
+
+
+def build(config: Mapping[str, Any], database: Database) -> Driver:
+    """The driver that `[driver]` describes. Raises ConfigError."""
+    section = Section("driver", config)
+    kinds = dict(DRIVERS)
+    if "kind" not in config:
+        raise ConfigError(f"driver.kind is missing: one of {', '.join(kinds)}")
+    return kinds[section.choice("kind", "", kinds)](section, database)

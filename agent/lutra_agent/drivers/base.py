@@ -1,0 +1,70 @@
+"""What every driver is: something that loads a database for a while and says what its clients saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from lutra_models.errors import LutraError
+from lutra_models.knobs import Value
+from lutra_models.metrics import P99Of
+
+Moment = Callable[[], None]
+
+
+def nothing() -> None:
+    """The default of a callback."""
+
+
+class DriverFailed(LutraError):
+    """No measurement came of it. The message carries the last lines of what the load generator said."""
+
+    code = "driver_failed"
+
+
+class Database(Protocol):
+    """Where the load goes; the agent's own database section fits."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def user(self) -> str: ...
+    @property
+    def dbname(self) -> str: ...
+    def password(self) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What the clients saw in a window: qps and tps per second, latencies in ms; `statement` names what was run."""
+
+    window_start: datetime
+    window_end: datetime
+    metrics: Mapping[str, float]
+    p99_of: P99Of
+    statement: str
+
+    def __post_init__(self) -> None:
+        if not self.window_start < self.window_end:
+            raise ValueError(f"a window must end after it starts, got {self.window_start} and {self.window_end}")
+
+
+class Driver(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    def context(self) -> dict[str, Value]:
+        """What, besides the settings, its figures depend on: clients, scale, rate, …"""
+        ...
+
+    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
+        """Warm up, measure, return. The callbacks enclose the measured part. Raises DriverFailed."""
+        ...
+
+
+def utc(epoch_s: float) -> datetime:
+    return datetime.fromtimestamp(epoch_s, UTC)

@@ -1,0 +1,113 @@
+"""Any command that puts load on the database and prints what its clients saw, as one JSON object on its last line.
+
+`{"tps": 812.5, "qps": 4062.5, "p99_ms": 31.2, "p99_of": "transaction", "statement": "checkout"}`; other numbers in it
+become metrics too. `window_start` and `window_end` (epoch seconds) may say what exactly was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from lutra_models.knobs import Value
+from lutra_models.metrics import P99Of
+
+from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
+from lutra_agent.drivers.process import Finished, Span, run
+from lutra_agent.errors import ConfigError
+from lutra_agent.toml import Section
+
+
+@dataclass(frozen=True)
+class Options:
+    argv: tuple[str, ...]
+    span: Span
+
+
+def options(section: Section) -> Options:
+    """Parse `[driver]`. Raises ConfigError."""
+    argv = section.argv("command")
+    if not argv:
+        raise ConfigError("driver.command is missing: a list such as ['./load.py', '--clients', '8']")
+    span = Span(
+        section.number("warmup_s", 10.0, low=0.0, high=86400.0),
+        section.number("duration_s", 60.0, low=1.0, high=86400.0),
+        section.number("grace_s", 60.0, low=1.0, high=86400.0),
+    )
+    return section.finish(Options(argv, span))
+
+
+class Command:
+    """The command learns where and how long from LUTRA_HOST, _PORT, _USER, _DBNAME, _WARMUP_S and _DURATION_S."""
+
+    name = "command"
+
+    def __init__(self, options: Options, database: Database) -> None:
+        self.options = options
+        self.database = database
+
+    def context(self) -> dict[str, Value]:
+        return {"driver": self.name, "command": Path(self.options.argv[0]).name}
+
+    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
+        finished = run(self.options.argv, self._environment(), self.options.span, on_window_start, on_window_end)
+        return parse(finished, self.options.span.warmup_s, Path(self.options.argv[0]).name)
+
+    def _environment(self) -> dict[str, str]:
+        d, span = self.database, self.options.span
+        ours = {"HOST": d.host, "PORT": str(d.port), "USER": d.user, "DBNAME": d.dbname}
+        ours |= {"WARMUP_S": f"{span.warmup_s:g}", "DURATION_S": f"{span.duration_s:g}"}
+        password = d.password()
+        secret = {} if password is None else {"PGPASSWORD": password}
+        return {**os.environ, **secret, **{f"LUTRA_{k}": v for k, v in ours.items()}}
+
+
+def parse(finished: Finished, warmup_s: float, name: str) -> Measurement:
+    """The measurement that the last line gives. Total: anything else raises DriverFailed."""
+    said = _last_object(finished.stdout, name)
+    of = said.pop("p99_of", None)
+    statement = said.pop("statement", name)
+    numbers = {k: _number(k, v) for k, v in said.items()}
+    start_s = numbers.pop("window_start", min(finished.started_s + warmup_s, finished.ended_s))
+    end_s = numbers.pop("window_end", finished.ended_s)
+    if of not in get_args(P99Of) and (of is not None or "p99_ms" in numbers):
+        raise DriverFailed(f"{name}: p99_of must be one of {', '.join(get_args(P99Of))}, got {of!r}")
+    if not {"tps", "qps", "p99_ms"} & numbers.keys():
+        raise DriverFailed(f"{name}: none of tps, qps and p99_ms in {', '.join(numbers) or 'an empty object'}")
+    if not start_s < end_s <= finished.ended_s + 1 or start_s < finished.started_s - 1:
+        raise DriverFailed(f"{name}: the window from {start_s} to {end_s} is not within the run")
+    known: P99Of = "statement" if of == "statement" else "transaction"
+    return Measurement(utc(start_s), utc(end_s), numbers, known, str(statement))
+
+
+def _last_object(stdout: str, name: str) -> dict[str, Any]:
+    lines = [line for line in stdout.splitlines() if line.strip()]
+    try:
+        said = json.loads(lines[-1]) if lines else None
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, Mapping):
+        raise DriverFailed(
+            f"{name}: its last line is no JSON object: {lines[-1][:200] if lines else 'it printed nothing'!r}"
+        )
+    return dict(said)
+
+
+def _number(key: str, value: object) -> float:
+    number = not isinstance(value, bool) and isinstance(value, int | float)
+    try:
+        reading = float(value) if number else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        reading = math.inf
+    if not 0 <= reading <= 1e18:
+        raise DriverFailed(f"{key}: expected a number from 0 to 1e18, got {str(value)[:80]!r}")
+    return reading
+
+
+def build(section: Section, database: Database) -> Command:
+    return Command(options(section), database)

@@ -1,0 +1,172 @@
+"""pgbench: one process for warm-up and window, its own log of every transaction, percentiles by us."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lutra_models.knobs import Value
+from lutra_models.metrics import P99Of
+
+from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
+from lutra_agent.drivers.latencies import Latencies
+from lutra_agent.drivers.process import Finished, Span, libpq_environment, run
+from lutra_agent.drivers.scripts import BUILTIN, count_statements
+from lutra_agent.errors import ConfigError
+from lutra_agent.toml import Section
+
+SETTLE = ("CHECKPOINT",)
+"""Each trial begins right after a checkpoint, so that none inherits another's dirty pages. No vacuum (`-n`)."""
+SETTLE_S = 600.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """The driver's section. `statements` per transaction: counted where the script allows it, else None (no qps)."""
+
+    bin: str
+    script: str
+    clients: int
+    threads: int
+    span: Span
+    protocol: str
+    statements: int | None
+    scale: int | None
+    rate: float
+    sampling: float
+    settle: tuple[str, ...]
+
+
+def options(section: Section) -> Options:
+    """Parse `[driver]`. Raises ConfigError."""
+    script = section.text("script", "tpcb-like")
+    counted = section.integer("statements", 0, low=0, high=10**6) or _counted(script)
+    clients = section.integer("clients", 8, low=1, high=10_000)
+    return section.finish(
+        Options(
+            bin=section.text("bin", "pgbench"),
+            script=script,
+            clients=clients,
+            threads=section.integer("threads", min(2, clients), low=1, high=clients),
+            span=Span(
+                section.number("warmup_s", 10.0, low=0.0, high=86400.0),
+                section.number("duration_s", 60.0, low=1.0, high=86400.0),
+            ),
+            protocol=section.choice("protocol", "simple", ("simple", "extended", "prepared")),
+            statements=counted,
+            scale=section.integer("scale", 0, low=0, high=10**6) or None,
+            rate=section.number("rate", 0.0, low=0.0, high=1e9),
+            sampling=section.number("sampling", 1.0, low=0.0001, high=1.0),
+            settle=section.argv("settle", SETTLE),
+        )
+    )
+
+
+class Pgbench:
+    name = "pgbench"
+
+    def __init__(self, options: Options, database: Database) -> None:
+        self.options = options
+        self.database = database
+
+    def context(self) -> dict[str, Value]:
+        o = self.options
+        context: dict[str, Value] = {"driver": self.name, "script": self._script_name(), "protocol": o.protocol}
+        context |= {"clients": o.clients, "threads": o.threads, "rate": o.rate}
+        return context | ({"scale": o.scale} if o.scale else {})
+
+    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
+        with tempfile.TemporaryDirectory(prefix="lutra-pgbench-") as name:
+            folder = Path(name)
+            env = libpq_environment(self.database, folder)
+            self._settle(folder, env)
+            finished = run(self._argv(folder), env, self.options.span, on_window_start, on_window_end)
+            return self._measurement(finished, _lines(folder))
+
+    def _settle(self, folder: Path, env: dict[str, str]) -> None:
+        if not self.options.settle:
+            return
+        file = folder / "settle.sql"
+        file.write_text("".join(f"{command.rstrip(';')};\n" for command in self.options.settle))
+        argv = [*self._connection(), "-n", "-c", "1", "-t", "1", "-f", str(file), self.database.dbname]
+        try:
+            run(argv, env, Span(0.0, 0.0, SETTLE_S), nothing, nothing)
+        except DriverFailed as error:
+            raise DriverFailed(f"driver.settle ({'; '.join(self.options.settle)}): {error}") from error
+
+    def _argv(self, folder: Path) -> list[str]:
+        o = self.options
+        argv = [*self._connection(), "-n", "-c", str(o.clients), "-j", str(o.threads), "-M", o.protocol]
+        argv += ["-T", str(max(1, round(o.span.total_s + 0.5))), "--log", f"--log-prefix={folder / 'log'}"]
+        argv += ["-b", o.script] if o.script in BUILTIN else ["-f", o.script]
+        argv += [f"--sampling-rate={o.sampling}"] if o.sampling < 1 else []
+        argv += [f"--rate={o.rate}"] if o.rate else []
+        # A built-in script asks the tables for the scale; a script of one's own has no other way to know.
+        argv += ["-s", str(o.scale)] if o.scale and o.script not in BUILTIN else []
+        return [*argv, self.database.dbname]
+
+    def _connection(self) -> list[str]:
+        return [self.options.bin, "-h", self.database.host, "-p", str(self.database.port), "-U", self.database.user]
+
+    def _measurement(self, finished: Finished, lines: Iterable[str]) -> Measurement:
+        o = self.options
+        start_s = finished.started_s + o.span.warmup_s
+        end_s = start_s + o.span.duration_s
+        latencies, failed = parse_log(lines, start_s, end_s)
+        if not len(latencies):
+            raise DriverFailed(f"pgbench completed no transaction within the window ({failed} failed)")
+        tps = len(latencies) / o.sampling / o.span.duration_s
+        metrics = {"tps": tps, "failed_tps": failed / o.sampling / o.span.duration_s, **summary(latencies)}
+        if o.statements is not None:
+            metrics["qps"] = tps * o.statements
+        of: P99Of = "statement" if o.statements == 1 else "transaction"
+        return Measurement(utc(start_s), utc(end_s), metrics, of, self._script_name())
+
+    def _script_name(self) -> str:
+        return self.options.script if self.options.script in BUILTIN else Path(self.options.script).name
+
+
+def summary(latencies: Latencies) -> dict[str, float]:
+    percentiles = {f"p{p}_ms": latencies.percentile_ms(p) for p in (50, 95, 99)}
+    return {**percentiles, "mean_ms": latencies.mean_ms()}
+
+
+def parse_log(lines: Iterable[str], start_s: float, end_s: float) -> tuple[Latencies, int]:
+    """The latencies of transactions that ended within `[start_s, end_s)`, and how many failed or were skipped there.
+
+    A line is `client transaction latency_us script epoch_s epoch_us …`; a transaction that failed has a word for its
+    latency. With `--rate` the latency includes the wait for its turn. An incomplete last line is left out.
+    """
+    latencies, failed = Latencies(), 0
+    for line in lines:
+        fields = line.split()
+        if len(fields) < 6 or not (fields[4].isdigit() and fields[5].isdigit()):
+            continue
+        if start_s <= int(fields[4]) + int(fields[5]) / 1e6 < end_s:
+            if fields[2].isdigit():
+                latencies.add(int(fields[2]))
+            else:
+                failed += 1
+    return latencies, failed
+
+
+def _lines(folder: Path) -> Iterable[str]:
+    for path in sorted(folder.glob("log.*")):
+        with path.open() as file:
+            yield from file
+
+
+def _counted(script: str) -> int | None:
+    if script in BUILTIN:
+        return BUILTIN[script]
+    try:
+        return count_statements(Path(script).read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        known = ", ".join(BUILTIN)
+        raise ConfigError(f"driver.script: {script!r} is none of {known} and no readable file: {error}") from error
+
+
+def build(section: Section, database: Database) -> Pgbench:
+    return Pgbench(options(section), database)

@@ -1,0 +1,122 @@
+"""Runs a load generator in a process group of its own, and marks the measured part of its run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal
+
+from lutra_agent.drivers.base import Database, DriverFailed, Moment
+
+LAST_LINES = 8
+State = Literal["early", "ended", "late"]
+
+
+@dataclass(frozen=True)
+class Span:
+    """`warmup_s` and then `duration_s`; what is not over `grace_s` later is killed."""
+
+    warmup_s: float
+    duration_s: float
+    grace_s: float = 30.0
+
+    @property
+    def total_s(self) -> float:
+        return self.warmup_s + self.duration_s
+
+
+@dataclass(frozen=True)
+class Finished:
+    """`started_s` is the epoch second at which the process began, `ended_s` when it was seen to be gone."""
+
+    started_s: float
+    ended_s: float
+    stdout: str
+
+
+def run(argv: Sequence[str], env: Mapping[str, str], span: Span, on_start: Moment, on_end: Moment) -> Finished:
+    """Run to the end, calling back `warmup_s` after the start and `duration_s` after that (or at the end).
+
+    Raises DriverFailed for a program that is missing, fails, ends before its window began, or does not end.
+    """
+    name = Path(argv[0]).name
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        started_s = time.time()
+        process = _start(argv, env, out, err)
+        try:
+            state = _attend(process, span, on_start, on_end)
+        finally:
+            kill_group(process)
+        ended_s = time.time()
+        if state == "late":
+            raise DriverFailed(f"{name} did not end within {span.total_s + span.grace_s:g} s and was killed")
+        if process.returncode != 0:
+            raise DriverFailed(f"{name}: exit {process.returncode}: {_last_lines(_text(err) or _text(out))}")
+        if state == "early":
+            raise DriverFailed(f"{name} ended within its {span.warmup_s:g} s of warm-up: {_last_lines(_text(err))}")
+        return Finished(started_s, ended_s, _text(out))
+
+
+def _start(argv: Sequence[str], env: Mapping[str, str], out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            argv, env=dict(env), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+    except OSError as error:
+        raise DriverFailed(f"{argv[0]}: {error.strerror}") from error
+
+
+def _attend(process: subprocess.Popen[bytes], span: Span, on_start: Moment, on_end: Moment) -> State:
+    began = time.monotonic()
+    if span.warmup_s and not _runs_until(process, began + span.warmup_s):
+        return "early"
+    on_start()
+    _runs_until(process, began + span.total_s)
+    on_end()
+    return "late" if _runs_until(process, began + span.total_s + span.grace_s) else "ended"
+
+
+def _runs_until(process: subprocess.Popen[bytes], moment: float) -> bool:
+    """Wait for a monotonic moment; False as soon as the process has ended."""
+    try:
+        process.wait(max(0.0, moment - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of the group; children that outlived their parent too."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def libpq_environment(database: Database, folder: Path) -> dict[str, str]:
+    """Our environment with the password, where there is one, in a file of `folder` that only we can read."""
+    environment = {**os.environ, "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT", "10")}
+    password = database.password()
+    if password is not None:
+        file = folder / "pgpass"
+        file.touch(mode=0o600)
+        fields = ("*", "*", "*", database.user, password)
+        file.write_text(":".join(f.replace("\\", "\\\\").replace(":", "\\:") for f in fields) + "\n")
+        environment.pop("PGPASSWORD", None)
+        environment["PGPASSFILE"] = str(file)
+    return environment
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def _last_lines(said: str) -> str:
+    return "\n".join(said.strip().splitlines()[-LAST_LINES:]) or "it said nothing"

@@ -1,0 +1,127 @@
+"""sysbench over PostgreSQL: counters reset at the end of the warm-up, percentiles from its own histogram (± 2 %)."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from lutra_models.knobs import Value
+from lutra_models.metrics import P99Of
+
+from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
+from lutra_agent.drivers.process import Finished, Span, libpq_environment, run
+from lutra_agent.toml import Section
+
+SINGLE_STATEMENT = (
+    "oltp_point_select",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_insert",
+    "oltp_delete",
+    "select_random_points",
+    "select_random_ranges",
+)
+"""Their event is one statement; another script's is a transaction."""
+DISTRIBUTIONS = ("uniform", "pareto", "special", "gaussian")
+
+
+@dataclass(frozen=True)
+class Options:
+    bin: str
+    script: str
+    threads: int
+    tables: int
+    table_size: int
+    rate: int
+    distribution: str
+    span: Span
+
+
+def options(section: Section) -> Options:
+    """Parse `[driver]`. Raises ConfigError."""
+    return section.finish(
+        Options(
+            bin=section.text("bin", "sysbench"),
+            script=section.text("script", "oltp_read_write"),
+            threads=section.integer("threads", 8, low=1, high=10_000),
+            tables=section.integer("tables", 1, low=1, high=10_000),
+            table_size=section.integer("table_size", 10_000, low=1, high=10**10),
+            rate=section.integer("rate", 0, low=0, high=10**9),
+            distribution=section.choice("distribution", "uniform", DISTRIBUTIONS),
+            span=Span(
+                section.integer("warmup_s", 10, low=0, high=86400),
+                section.integer("duration_s", 60, low=1, high=86400),
+            ),
+        )
+    )
+
+
+class Sysbench:
+    name = "sysbench"
+
+    def __init__(self, options: Options, database: Database) -> None:
+        self.options = options
+        self.database = database
+
+    def context(self) -> dict[str, Value]:
+        o = self.options
+        context: dict[str, Value] = {"driver": self.name, "script": o.script, "distribution": o.distribution}
+        return context | {"threads": o.threads, "tables": o.tables, "table_size": o.table_size, "rate": o.rate}
+
+    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
+        finished = self._sysbench("run", self.options.span, on_window_start, on_window_end)
+        start_s = finished.started_s + self.options.span.warmup_s
+        of: P99Of = "statement" if self.options.script in SINGLE_STATEMENT else "transaction"
+        end_s = start_s + self.options.span.duration_s
+        return Measurement(utc(start_s), utc(end_s), parse(finished.stdout), of, self.options.script)
+
+    def prepare(self) -> None:
+        """Make and fill the tables. Raises DriverFailed."""
+        self._sysbench("prepare", Span(0.0, 0.0, 3600.0), nothing, nothing)
+
+    def cleanup(self) -> None:
+        """Drop the tables. Raises DriverFailed."""
+        self._sysbench("cleanup", Span(0.0, 0.0, 600.0), nothing, nothing)
+
+    def _sysbench(self, verb: str, span: Span, on_start: Moment, on_end: Moment) -> Finished:
+        with tempfile.TemporaryDirectory(prefix="lutra-sysbench-") as name:
+            env = libpq_environment(self.database, Path(name))
+            return run([*self._argv(), verb], env, span, on_start, on_end)
+
+    def _argv(self) -> list[str]:
+        o, d = self.options, self.database
+        # No password here: libpq, inside sysbench, finds it in the file that its environment names.
+        connection = [f"--pgsql-host={d.host}", f"--pgsql-port={d.port}", f"--pgsql-user={d.user}"]
+        load = [f"--threads={o.threads}", f"--tables={o.tables}", f"--table-size={o.table_size}"]
+        load += [f"--rate={o.rate}", f"--rand-type={o.distribution}"]
+        # 1.0 knows no warm-up: a checkpoint prints what was and begins to count anew.
+        warmup = [f"--report-checkpoints={o.span.warmup_s:g}"] if o.span.warmup_s else []
+        measure = [f"--time={o.span.total_s:g}", "--events=0", "--percentile=99", "--db-ps-mode=auto", *warmup]
+        return [o.bin, "--db-driver=pgsql", *connection, f"--pgsql-db={d.dbname}", *load, *measure, o.script]
+
+
+_FIGURES = {
+    "tps": re.compile(r"transactions:\s+\d+\s+\(([\d.]+) per sec"),
+    "qps": re.compile(r"queries:\s+\d+\s+\(([\d.]+) per sec"),
+    "failed_tps": re.compile(r"ignored errors:\s+\d+\s+\(([\d.]+) per sec"),
+    "p99_ms": re.compile(r"99th percentile:\s+([\d.]+)"),
+    "mean_ms": re.compile(r"avg:\s+([\d.]+)"),
+}
+
+
+def parse(stdout: str) -> dict[str, float]:
+    """The figures of the last summary in it. Raises DriverFailed where one is missing or nothing was done."""
+    found = {name: pattern.findall(stdout) for name, pattern in _FIGURES.items()}
+    absent = [name for name, values in found.items() if not values]
+    if absent:
+        raise DriverFailed(f"sysbench printed no {', '.join(absent)}; its output ends {stdout[-300:]!r}")
+    metrics = {name: float(values[-1]) for name, values in found.items()}
+    if not metrics["tps"]:
+        raise DriverFailed("sysbench completed no event within the window")
+    return metrics
+
+
+def build(section: Section, database: Database) -> Sysbench:
+    return Sysbench(options(section), database)

@@ -1,0 +1,23 @@
+"""A database to point a driver at, as the agent's configuration gives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lutra_agent.lab.postgresql import ScratchPostgres
+
+
+@dataclass(frozen=True)
+class Where:
+    host: str = "127.0.0.1"
+    port: int = 5432
+    user: str = "someone"
+    dbname: str = "somewhere"
+    secret: str | None = None
+
+    def password(self) -> str | None:
+        return self.secret
+
+    @classmethod
+    def of(cls, server: ScratchPostgres, dbname: str | None = None) -> Where:
+        return cls(server.host, server.port, server.user, dbname or server.dbname)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lutra_agent.drivers import Driver, build
+from lutra_agent.drivers.base import DriverFailed
+from lutra_agent.drivers.command import parse
+from lutra_agent.drivers.process import Finished
+from lutra_agent.errors import ConfigError
+
+from tests.support.databases import Where
+
+GOOD = {"tps": 812.5, "qps": 4062, "p99_ms": 31.2, "p99_of": "transaction", "statement": "checkout"}
+
+
+def driver(code: str, **more: object) -> Driver:
+    config = {"kind": "command", "command": [sys.executable, "-c", code], "warmup_s": 0, "duration_s": 1, **more}
+    return build(config, Where(secret="hush"))
+
+
+def test_what_the_command_prints_on_its_last_line_is_the_measurement() -> None:
+    measured = driver(f"print('loading …'); print('''{json.dumps(GOOD)}''')").run()
+    assert measured.metrics == {"tps": 812.5, "qps": 4062.0, "p99_ms": 31.2}
+    assert (measured.p99_of, measured.statement) == ("transaction", "checkout")
+
+
+def test_the_command_learns_where_and_how_long_and_the_password_by_its_environment() -> None:
+    code = (
+        "import os, json, sys; e = os.environ; assert 'hush' not in ' '.join(sys.argv);"
+        "assert e['PGPASSWORD'] == 'hush';"
+        "print(json.dumps({'tps': float(e['LUTRA_PORT']), 'statement': e['LUTRA_DBNAME'] + e['LUTRA_DURATION_S']}))"
+    )
+    measured = driver(code).run()
+    assert measured.metrics == {"tps": 5432.0}
+    assert measured.statement == "somewhere1"
+
+
+def test_the_callbacks_enclose_the_measured_part() -> None:
+    seen: list[str] = []
+    driver(f"print('''{json.dumps(GOOD)}''')").run(lambda: seen.append("start"), lambda: seen.append("end"))
+    assert seen == ["start", "end"]
+
+
+def test_a_failing_command_is_quoted_with_its_last_words() -> None:
+    with pytest.raises(DriverFailed, match=r"exit 3: (?s:.*)no route to the shop"):
+        driver("import sys; print('no route to the shop', file=sys.stderr); sys.exit(3)").run()
+
+
+def test_a_missing_program_is_named() -> None:
+    absent = build({"kind": "command", "command": ["/nowhere/load"]}, Where())
+    with pytest.raises(DriverFailed, match="/nowhere/load: No such file"):
+        absent.run()
+
+
+@pytest.mark.slow
+def test_a_command_that_ends_within_its_warm_up_measured_nothing() -> None:
+    with pytest.raises(DriverFailed, match="ended within its 5 s of warm-up"):
+        driver(f"print('''{json.dumps(GOOD)}''')", warmup_s=5).run()
+
+
+@pytest.mark.slow
+def test_a_command_that_does_not_end_is_killed_with_its_children(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = (
+        "import pathlib, subprocess, sys, time;"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(child.pid)); time.sleep(600)"
+    )
+    with pytest.raises(DriverFailed, match="was killed"):
+        driver(code, grace_s=1).run()
+    psutil.wait_procs([p for p in psutil.process_iter() if p.pid == int(pid_file.read_text())], timeout=10)
+    assert not psutil.pid_exists(int(pid_file.read_text()))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "12",
+        "{}",
+        '{"tps": "many"}',
+        '{"tps": -1}',
+        '{"tps": NaN}',
+        '{"tps": true}',
+        '{"p99_ms": 3}',
+        '{"tps": 1, "p99_of": "page"}',
+        '{"tps": 1, "window_start": 5, "window_end": 6}',
+        '{"tps": 1, "window_end": 1e17}',
+    ],
+)
+def test_what_is_no_measurement_is_refused(said: str) -> None:
+    with pytest.raises(DriverFailed):
+        parse(Finished(100.0, 110.0, said), 0.0, "load")
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+KEYS = st.sampled_from(["tps", "qps", "p99_ms", "p99_of", "statement", "window_start", "window_end", "x"])
+
+
+@given(st.text(max_size=60) | st.dictionaries(KEYS, ANYTHING, max_size=5).map(json.dumps))
+def test_parsing_is_total_and_trusts_only_finite_numbers(said: str) -> None:
+    try:
+        measured = parse(Finished(100.0, 110.0, said), 1.0, "load")
+    except DriverFailed:
+        return
+    assert all(0 <= v <= 1e18 for v in measured.metrics.values())
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        ({}, "driver.kind is missing: one of pgbench, sysbench, command"),
+        ({"kind": "ab"}, "'ab' is not one of pgbench, sysbench, command"),
+        ({"kind": "command"}, "driver.command is missing"),
+        ({"kind": "pgbench", "client": 3}, "unknown: driver.client"),
+        ({"kind": "pgbench", "clients": 2, "threads": 3}, "driver.threads: 3 is outside"),
+        (
+            {"kind": "pgbench", "script": "/nowhere.sql"},
+            "none of tpcb-like, simple-update, select-only and no readable",
+        ),
+        ({"kind": "sysbench", "distribution": "odd"}, "'odd' is not one of uniform"),
+    ],
+)
+def test_a_driver_section_that_makes_no_sense_names_its_key(config: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        build(config, Where())
