@@ -127,11 +127,10 @@ class Reports(Repository[StoredReport]):
         c = self.table.c
         return self._many(select(self.table).where(c.recommendation_id == recommendation_id).order_by(c.id))
 
-    def count(self, database_id: str) -> int:
-        count = self._db.execute(
-            select(func.count()).select_from(self.table).where(self.table.c.database_id == database_id)
-        ).scalar()
-        return count or 0
+    def sequences(self, database_id: str) -> list[int]:
+        """Every stored report's number, whichever agent's."""
+        c = self.table.c
+        return list(self._db.execute(select(c.sequence).where(c.database_id == database_id).order_by(c.id)).scalars())
 
     def fill_configuration(self, database_id: str, settings_hash: str, configuration: Document) -> int:
         """For the reports that came before the settings that their hash names."""

@@ -12,7 +12,7 @@ from lutra_service.settings import Settings
 
 
 @pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def own_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     url = f"sqlite:///{tmp_path}/lutra.db"
     monkeypatch.setenv("LUTRA_DATABASE_URL", url)
     return url
@@ -31,7 +31,7 @@ def test_anything_else_does(host: str) -> None:
     assert Settings(host=host, tls_cert=Path("c")).refusal_to_bind() is not None
 
 
-def test_serve_refuses_an_open_address_and_an_old_schema(url: str) -> None:
+def test_serve_refuses_an_open_address_and_an_old_schema(own_url: str) -> None:
     run = CliRunner()
     told = run.invoke(main, ["serve", "--host", "0.0.0.0"])
     assert told.exit_code == 1
@@ -41,7 +41,7 @@ def test_serve_refuses_an_open_address_and_an_old_schema(url: str) -> None:
     assert "lutra migrate" in told.output
 
 
-def test_a_token_is_printed_once_and_kept_as_a_digest(url: str, tmp_path: Path) -> None:
+def test_a_token_is_printed_once_and_kept_as_a_digest(own_url: str, tmp_path: Path) -> None:
     run = CliRunner()
     assert run.invoke(main, ["token", "create", "--name", "a", "--scope", "admin"]).exit_code == 1
     assert run.invoke(main, ["migrate"]).exit_code == 0
@@ -53,8 +53,8 @@ def test_a_token_is_printed_once_and_kept_as_a_digest(url: str, tmp_path: Path) 
     assert run.invoke(main, ["token", "create", "--name", "a", "--scope", "agent"]).exit_code == 1
 
 
-def test_migrating_twice_is_migrating_once(url: str) -> None:
-    engine = make_engine(url)
+def test_migrating_twice_is_migrating_once(own_url: str) -> None:
+    engine = make_engine(own_url)
     assert migrate.pending(engine)
     migrate.upgrade(engine)
     migrate.upgrade(engine)

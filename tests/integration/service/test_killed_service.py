@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import threading
+import time
+
+import httpx
+import pytest
+
+from lutra_service.db.engine import make_engine
+from lutra_service.db.store import Store
+from tests.support.served import Served
+from tests.support.service import Agent
+
+pytestmark = pytest.mark.slow
+
+KILLS = 3
+
+
+def sender(agent: Agent, acknowledged: set[int], done: threading.Event) -> None:
+    """Sends each report until it is acknowledged, as an agent's spool does."""
+    while not done.is_set():
+        body = agent.report(**agent.window(qps=float(agent.sequence)))
+        while not done.is_set():
+            try:
+                agent.send(body)
+            except httpx.TransportError:
+                time.sleep(0.02)
+                continue
+            acknowledged.add(body["sequence"])
+            break
+
+
+def test_a_killed_service_loses_no_acknowledged_report_and_stores_none_twice(served: Served) -> None:
+    api = served.api
+    databases = [api.take("POST", "/v1/databases", {"name": n, "engine": "postgresql"})["id"] for n in ("a", "b")]
+    done = threading.Event()
+    acknowledged: dict[str, set[int]] = {}
+    threads = []
+    for database in databases:
+        made = api.take("POST", f"/v1/databases/{database}/tokens", {"name": "agent", "scopes": ["agent"]})
+        client = httpx.Client(base_url=served.client.base_url, timeout=10)
+        agent = Agent(client, made["token"], database)
+        acknowledged[database] = set()
+        threads.append(threading.Thread(target=sender, args=(agent, acknowledged[database], done)))
+    for thread in threads:
+        thread.start()
+    for _ in range(KILLS):
+        before = sum(map(len, acknowledged.values()))
+        deadline = time.monotonic() + 30
+        while sum(map(len, acknowledged.values())) < before + 40 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        served.kill()
+        served.start()
+    done.set()
+    for thread in threads:
+        thread.join(20)
+    store = Store(make_engine(served.env["LUTRA_DATABASE_URL"]))
+    for database in databases:
+        stored = store.read(lambda unit, database=database: unit.reports.sequences(database))
+        assert len(stored) == len(set(stored))
+        assert acknowledged[database] <= set(stored)
+        assert len(acknowledged[database]) >= KILLS * 10
+    store.close()
