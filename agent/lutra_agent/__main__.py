@@ -1,0 +1,6 @@
+from __future__ import annotations
+
+from lutra_agent.cli import main
+
+if __name__ == "__main__":
+    main()

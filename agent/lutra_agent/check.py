@@ -1,0 +1,134 @@
+"""`lutra-agent check`: what can I see, what may I change, what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lutra_models.catalog import Policy, load
+from lutra_models.catalog.facts import Server
+from lutra_models.memory import limit_bytes, worst_case
+
+from lutra_agent import guard
+from lutra_agent.clock import SystemClock
+from lutra_agent.config import Config
+from lutra_agent.engines.base import Permissions, Visible
+from lutra_agent.run import Beside
+
+
+@dataclass(frozen=True)
+class Examination:
+    """`complete` where the configured mode can do all that it says."""
+
+    server: Server
+    mode: str
+    visible: tuple[Visible, ...]
+    p99: str
+    permissions: Permissions
+    shadowed: dict[str, str]
+    memory: dict[str, int]
+    missing: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing
+
+
+def examine(config: Config) -> Examination:
+    """Raises DatabaseUnavailable and CollectionFailed: then there is nothing to examine."""
+    beside = Beside(config, SystemClock())
+    try:
+        beside.engine.ping()
+        server = beside.look()
+        movable = [n for n, s in server.settings.items() if s.applies != "fixed"]
+        permissions, seen = beside.engine.permissions(movable), beside.engine.visible()
+        limit = limit_bytes(server, Policy(memory_fraction=config.agent.memory_fraction))
+        total = worst_case(server, load(server.engine).read(server)).total_bytes
+        return Examination(
+            server,
+            config.agent.mode,
+            seen,
+            _p99(config, seen),
+            permissions,
+            {n: s.shadowed for n, s in server.settings.items() if s.shadowed},
+            {"worst_case_bytes": round(total), "limit_bytes": round(limit)},
+            tuple(_missing(config, beside, permissions, movable, seen)),
+        )
+    finally:
+        beside.engine.close()
+
+
+def show(found: Examination, as_json: bool) -> str:
+    return json.dumps(_document(found), indent=1) if as_json else "\n".join(_lines(found))
+
+
+def _missing(
+    config: Config, beside: Beside, permissions: Permissions, movable: Sequence[str], seen: Sequence[Visible]
+) -> Iterator[str]:
+    """What stands between the configured mode and all that it says, each with its remedy."""
+    yield from (v.remedy for v in seen if v.remedy and not v.available)
+    if config.agent.mode == "observe":
+        return
+    yield from permissions.remedies
+    if permissions.explanation and len(permissions.changeable) < len(movable):
+        yield permissions.explanation
+    if config.agent.mode == "lab":
+        if not config.restart.command:
+            yield "restart.command is not configured: settings that need a restart stay as they are"
+        if guard.save_file(beside.engine.settings_file()) is None:
+            yield "run the agent under an account that may write the data directory: a restart needs a way back"
+
+
+def _p99(config: Config, seen: Sequence[Visible]) -> str:
+    if config.driver is not None:
+        return f"the driver ({config.driver.get('kind')})"
+    if config.prometheus is not None:
+        return "the Prometheus query"
+    if any(v.name == "pg_stat_statements" and v.available for v in seen):
+        return "estimated from pg_stat_statements"
+    return "none: no driver, no Prometheus query, no statement statistics"
+
+
+def _lines(found: Examination) -> Iterator[str]:
+    server, memory = found.server, found.memory
+    host = f"{_size(server.host.memory_bytes)} of memory, {server.host.cores:g} cores"
+    yield f"{server.engine} {server.version}, {server.role}; the database may use {host}; mode {found.mode}"
+    yield ""
+    width = max(len(v.name) for v in found.visible)
+    for item in found.visible:
+        yield f"  {'yes' if item.available else 'no ':3}  {item.name:{width}}  {item.detail}".rstrip()
+    yield ""
+    yield f"p99 comes from: {found.p99}"
+    changeable = len(found.permissions.changeable)
+    yield f"settings: {len(server.settings)} known, {changeable} that this account may change"
+    for name, by in found.shadowed.items():
+        yield f"  {name} is outranked by {by}"
+    yield f"memory: {_size(memory['worst_case_bytes'])} in the worst case, limit {_size(memory['limit_bytes'])}"
+    yield ""
+    yield "nothing is missing" if found.complete else "missing:"
+    yield from (f"  {remedy}" for remedy in found.missing)
+
+
+def _document(found: Examination) -> dict[str, Any]:
+    return {
+        "engine": found.server.engine,
+        "version": found.server.version,
+        "role": found.server.role,
+        "mode": found.mode,
+        "host": asdict(found.server.host),
+        "visible": [asdict(v) for v in found.visible],
+        "p99": found.p99,
+        "settings": len(found.server.settings),
+        "changeable": sorted(found.permissions.changeable),
+        "may_reload": found.permissions.may_reload,
+        "shadowed": found.shadowed,
+        "memory": found.memory,
+        "missing": list(found.missing),
+        "complete": found.complete,
+    }
+
+
+def _size(count: float) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"

@@ -1,0 +1,129 @@
+"""What is asked of a directive before the first statement: every refusal is of the wire's closed set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lutra_models.catalog import Catalog, Change, Policy, load
+from lutra_models.catalog.facts import Server, ServerSetting
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.history import Mode
+from lutra_models.knobs import Value
+from lutra_models.memory import check as memory_check
+from lutra_models.wire import Directive
+
+from lutra_agent.control import Control
+from lutra_agent.engines.base import Engine
+from lutra_agent.errors import ApplyRefused
+from lutra_agent.guard import Snapshot, save_file
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the agent's own file allows."""
+
+    mode: Mode
+    paused: bool
+    memory_fraction: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A directive that may be carried out: the parsed target and what differs from the live server."""
+
+    target: Mapping[str, Value]
+    changes: tuple[Change, ...]
+
+    @property
+    def restart(self) -> bool:
+        return any(c.applies == "restart" for c in self.changes)
+
+    @property
+    def names(self) -> list[str]:
+        return [c.name for c in self.changes]
+
+
+def plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, good: Snapshot | None) -> Plan:
+    """Everything that needs no further question to the server. Raises ApplyRefused."""
+    _allowed(directive, server, bounds, now)
+    unknown = [n for n in directive.settings if n not in server.settings]
+    if unknown:
+        raise ApplyRefused("unknown_setting", f"not settings of this server: {', '.join(unknown)}")
+    catalog = load(server.engine)
+    try:
+        target = {n: catalog.parse(server, n, v) for n, v in directive.settings.items()}
+        changes = tuple(c for c in catalog.changes(server, target) if not _stands(catalog, server, c))
+    except InvalidConfiguration as error:
+        raise ApplyRefused("invalid_value", str(error)) from error
+    found = Plan(target, changes)
+    _within_memory(directive, server, bounds, found, good)
+    shadowed = [f"{n} ({server.settings[n].shadowed})" for n in found.names if server.settings[n].shadowed]
+    if shadowed:
+        raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
+    if found.restart and not (directive.restart_allowed and bounds.mode == "lab"):
+        names = ", ".join(c.name for c in changes if c.applies == "restart")
+        raise ApplyRefused("restart_not_allowed", f"needs a restart: {names}; the agent's mode is {bounds.mode}")
+    return found
+
+
+def able(found: Plan, engine: Engine, control: Control) -> None:
+    """Whether the agent's account and host let it carry the plan out, and take it back. Raises ApplyRefused."""
+    permissions = engine.permissions(found.names)
+    missing = [n for n in found.names if n not in permissions.changeable]
+    if missing or not permissions.may_reload:
+        what = ", ".join(missing) or "the reload"
+        how = " ".join(permissions.remedies) or permissions.explanation
+        raise ApplyRefused("insufficient_privilege", f"not the agent's to change: {what}. {how}")
+    if found.restart and not control.may_restart:
+        raise ApplyRefused("restart_not_allowed", "restart.command is not configured")
+    if found.restart and save_file(engine.settings_file()) is None:
+        message = "a restart needs a way back: the agent's account must be able to read and write the settings file"
+        raise ApplyRefused("insufficient_privilege", message)
+
+
+def unmet(target: Mapping[str, Value], names: Iterable[str], server: Server) -> list[str]:
+    """What is not active as asked, in words; a value of 0 or below may ask the server for one of its own choice."""
+    active = load(server.engine).read(server)
+    told = []
+    for name in names:
+        setting, wanted = server.settings[name], target[name]
+        own_choice = isinstance(wanted, int | float) and wanted <= 0 and setting.persisted is not None
+        if setting.pending_restart:
+            told.append(f"{name} waits for a restart")
+        elif active[name] != wanted and not own_choice:
+            told.append(f"{name} is {active[name]}, not {wanted}")
+    return told
+
+
+def _allowed(directive: Directive, server: Server, bounds: Bounds, now: datetime) -> None:
+    if bounds.paused:
+        raise ApplyRefused("paused", "the agent is paused on its host")
+    if now >= directive.expires_at:
+        raise ApplyRefused("expired", f"the directive expired at {directive.expires_at.isoformat()}")
+    if bounds.mode == "observe":
+        raise ApplyRefused("mode_forbids", "the agent's own file says mode = 'observe'")
+    if server.role != "primary":
+        raise ApplyRefused("not_primary", f"the server is a {server.role}")
+
+
+def _within_memory(directive: Directive, server: Server, bounds: Bounds, found: Plan, good: Snapshot | None) -> None:
+    if directive.restore or not found.changes or (good is not None and _is_good(server, found, good)):
+        return
+    refusal = memory_check(server, Policy(memory_fraction=bounds.memory_fraction), found.target)
+    if refusal:
+        raise ApplyRefused("memory_budget_exceeded", refusal.message)
+
+
+def _is_good(server: Server, found: Plan, good: Snapshot) -> bool:
+    catalog = load(server.engine)
+    return all(n in good.active and catalog.parse(server, n, good.active[n]) == v for n, v in found.target.items())
+
+
+def _stands(catalog: Catalog, server: Server, change: Change) -> bool:
+    """The file already says so, and the server made of it what it is (`-1`: a value of its own choice)."""
+    setting: ServerSetting = server.settings[change.name]
+    if setting.persisted is None or setting.pending_restart or setting.shadowed:
+        return False
+    return catalog.parse(server, change.name, setting.persisted) == change.after

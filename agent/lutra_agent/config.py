@@ -1,0 +1,207 @@
+"""The agent's TOML file, parsed once into types. Every complaint names the key and what it found there."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+from urllib.parse import urlsplit
+
+from lutra_models.history import MODES, Mode
+from lutra_models.metrics import P99Of
+
+from lutra_agent.errors import ConfigError
+from lutra_agent.toml import Section
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class ServiceConfig:
+    """Where reports go. The token is read when it is needed: `check`, `rollback` and `pause` work without one."""
+
+    url: str
+    database: str
+    token_file: Path | None = None
+
+    def token(self) -> str:
+        """From LUTRA_AGENT_TOKEN, else from `token_file`. Raises ConfigError where neither gives one."""
+        text = os.environ.get("LUTRA_AGENT_TOKEN") or secret(self.token_file)
+        if not text:
+            raise ConfigError("no token: set service.token_file or the environment variable LUTRA_AGENT_TOKEN")
+        return text
+
+    @property
+    def loopback(self) -> bool:
+        return urlsplit(self.url).hostname in LOOPBACK
+
+
+@dataclass(frozen=True)
+class DatabaseConfig:
+    """How to reach the database. Without `password_file` the engine's own means apply (PGPASSFILE, PGPASSWORD, …)."""
+
+    engine: str
+    host: str
+    port: int
+    user: str
+    dbname: str
+    password_file: Path | None = None
+
+    def password(self) -> str | None:
+        return secret(self.password_file)
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit."""
+
+    state_dir: Path
+    mode: Mode = "observe"
+    interval_s: float = 10.0
+    warmup_windows: int = 1
+    memory_fraction: float = 0.8
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class RestartConfig:
+    """How to restart, and how to start a server that is down: argument lists, run without a shell."""
+
+    command: tuple[str, ...] = ()
+    start_command: tuple[str, ...] = ()
+    timeout_s: float = 60.0
+    data_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class PrometheusConfig:
+    """An instant query that gives the 99th percentile, in `unit`; `$window` in it becomes the window, as in `30s`."""
+
+    url: str
+    query: str
+    unit: str = "s"
+    of: P99Of = "transaction"
+
+
+@dataclass(frozen=True)
+class Config:
+    service: ServiceConfig
+    database: DatabaseConfig
+    agent: AgentConfig
+    restart: RestartConfig = field(default_factory=RestartConfig)
+    driver: Mapping[str, Any] | None = None
+    prometheus: PrometheusConfig | None = None
+
+
+def load(path: Path) -> Config:
+    """Read and parse the file. Raises ConfigError."""
+    try:
+        document = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
+    try:
+        return parse(document)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def parse(document: Mapping[str, Any]) -> Config:
+    root = Section("", document)
+    config = Config(
+        service=_service(root.section("service")),
+        database=_database(root.section("database")),
+        agent=_agent(root.section("agent")),
+        restart=_restart(root.section("restart")),
+        driver=root.optional_table("driver"),
+        prometheus=_prometheus(root.optional_section("prometheus")),
+    )
+    root.finish()
+    if config.driver is not None and config.agent.mode != "lab":
+        raise ConfigError(f"driver: a driver needs agent.mode = 'lab', which is {config.agent.mode!r}")
+    return config
+
+
+def _service(section: Section) -> ServiceConfig:
+    url = _url(section, "url")
+    host = urlsplit(url).hostname
+    if not url.startswith("https://") and host not in LOOPBACK:
+        raise ConfigError(f"service.url: plain http is for loopback only, got host {host!r}; use https")
+    return section.finish(ServiceConfig(url, section.text("database"), section.path("token_file")))
+
+
+def _database(section: Section) -> DatabaseConfig:
+    return section.finish(
+        DatabaseConfig(
+            engine=section.text("engine"),
+            host=section.text("host"),
+            port=section.integer("port", None, low=1, high=65535),
+            user=section.text("user", "lutra"),
+            dbname=section.text("dbname"),
+            password_file=section.path("password_file"),
+        )
+    )
+
+
+def _agent(section: Section) -> AgentConfig:
+    mode = section.choice("mode", "observe", MODES)
+    if mode == "restart_in_window":
+        raise ConfigError("agent.mode: 'restart_in_window' is not served by this version; take 'reload_only' or 'lab'")
+    return section.finish(
+        AgentConfig(
+            state_dir=section.path("state_dir") or Path("/var/lib/lutra-agent"),
+            mode=next(m for m in MODES if m == mode),
+            interval_s=section.number("interval_s", 10.0, low=1.0, high=3600.0),
+            warmup_windows=section.integer("warmup_windows", 1, low=0, high=1000),
+            memory_fraction=section.number("memory_fraction", 0.8, low=0.05, high=1.0),
+            name=section.text("name", "") or None,
+        )
+    )
+
+
+def _restart(section: Section) -> RestartConfig:
+    return section.finish(
+        RestartConfig(
+            command=section.argv("command"),
+            start_command=section.argv("start_command"),
+            timeout_s=section.number("timeout_s", 60.0, low=1.0, high=3600.0),
+            data_dir=section.path("data_dir"),
+        )
+    )
+
+
+def _prometheus(section: Section | None) -> PrometheusConfig | None:
+    if section is None:
+        return None
+    of = section.choice("of", "transaction", get_args(P99Of))
+    unit = section.choice("unit", "s", ("s", "ms"))
+    config = PrometheusConfig(
+        _url(section, "url"), section.text("query"), unit, next(o for o in get_args(P99Of) if o == of)
+    )
+    return section.finish(config)
+
+
+def _url(section: Section, key: str) -> str:
+    url = section.text(key).rstrip("/")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"{section.name}.{key}: expected http(s)://host[:port], got scheme {parts.scheme!r}")
+    if parts.username or parts.password:
+        raise ConfigError(f"{section.name}.{key}: no user and no password in a URL; they end up in logs")
+    return url
+
+
+def secret(path: Path | None) -> str | None:
+    """The first line of a secret's file. Raises ConfigError where it cannot be read."""
+    if path is None:
+        return None
+    try:
+        return path.read_text().strip().splitlines()[0]
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except IndexError:
+        raise ConfigError(f"{path} is empty") from None

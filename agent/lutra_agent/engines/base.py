@@ -1,0 +1,136 @@
+"""What the agent asks of a database engine. Everything else in the agent is the same for all of them.
+
+A family is a value in `lutra_agent.engines.FAMILIES`; a new one is one folder and one line in that tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from lutra_models.catalog.facts import Host, Server
+from lutra_models.metrics import P99Of, P99Source
+
+from lutra_agent.config import DatabaseConfig
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one collector saw. `epoch` changes when the counters started again (a restart, a statistics reset)."""
+
+    counters: Mapping[str, float] = field(default_factory=dict)
+    gauges: Mapping[str, float] = field(default_factory=dict)
+    epoch: str = ""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """All collectors at one moment; `statements` is the engine's own and opaque to everybody else."""
+
+    at: datetime
+    monotonic_s: float
+    readings: Mapping[str, Reading]
+    statements: Any = None
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Latency:
+    """The 99th percentile of a window, in milliseconds, and where it comes from."""
+
+    p99_ms: float
+    source: P99Source
+    of: P99Of
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What an engine knows of the target metrics over a window; what it does not know is absent."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    latency: Latency | None = None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One step of a change: the setting, and the exact text that the server is given."""
+
+    setting: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Visible:
+    """One line of `lutra-agent check`: what it is, whether it is there, and how to get it where it is not."""
+
+    name: str
+    available: bool
+    detail: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """Which settings the agent's account may change, and the statements that would let it change the others."""
+
+    changeable: frozenset[str]
+    may_reload: bool
+    remedies: tuple[str, ...] = ()
+    explanation: str = ""
+
+
+class Engine(Protocol):
+    """One database server. Every method raises DatabaseUnavailable where it cannot be reached."""
+
+    family: str
+
+    def ping(self) -> None: ...
+
+    def server(self, host: Host) -> Server:
+        """The catalogue's settings as the live server reports them, and no other setting."""
+        ...
+
+    def sample(self, at: datetime, monotonic_s: float) -> Sample: ...
+
+    def targets(self, before: Sample, after: Sample) -> Targets:
+        """Target metrics between two samples that no reset separates."""
+        ...
+
+    def permissions(self, names: Iterable[str]) -> Permissions: ...
+
+    def execute(self, statements: Sequence[Statement]) -> None:
+        """Carry out a change's statements in order. Raises ApplyRefused for the first that the server refuses."""
+        ...
+
+    def persist(self, name: str, text: str | None) -> Statement:
+        """The statement that makes the settings file say `text` for a setting, or nothing of it (None)."""
+        ...
+
+    def reload(self) -> None: ...
+
+    def settings_file(self) -> Path | None:
+        """The file which `execute` changes, where this host has it."""
+        ...
+
+    def process_id(self) -> int | None:
+        """The server's process on this host: its container's limits are the ones that count."""
+        ...
+
+    def visible(self) -> tuple[Visible, ...]: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Family:
+    """An engine family. `open` imports the driver, connects lazily and raises ConfigError where the extra is missing.
+
+    `settings_file` gives the file's place inside a data directory, for a server that is down.
+    """
+
+    name: str
+    open: Callable[[DatabaseConfig], Engine]
+    settings_file: str

@@ -1,0 +1,24 @@
+"""A collector is a value: one statistics view, one query per range of versions, one row of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Collector:
+    """`queries` maps the first major version that a query works on to the query, or to None where the view is gone.
+
+    Every column is a counter that only grows, except those in `gauges`; a column named `epoch` changes with a reset.
+    """
+
+    name: str
+    view: str
+    queries: Mapping[int, str | None]
+    gauges: frozenset[str] = field(default_factory=frozenset)
+
+    def query(self, major: int) -> str | None:
+        """The query for this version; None where the server has no such view."""
+        fitting = [first for first in self.queries if first <= major]
+        return self.queries[max(fitting)] if fitting else None

@@ -1,0 +1,100 @@
+"""One connection, opened when it is needed and again after it broke. The only module of the family that dials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from lutra_agent.config import DatabaseConfig
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
+
+APPLICATION = "lutra-agent"
+TAG = "/* lutra-agent */"
+"""Stands inside every statement of the agent, where pg_stat_statements keeps it, so that it can be left out."""
+
+CONNECT_TIMEOUT_S = 5
+STATEMENT_TIMEOUT_MS = 5000
+
+# 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
+GONE = ("08", "57P")
+
+
+class Connection:
+    """Raises DatabaseUnavailable when the server is gone, CollectionFailed when it refuses a statement."""
+
+    def __init__(self, database: DatabaseConfig) -> None:
+        self._database = database
+        self._open: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+        return self._execute(query, parameters)[1]
+
+    def row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """The first row. Raises CollectionFailed where there is none."""
+        return self.named_row(query, parameters)[1]
+
+    def named_row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[list[str], tuple[Any, ...]]:
+        """The first row's column names and values."""
+        names, found = self._execute(query, parameters)
+        if not found:
+            raise CollectionFailed("the statement gave no row")
+        return names, found[0]
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _execute(self, query: str, parameters: Sequence[Any] | None) -> tuple[list[str], list[tuple[Any, ...]]]:
+        connection = self._connected()
+        try:
+            cursor = connection.execute(_tagged(query), parameters)
+            columns = cursor.description
+            return ([c.name for c in columns], cursor.fetchall()) if columns else ([], [])
+        except psycopg.Error as error:
+            if connection.closed or (error.sqlstate or "").startswith(GONE):
+                self.close()
+                raise DatabaseUnavailable(message(error)) from error
+            raise CollectionFailed(f"{message(error)} [{error.sqlstate}]") from error
+
+    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+        if self._open is None or self._open.closed:
+            self._open = self._dial()
+        return self._open
+
+    def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:
+        database = self._database
+        try:
+            connection = psycopg.connect(
+                host=database.host,
+                port=database.port,
+                user=database.user,
+                dbname=database.dbname,
+                password=database.password(),
+                connect_timeout=CONNECT_TIMEOUT_S,
+                application_name=APPLICATION,
+                autocommit=True,
+            )
+            connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
+            return connection
+        except psycopg.Error as error:
+            raise DatabaseUnavailable(message(error)) from error
+
+
+def message(error: psycopg.Error) -> str:
+    """What the server said, on one line."""
+    text = error.diag.message_primary or str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+def quoted(name: str) -> str:
+    """An identifier as SQL wants it."""
+    return sql.Identifier(name).as_string(None)
+
+
+def _tagged(query: str) -> bytes:
+    first, _, rest = query.strip().partition(" ")
+    return f"{first} {TAG} {rest}".encode()

@@ -1,0 +1,138 @@
+"""PostgreSQL, as the agent sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from lutra_models.catalog import load
+from lutra_models.catalog.facts import Host, Role, Server
+from lutra_models.wire import ApplyCode
+
+from lutra_agent.config import DatabaseConfig
+from lutra_agent.engines.base import Permissions, Sample, Statement, Targets, Visible
+from lutra_agent.engines.postgresql import statements
+from lutra_agent.engines.postgresql.collect import Collect
+from lutra_agent.engines.postgresql.connect import Connection, quoted
+from lutra_agent.engines.postgresql.permissions import read_permissions
+from lutra_agent.engines.postgresql.settings import SETTINGS_FILE, read_settings
+from lutra_agent.engines.postgresql.visible import visible
+from lutra_agent.errors import ApplyRefused, CollectionFailed
+
+IDENTITY = """SELECT current_setting('server_version'), pg_postmaster_start_time()::text, pg_is_in_recovery()"""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What stays the same until the server restarts."""
+
+    version: str
+    data_dir: Path | None
+    statements: statements.StatementsView | None
+
+    @property
+    def major(self) -> int:
+        return int(self.version.split(".")[0].rstrip("abcdefghijklmnopqrstuvwxyz"))
+
+
+class PostgreSQL:
+    family = "postgresql"
+
+    def __init__(self, database: DatabaseConfig) -> None:
+        self._connection = Connection(database)
+        self._reader = statements.StatementsReader()
+        self._identity: tuple[str, Identity] | None = None
+        self._peak = 0.0
+
+    def ping(self) -> None:
+        self._connection.row("SELECT 1")
+
+    def server(self, host: Host) -> Server:
+        identity, role = self._known()
+        names = tuple(r.name for r in load(self.family).rows_for(identity.version))
+        settings = read_settings(self._connection, names, self.settings_file())
+        return Server(self.family, identity.version, settings, host, role, int(self._peak))
+
+    def sample(self, at: datetime, monotonic_s: float) -> Sample:
+        identity, _ = self._known()
+        sample = Collect(self._connection, identity.major).sample(at, monotonic_s)
+        if "activity" in sample.readings:
+            self._peak = max(self._peak, sample.readings["activity"].gauges["connections"])
+        if identity.statements is None:
+            return sample
+        try:
+            return replace(sample, statements=self._reader.read(self._connection, identity.statements))
+        except CollectionFailed as error:
+            return replace(sample, problems=(*sample.problems, f"statements: {error}"))
+
+    def targets(self, before: Sample, after: Sample) -> Targets:
+        seconds = after.monotonic_s - before.monotonic_s
+        found = Targets()
+        if before.statements is not None and after.statements is not None:
+            found = statements.targets(before.statements, after.statements, seconds)
+        old, new = before.readings.get("database"), after.readings.get("database")
+        if old is None or new is None:
+            return found
+        ended = sum(new.counters[c] - old.counters[c] for c in ("xact_commit", "xact_rollback"))
+        return replace(found, metrics={**found.metrics, "tps": max(ended, 0.0) / seconds})
+
+    def permissions(self, names: Iterable[str]) -> Permissions:
+        identity, _ = self._known()
+        return read_permissions(self._connection, identity.major, tuple(names))
+
+    def execute(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            try:
+                self._connection.rows(statement.text)
+            except CollectionFailed as error:
+                raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
+
+    def persist(self, name: str, text: str | None) -> Statement:
+        if text is None:
+            return Statement(name, f"ALTER SYSTEM RESET {quoted(name)}")
+        escaped = text.replace("'", "''")
+        return Statement(name, f"ALTER SYSTEM SET {quoted(name)} = '{escaped}'")
+
+    def reload(self) -> None:
+        try:
+            self._connection.row("SELECT pg_reload_conf()")
+        except CollectionFailed as error:
+            raise ApplyRefused("insufficient_privilege", f"pg_reload_conf(): {error}") from error
+
+    def settings_file(self) -> Path | None:
+        directory = self._known()[0].data_dir
+        return None if directory is None else directory / SETTINGS_FILE
+
+    def process_id(self) -> int | None:
+        directory = self._known()[0].data_dir
+        try:
+            return None if directory is None else int((directory / "postmaster.pid").read_text().split("\n", 1)[0])
+        except (OSError, ValueError):
+            return None
+
+    def visible(self) -> tuple[Visible, ...]:
+        identity, _ = self._known()
+        return visible(self._connection, identity.major, identity.statements)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _known(self) -> tuple[Identity, Role]:
+        """The server's identity, read again after each restart, and its role, read each time."""
+        version, started, standby = self._connection.row(IDENTITY)
+        if self._identity is None or self._identity[0] != started:
+            found = Identity(version.split()[0], self._data_dir(), statements.find(self._connection))
+            self._identity = (started, found)
+        return self._identity[1], "standby" if standby else "primary"
+
+    def _data_dir(self) -> Path | None:
+        try:
+            return Path(self._connection.row("SELECT current_setting('data_directory')")[0])
+        except CollectionFailed:
+            return None  # for superusers and members of pg_read_all_settings
+
+
+def _code(text: str) -> ApplyCode:
+    return "insufficient_privilege" if "[42501]" in text else "invalid_value"

@@ -1,0 +1,46 @@
+"""Who may change what, and the GRANT statements that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lutra_agent.engines.base import Permissions
+from lutra_agent.engines.postgresql.connect import Connection, quoted
+
+PARAMETER_GRANTS_SINCE = 15
+ALTER_SYSTEM_SWITCH_SINCE = 17
+
+ACCOUNT = """SELECT current_user, rolsuper, has_function_privilege('pg_reload_conf()', 'EXECUTE')
+FROM pg_roles WHERE rolname = current_user"""
+
+
+def read_permissions(connection: Connection, major: int, names: Sequence[str]) -> Permissions:
+    account, superuser, may_reload = connection.row(ACCOUNT)
+    if (
+        major >= ALTER_SYSTEM_SWITCH_SINCE
+        and connection.row("SELECT current_setting('allow_alter_system')")[0] == "off"
+    ):
+        return Permissions(frozenset(), may_reload, explanation="allow_alter_system is off: ALTER SYSTEM is refused")
+    if superuser:
+        return Permissions(frozenset(names), True)
+    if major < PARAMETER_GRANTS_SINCE:
+        explanation = (
+            f"{account} is no superuser, and PostgreSQL {major} knows no GRANT … ON PARAMETER (15 and later do): "
+            "give the agent a superuser account, or leave it in observe mode"
+        )
+        return Permissions(frozenset(), may_reload, explanation=explanation)
+    granted = connection.rows(
+        "SELECT n FROM unnest(%s::text[]) n WHERE has_parameter_privilege(n, 'ALTER SYSTEM')", (list(names),)
+    )
+    changeable = frozenset(row[0] for row in granted)
+    return Permissions(changeable, may_reload, _remedies(account, names, changeable, may_reload))
+
+
+def _remedies(account: str, names: Sequence[str], granted: frozenset[str], may_reload: bool) -> tuple[str, ...]:
+    missing = sorted(n for n in names if n not in granted)
+    remedies = []
+    if missing:
+        remedies.append(f"GRANT ALTER SYSTEM ON PARAMETER {', '.join(missing)} TO {quoted(account)};")
+    if not may_reload:
+        remedies.append(f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {quoted(account)};")
+    return tuple(remedies)

@@ -1,0 +1,95 @@
+"""The catalogue's settings as the live server reports them; no other setting leaves the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lutra_models.catalog.facts import ServerSetting, SettingKind
+
+from lutra_agent.engines.postgresql.connect import Connection
+from lutra_agent.errors import CollectionFailed
+
+SETTINGS_FILE = "postgresql.auto.conf"
+
+QUERY = """SELECT name, setting, unit, vartype, min_val, max_val, enumvals, context, source, sourcefile, pending_restart
+FROM pg_settings WHERE name = ANY(%s) ORDER BY name"""
+
+ROLE_SETTINGS = """SELECT coalesce('database ' || d.datname, ''), coalesce('role ' || r.rolname, ''), s.setconfig
+FROM pg_db_role_setting s LEFT JOIN pg_database d ON d.oid = s.setdatabase LEFT JOIN pg_roles r ON r.oid = s.setrole"""
+
+FILE_SETTINGS = """SELECT name, setting FROM pg_file_settings
+WHERE sourcefile LIKE '%/postgresql.auto.conf' AND name IS NOT NULL ORDER BY seqno"""
+
+KINDS: Mapping[str, SettingKind] = {"bool": "bool", "enum": "enum", "integer": "integer", "real": "real"}
+
+OUTRANKING = {"command line": "the command line", "environment variable": "an environment variable"}
+"""Sources that stand above the file which ALTER SYSTEM writes. That file is read last, so no include outranks it."""
+
+
+def read_settings(connection: Connection, names: tuple[str, ...], file: Path | None) -> dict[str, ServerSetting]:
+    """Name → setting, for those of `names` that the server has.
+
+    Raises CollectionFailed where nothing tells what the settings file says: an undo would not be exact.
+    """
+    rows = connection.rows(QUERY, (list(names),))
+    shadows = _role_shadows(connection)
+    written = persisted(connection, file)
+    return {row[0]: _setting(row, written, shadows.get(row[0])) for row in rows}
+
+
+def persisted(connection: Connection, file: Path | None) -> dict[str, str] | None:
+    """Setting → text in postgresql.auto.conf; None where neither the file nor the server shows it."""
+    if file is not None:
+        try:
+            return parse_settings_file(file.read_text())
+        except OSError:
+            pass  # the agent's account may not read the data directory; the server may tell instead
+    try:
+        return dict(connection.rows(FILE_SETTINGS))
+    except CollectionFailed:
+        return None
+
+
+def parse_settings_file(text: str) -> dict[str, str]:
+    """The last value of each setting, as ALTER SYSTEM writes them: `name = 'value'`, quotes doubled."""
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        found = re.match(r"\s*([A-Za-z_][\w.]*)\s*(?:=\s*|\s)(?:'((?:[^'\\]|''|\\.)*)'|([^\s'#]+))", line)
+        if found:
+            quoted, bare = found[2], found[3]
+            values[found[1].lower()] = bare if quoted is None else quoted.replace("''", "'").replace("\\\\", "\\")
+    return values
+
+
+def _setting(row: tuple[Any, ...], written: Mapping[str, str] | None, role_shadow: str | None) -> ServerSetting:
+    name, value, unit, kind, low, high, options, context, source, source_file, pending = row
+    return ServerSetting(
+        value=value,
+        unit=unit or "",
+        kind=KINDS.get(kind, "string"),
+        low=None if low is None else float(low),
+        high=None if high is None else float(high),
+        options=tuple(options or ()),
+        applies={"internal": "fixed", "postmaster": "restart"}.get(context, "reload"),  # type: ignore[arg-type]
+        source=source,
+        persisted=written.get(name) if written is not None else _from_source(value, source_file),
+        shadowed=OUTRANKING.get(source) or role_shadow,
+        pending_restart=pending,
+    )
+
+
+def _from_source(value: str, source_file: str | None) -> str | None:
+    # Without the file's text, the value in the server's own unit means the same.
+    return value if source_file is not None and source_file.endswith(f"/{SETTINGS_FILE}") else None
+
+
+def _role_shadows(connection: Connection) -> dict[str, str]:
+    """Setting → the ALTER DATABASE or ALTER ROLE that outranks every file, for whoever it concerns."""
+    shadows: dict[str, str] = {}
+    for database, role, configured in connection.rows(ROLE_SETTINGS):
+        for entry in configured or ():
+            shadows.setdefault(entry.partition("=")[0], f"a setting of {' in '.join(filter(None, (role, database)))}")
+    return shadows

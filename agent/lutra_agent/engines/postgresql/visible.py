@@ -1,0 +1,53 @@
+"""What the agent's account can see, for `lutra-agent check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lutra_agent.engines.base import Visible
+from lutra_agent.engines.postgresql.collectors import COLLECTORS
+from lutra_agent.engines.postgresql.connect import Connection, quoted
+from lutra_agent.engines.postgresql.statements import StatementsView
+from lutra_agent.errors import CollectionFailed
+
+MONITOR = "SELECT current_user, pg_has_role('pg_monitor', 'MEMBER')"
+AVAILABLE = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
+
+
+def visible(connection: Connection, major: int, view: StatementsView | None) -> tuple[Visible, ...]:
+    return (*_views(connection, major), _statements(connection, view), _monitor(connection))
+
+
+def _views(connection: Connection, major: int) -> Iterator[Visible]:
+    for collector in COLLECTORS:
+        query = collector.query(major)
+        if query is None:
+            first = min(collector.queries)
+            yield Visible(collector.view, False, f"since PostgreSQL {first}")
+            continue
+        try:
+            connection.rows(query)
+            yield Visible(collector.view, True)
+        except CollectionFailed as error:
+            yield Visible(collector.view, False, str(error))
+
+
+def _statements(connection: Connection, view: StatementsView | None) -> Visible:
+    if view is not None:
+        version = ".".join(map(str, view.version))
+        return Visible("pg_stat_statements", True, f"{version} in schema {view.schema}: qps, and p99 as an estimate")
+    if not connection.rows(AVAILABLE):
+        return Visible("pg_stat_statements", False, "not installed on this server: no qps and no estimated p99")
+    remedy = (
+        "add pg_stat_statements to shared_preload_libraries, restart, and "
+        "CREATE EXTENSION pg_stat_statements; in the agent's database"
+    )
+    return Visible("pg_stat_statements", False, "not loaded or not created: no qps and no estimated p99", remedy)
+
+
+def _monitor(connection: Connection) -> Visible:
+    account, member = connection.row(MONITOR)
+    if member:
+        return Visible("pg_monitor", True, "other accounts' activity and all settings are readable")
+    remedy = f"GRANT pg_monitor TO {quoted(account)};"
+    return Visible("pg_monitor", False, "other accounts' activity is hidden", remedy)

@@ -1,0 +1,52 @@
+"""What can go wrong beside a database, by how the agent reacts to it."""
+
+from __future__ import annotations
+
+from lutra_models.errors import LutraError
+from lutra_models.wire import ApplyCode
+
+
+class ConfigError(LutraError):
+    """The agent's own file or environment: say what is wrong and stop."""
+
+    code = "agent_config"
+
+
+class DatabaseUnavailable(LutraError):
+    """Close the health gate and ping until the database answers."""
+
+    code = "database_unavailable"
+
+
+class CollectionFailed(LutraError):
+    """Skip this collector; the others go on."""
+
+    code = "collection_failed"
+
+
+class ApplyRefused(LutraError):
+    """A directive is not carried out; `apply_code` is one of the wire's closed set."""
+
+    code = "apply_refused"
+
+    def __init__(self, apply_code: ApplyCode, message: str) -> None:
+        super().__init__(message)
+        self.apply_code: ApplyCode = apply_code
+
+
+class DidNotStart(LutraError):
+    """The server did not accept connections within the time limit after a restart or a start."""
+
+    code = "did_not_start"
+
+
+class ServiceUnavailable(LutraError):
+    """Keep the report and try again later."""
+
+    code = "service_unavailable"
+
+
+class ServiceRefused(LutraError):
+    """The service will never take this message: move it aside, count it, send the next."""
+
+    code = "service_refused"

@@ -1,0 +1,55 @@
+"""Small files that survive a crash: written aside, flushed, renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def write_atomically(path: Path, content: bytes, mode: int = 0o600, owner: tuple[int, int] | None = None) -> None:
+    """Replace `path` by `content` in one step: a reader, or a crash, sees the old file or the new one.
+
+    `owner` is (uid, gid). The directory is flushed too, so that the rename itself survives.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            if owner is not None and owner != (os.geteuid(), os.getegid()):
+                os.fchown(file.fileno(), *owner)
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _flush_directory(path.parent)
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_atomically(path, json.dumps(content, separators=(",", ":"), allow_nan=False).encode())
+
+
+def read_json(path: Path) -> Any:
+    """The file's content, or None where there is none or a crash of long ago left it unreadable."""
+    try:
+        return json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    _flush_directory(path.parent)
+
+
+def _flush_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

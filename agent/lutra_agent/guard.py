@@ -1,0 +1,143 @@
+"""Ways back, kept on disk: snapshots of what was active, and the road to them with the server up or down."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lutra_models.catalog.facts import Server
+from lutra_models.knobs import fingerprint
+
+from lutra_agent.control import Control
+from lutra_agent.engines.base import Engine
+from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
+from lutra_agent.files import write_atomically
+from lutra_agent.state import State
+
+LAST_KNOWN_GOOD = "last_known_good"
+BASELINE = "baseline"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SavedFile:
+    """A settings file byte by byte, with its owner and mode."""
+
+    path: Path
+    content: bytes
+    mode: int
+    owner: tuple[int, int]
+
+    def restore(self) -> None:
+        write_atomically(self.path, self.content, self.mode, self.owner)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A configuration to come back to: what the settings file said of each setting, and what was active.
+
+    `file` is None where the agent's account may not read it: then there is a way back only while the server is up.
+    """
+
+    texts: Mapping[str, str | None]
+    active: Mapping[str, str]
+    file: SavedFile | None
+
+    def to_dict(self) -> dict[str, Any]:
+        file = self.file and {
+            "path": str(self.file.path),
+            "content": base64.b64encode(self.file.content).decode(),
+            "mode": self.file.mode,
+            "owner": list(self.file.owner),
+        }
+        return {"texts": dict(self.texts), "active": dict(self.active), "file": file}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Snapshot:
+        kept = content["file"]
+        file = kept and SavedFile(
+            Path(kept["path"]), base64.b64decode(kept["content"]), kept["mode"], (kept["owner"][0], kept["owner"][1])
+        )
+        return cls(content["texts"], content["active"], file)
+
+    def same(self, other: Snapshot) -> bool:
+        return fingerprint([self.texts, self.active]) == fingerprint([other.texts, other.active])
+
+
+def take(engine: Engine, server: Server) -> Snapshot:
+    settings = server.settings.items()
+    return Snapshot(
+        {n: s.persisted for n, s in settings}, {n: s.value for n, s in settings}, save_file(engine.settings_file())
+    )
+
+
+def save_file(path: Path | None) -> SavedFile | None:
+    """The file's bytes, where this account may read it and write it back."""
+    if path is None or not (os.access(path, os.R_OK) and os.access(path.parent, os.W_OK)):
+        return None
+    status = path.stat()
+    return SavedFile(path, path.read_bytes(), status.st_mode & 0o7777, (status.st_uid, status.st_gid))
+
+
+def keep(state: State, name: str, snapshot: Snapshot) -> None:
+    """Store a snapshot, unless the same one is there already."""
+    known = find(state, name)
+    if known is None or not known.same(snapshot):
+        state.save(name, snapshot.to_dict())
+
+
+def find(state: State, name: str) -> Snapshot | None:
+    content = state.load(name)
+    return None if content is None else Snapshot.from_dict(content)
+
+
+def differences(server: Server, snapshot: Snapshot) -> list[str]:
+    """The settings whose file text, or whose active value, is not the snapshot's."""
+    return [
+        name
+        for name, setting in server.settings.items()
+        if name in snapshot.texts
+        and (setting.persisted != snapshot.texts[name] or setting.value != snapshot.active[name])
+    ]
+
+
+def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> None:
+    """Make the snapshot's text of `names` stand again and, with `restart`, active too.
+
+    A server that is down gets the whole file back and is started. Raises DidNotStart, ApplyRefused and
+    DatabaseUnavailable.
+    """
+    if control.up():
+        try:
+            _by_statements(engine, snapshot, names)
+            if restart:
+                control.restart()
+            return
+        except (DatabaseUnavailable, DidNotStart) as error:
+            log.error("the way back by statements failed: %s", error)
+    _by_file(control, snapshot)
+
+
+def _by_statements(engine: Engine, snapshot: Snapshot, names: list[str]) -> None:
+    try:
+        engine.execute([engine.persist(n, snapshot.texts[n]) for n in names])
+    except ApplyRefused as error:
+        if snapshot.file is None:
+            raise
+        log.error("the server refuses the way back (%s): restoring its file", error)
+        snapshot.file.restore()
+    engine.reload()
+
+
+def _by_file(control: Control, snapshot: Snapshot) -> None:
+    if snapshot.file is None:
+        raise DidNotStart("the server is down, and its settings file is not the agent's to restore")
+    snapshot.file.restore()
+    log.warning("restored %s; starting the server", snapshot.file.path)
+    control.start()

@@ -1,0 +1,50 @@
+"""A window's p99 from the application's own histogram, by a configured Prometheus query."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+import httpx
+
+from lutra_agent.config import PrometheusConfig
+from lutra_agent.engines.base import Latency
+from lutra_agent.errors import CollectionFailed
+
+ANSWER_S = 5.0
+MS_PER_UNIT = {"s": 1000.0, "ms": 1.0}
+
+
+class Prometheus:
+    def __init__(self, config: PrometheusConfig, handler: httpx.BaseTransport | None = None) -> None:
+        self._config = config
+        self._client = httpx.Client(base_url=config.url, timeout=ANSWER_S, transport=handler)
+
+    def latency(self, start: datetime, end: datetime) -> Latency | None:
+        """The query's value at the window's end; None where the series has none (NaN: nothing ran).
+
+        Raises CollectionFailed where Prometheus cannot be asked or does not answer with one number.
+        """
+        window = f"{max(round((end - start).total_seconds()), 1)}s"
+        query = {"query": self._config.query.replace("$window", window), "time": f"{end.timestamp():.3f}"}
+        try:
+            answer = self._client.get("/api/v1/query", params=query).raise_for_status().json()
+            value = _single(answer["data"])
+        except (httpx.HTTPError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise CollectionFailed(f"{type(error).__name__} {error}") from error
+        if value is None or not math.isfinite(value) or value < 0:
+            return None
+        return Latency(value * MS_PER_UNIT[self._config.unit], "prometheus", self._config.of)
+
+
+def _single(data: dict[str, object]) -> float | None:
+    result = data["result"]
+    if not isinstance(result, list):
+        raise TypeError(f"expected a list of results, got {result!r}")
+    if data["resultType"] == "scalar":
+        return float(result[1])
+    if not result:
+        return None
+    if len(result) > 1:
+        raise ValueError(f"the query gives {len(result)} series; make it one, as by sum()")
+    return float(result[0]["value"][1])

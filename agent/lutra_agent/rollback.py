@@ -1,0 +1,53 @@
+"""`lutra-agent rollback`: back to a snapshot on this disk, with the service away and with the database up or down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lutra_agent import guard
+from lutra_agent.carry_out import JOURNAL
+from lutra_agent.clock import SystemClock
+from lutra_agent.config import Config
+from lutra_agent.errors import ApplyRefused, ConfigError
+from lutra_agent.run import Beside
+
+
+def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
+    """Yields what it does, in words. Raises ConfigError, ApplyRefused, DidNotStart and DatabaseUnavailable."""
+    beside = Beside(config, SystemClock())
+    snapshot = guard.find(beside.state, target)
+    if snapshot is None:
+        raise ConfigError(f"no {target.replace('_', '-')} is kept in {config.agent.state_dir}")
+    running = not beside.state.lock()
+    if running and beside.state.load(JOURNAL) is not None:
+        raise ApplyRefused("paused", "the running agent is carrying out a change just now; try again in a moment")
+    beside.state.pause()
+    try:
+        yield from _back(beside, snapshot, restart)
+    finally:
+        beside.engine.close()
+        beside.state.unlock()
+    yield "the agent is paused; `lutra-agent resume` lets it take directives again"
+
+
+def _back(beside: Beside, snapshot: guard.Snapshot, restart: bool) -> Iterator[str]:
+    if not beside.control.up():
+        yield "the database is down: restoring its settings file and starting it"
+        guard.go_back(beside.engine, beside.control, snapshot, [], restart=False)
+        yield "the database is up"
+        beside.state.forget(JOURNAL)
+        return
+    server = beside.look()
+    names = guard.differences(server, snapshot)
+    if not names:
+        yield "nothing differs"
+        beside.state.forget(JOURNAL)
+        return
+    waiting = [n for n in names if server.settings[n].applies == "restart"]
+    restarting = bool(waiting) and restart and beside.control.may_restart
+    for name in names:
+        yield f"{name}: {server.settings[name].value} → {snapshot.active[name]} {server.settings[name].unit}".rstrip()
+    guard.go_back(beside.engine, beside.control, snapshot, names, restarting)
+    beside.state.forget(JOURNAL)
+    if waiting and not restarting:
+        yield f"active after the next restart: {', '.join(waiting)}"

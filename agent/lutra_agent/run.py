@@ -1,0 +1,113 @@
+"""The composition root of a running agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lutra_models.catalog.facts import Server
+from lutra_models.wire import AgentStatus
+
+from lutra_agent import __version__, drivers
+from lutra_agent.carry_out import CarryOut
+from lutra_agent.checks import Bounds
+from lutra_agent.clock import Clock, SystemClock
+from lutra_agent.config import Config
+from lutra_agent.control import Control
+from lutra_agent.engines import family
+from lutra_agent.engines.base import Engine
+from lutra_agent.errors import ConfigError
+from lutra_agent.host import HostProbe
+from lutra_agent.loop import Loop, Parts, Shield
+from lutra_agent.measure import Measure
+from lutra_agent.prometheus import Prometheus
+from lutra_agent.reports import Reports
+from lutra_agent.shield import SignalShield
+from lutra_agent.spool import Spool
+from lutra_agent.state import State
+from lutra_agent.transport import Transport
+
+
+class Beside:
+    """The database beside which the agent runs: the engine, its host, and the commands that control it."""
+
+    def __init__(self, config: Config, clock: Clock, engine: Engine | None = None) -> None:
+        self.config = config
+        self.engine = engine or family(config.database.engine).open(config.database)
+        self.state = State(config.agent.state_dir)
+        self.control = Control(config.restart, self.engine, clock)
+        self.probe = HostProbe()
+
+    def data_dir(self) -> Path | None:
+        if self.config.restart.data_dir is not None:
+            return self.config.restart.data_dir
+        file = self.engine.settings_file()
+        return None if file is None else file.parent
+
+    def look(self) -> Server:
+        """The live server. Raises DatabaseUnavailable and CollectionFailed."""
+        return self.engine.server(self.probe.facts(self.engine.process_id(), self.data_dir()))
+
+    def bounds(self) -> Bounds:
+        agent = self.config.agent
+        return Bounds(agent.mode, self.state.paused, agent.memory_fraction)
+
+    def carry_out(self, clock: Clock) -> CarryOut:
+        return CarryOut(self.engine, self.state, self.control, clock, self.look, self.bounds)
+
+
+@contextmanager
+def running(
+    config: Config,
+    clock: Clock | None = None,
+    shield: Shield | None = None,
+    engine: Engine | None = None,
+    transport: Transport | None = None,
+) -> Iterator[Loop]:
+    """A loop that holds the state folder's lock. Raises ConfigError where another agent holds it."""
+    clock = clock or SystemClock()
+    beside = Beside(config, clock, engine)
+    if not beside.state.lock():
+        raise ConfigError(f"another lutra-agent works in {config.agent.state_dir}")
+    transport = transport or Transport(config.service, config.service.token())
+    try:
+        yield _loop(config, clock, beside, transport, shield or SignalShield())
+    finally:
+        transport.close()
+        beside.engine.close()
+        beside.state.unlock()
+
+
+def _loop(config: Config, clock: Clock, beside: Beside, transport: Transport, shield: Shield) -> Loop:
+    spool = Spool(config.agent.state_dir / "spool")
+    section = config.driver
+    driver = None if section is None else drivers.build(section, config.database)
+    prometheus = Prometheus(config.prometheus) if config.prometheus else None
+
+    def status() -> AgentStatus:
+        return AgentStatus(
+            version=__version__,
+            mode=config.agent.mode,
+            paused=beside.state.paused,
+            driver=driver and driver.name,
+            spool_dropped=spool.dropped,
+            spool_refused=spool.refused,
+            problems=loop.problems,
+        )
+
+    loop = Loop(
+        Parts(
+            config.agent,
+            clock,
+            beside.engine,
+            beside.state,
+            Measure(beside.engine, beside.probe, clock, beside.data_dir, prometheus),
+            beside.carry_out(clock),
+            Reports(config.agent.name, spool, transport, clock, status),
+            beside.look,
+            driver,
+            shield,
+        )
+    )
+    return loop

@@ -1,0 +1,42 @@
+"""Where `lutra-agent tune` meets the world: the lock decides whether it works or watches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lutra_agent.clock import SystemClock
+from lutra_agent.config import Config
+from lutra_agent.errors import ConfigError
+from lutra_agent.run import running
+from lutra_agent.shield import SignalShield, Stopped
+from lutra_agent.state import State
+from lutra_agent.transport import Transport
+from lutra_agent.tune import Session, Wish
+
+
+def tuned(config: Config, wish: Wish) -> Iterator[str]:
+    """The session's lines. Raises ConfigError where the agent's file does not allow a lab session."""
+    if config.agent.mode != "lab" or config.driver is None:
+        raise ConfigError("a tuning session needs agent.mode = 'lab' and a [driver] section")
+    clock = SystemClock()
+    transport = Transport(config.service, config.service.token())
+    shield = SignalShield()
+    shield.install()
+    try:
+        if not _free(config):
+            yield "an agent is already running here: watching its session"
+            yield from Session(transport, None, clock, wish).lines()
+            return
+        with running(config, clock, shield) as loop:
+            yield from Session(transport, loop, clock, wish).lines()
+    except Stopped:
+        yield "ended; the session is still open on the service"
+    finally:
+        transport.close()
+
+
+def _free(config: Config) -> bool:
+    state = State(config.agent.state_dir)
+    free = state.lock()
+    state.unlock()
+    return free
