@@ -8,10 +8,9 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from lutra_models import __version__
 
-from lutra_service.api import problems
+from lutra_service.api import problems, routes
 from lutra_service.api.bodies import Bodies
 from lutra_service.api.observed import Observed
-from lutra_service.api.routes import ROUTERS
 from lutra_service.api.signals import Signals
 from lutra_service.compute import Compute, MakesExecutor
 from lutra_service.db.engine import make_engine
@@ -45,6 +44,5 @@ def create_app(settings: Settings | None = None, executor: MakesExecutor | None 
     app.add_middleware(Bodies, max_body_bytes=settings.max_body_bytes, max_expanded_bytes=settings.max_expanded_bytes)
     app.add_middleware(Observed)
     problems.install(app)
-    for router in ROUTERS:
-        app.include_router(router)
+    routes.include(app)
     return app

@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx
 from fastapi.testclient import TestClient
-
 from lutra_models import serial
 from lutra_models.catalog.facts import ServerSetting
 from lutra_service.app.access import create_token
@@ -67,9 +66,7 @@ class Fakes:
         return answer(dict(best.configuration), "handover", len(history.observations))
 
 
-def answer(
-    configuration: Document, origin: str, observations: int, predictions: Document | None = None
-) -> Document:
+def answer(configuration: Document, origin: str, observations: int, predictions: Document | None = None) -> Document:
     return {
         "configuration": configuration,
         "origin": origin,

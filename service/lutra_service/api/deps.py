@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar, cast
 
 from fastapi import Depends, Header, Query, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lutra_models.knobs import fingerprint
 from pydantic import BaseModel
 
@@ -30,9 +31,11 @@ Stored = Annotated[Store, Depends(store)]
 News = Annotated[Signals, Depends(signals)]
 
 
-def bearer(stored: Stored, authorization: Annotated[str | None, Header(include_in_schema=False)] = None) -> Principal:
-    kind, _, secret = (authorization or "").partition(" ")
-    secret = secret.strip() if kind.lower() == "bearer" else ""
+_scheme = HTTPBearer(auto_error=False, scheme_name="token", description="A token of `lutra token create`.")
+
+
+def bearer(stored: Stored, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> Principal:
+    secret = given.credentials.strip() if given else None
     return stored.read(lambda unit: authenticate(unit, secret))
 
 

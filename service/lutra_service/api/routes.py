@@ -1,8 +1,13 @@
-"""Every route of the service."""
+"""Every route of the service, and what their description says of errors and tokens."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from fastapi import FastAPI
+
 from lutra_service.api import databases, health, knobs, predictions, recommendations, reports, sessions
+from lutra_service.api.problems import STATUS
 
 ROUTERS = (
     databases.router,
@@ -13,3 +18,24 @@ ROUTERS = (
     knobs.router,
     health.router,
 )
+
+
+def include(app: FastAPI) -> None:
+    problem = {"description": "A problem (RFC 9457)", "content": {"application/problem+json": {"schema": PROBLEM}}}
+    for router in ROUTERS:
+        guarded: dict[str, Any] = {} if router is health.router else {"responses": {"default": problem}}
+        app.include_router(router, **guarded)
+
+
+PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "title", "status", "code", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string", "enum": sorted(STATUS)},
+        "detail": {"type": "string"},
+        "errors": {"type": "array", "items": {"type": "object"}},
+    },
+}

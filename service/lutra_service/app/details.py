@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from lutra_models import memory
 from lutra_models.catalog import Change
 from lutra_models.knobs import Configuration, Refusal, Value
+from lutra_models.memory import check, limit_bytes, worst_case
 
 from lutra_service.app.live import Live
 from lutra_service.app.plain import change_to_dict
@@ -29,16 +29,16 @@ def change_details(live: Live, configuration: Configuration) -> Document:
 
 def memory_sum(live: Live, configuration: Mapping[str, Value]) -> Document:
     """The worst case term by term, in bytes, and the limit that it is held to."""
-    found = memory.worst_case(live.server, live.active.replace(configuration))
+    found = worst_case(live.server, live.active.replace(configuration))
     return {
         "terms": [asdict(term) for term in found.terms],
         "total_bytes": found.total_bytes,
-        "limit_bytes": memory.limit_bytes(live.server, live.policy),
+        "limit_bytes": limit_bytes(live.server, live.policy),
     }
 
 
 def memory_refusal(live: Live, configuration: Mapping[str, Value]) -> Refusal | None:
-    return memory.check(live.server, live.policy, live.active.replace(configuration))
+    return check(live.server, live.policy, live.active.replace(configuration))
 
 
 def warnings(live: Live, configuration: Configuration, changes: tuple[Change, ...]) -> list[str]:

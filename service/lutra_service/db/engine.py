@@ -21,6 +21,8 @@ def make_engine(url: str) -> Engine:
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() != "sqlite":
         return create_engine(parsed, pool_size=10, max_overflow=30, pool_pre_ping=True)
+    if parsed.database in (None, "", ":memory:"):
+        raise ValueError(f"{url}: SQLite in memory is a database per connection; name a file")
     engine = create_engine(parsed, pool_size=10, max_overflow=50)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

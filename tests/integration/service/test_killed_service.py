@@ -5,9 +5,9 @@ import time
 
 import httpx
 import pytest
-
 from lutra_service.db.engine import make_engine
 from lutra_service.db.store import Store
+
 from tests.support.served import Served
 from tests.support.service import Agent
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-
 from lutra_models import serial
+
 from tests.support.served import Served
 from tests.support.service import Agent, Document
 

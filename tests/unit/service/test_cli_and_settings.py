@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
 from lutra_service.cli import main
 from lutra_service.db import migrate
 from lutra_service.db.engine import make_engine

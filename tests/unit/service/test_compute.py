@@ -8,6 +8,7 @@ from typing import Any
 
 from lutra_models.errors import FitFailed
 from lutra_service.app import computing
+
 from tests.support.service import Agent, Document, FakeExecutor, Fakes, Service, fake_executor, running
 
 OBSERVE = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}

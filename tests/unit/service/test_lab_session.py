@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 
 from lutra_models import serial
+
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
 
 SESSION = {

@@ -116,9 +116,7 @@ def test_going_back_to_measured_settings_is_never_refused_for_memory(
     propose(service, database, approve=True, shared_buffers="1GB")
     agent.carry_out(agent.directive() or {})
     service.take("PATCH", f"/v1/databases/{database}", {"policy": {"memory_fraction": 0.3}})
-    told = service.code(
-        "POST", f"/v1/databases/{database}/recommendations", {"settings": {"shared_buffers": "3GB"}}
-    )
+    told = service.code("POST", f"/v1/databases/{database}/recommendations", {"settings": {"shared_buffers": "3GB"}})
     assert told == (422, "memory_budget_exceeded")
     back = propose(service, database, shared_buffers="4GB")
     assert any("worst case" in w for w in back["warnings"])

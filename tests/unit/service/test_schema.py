@@ -4,7 +4,6 @@ from pathlib import Path
 
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-
 from lutra_service.db import migrate
 from lutra_service.db.engine import make_engine
 from lutra_service.db.tables import Table
