@@ -1,7 +1,6 @@
 """Servers as an agent would report them, made from what real ones said of themselves.
 
-`data/postgresql_15.json` and `_16.json` are `pg_settings` of fresh clusters. `_18.json` is 16's with the
-differences that the manual of 18 documents.
+`data/postgresql_15.json`, `_16.json` and `_18.json` are the catalogue's part of `pg_settings` on fresh clusters.
 """
 
 from __future__ import annotations
