@@ -1,0 +1,27 @@
+"""`python -m benchmarks` lists what is measured; `python -m benchmarks NAME …` measures it."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+BENCHMARKS: tuple[tuple[str, str], ...] = (
+    ("latency_estimate", "the p99 estimated from pg_stat_statements against the one that sysbench's clients saw"),
+    ("agent_footprint", "the agent's memory and CPU beside a real server, and what its wheel brings along"),
+)
+
+
+def main(arguments: list[str]) -> None:
+    names = [name for name, _ in BENCHMARKS]
+    if not arguments:
+        print("\n".join(f"{name:20} {sentence}" for name, sentence in BENCHMARKS))
+        return
+    name, *rest = arguments
+    if name not in names:
+        sys.exit(f"no benchmark {name!r}; there are: {', '.join(names)}")
+    sys.argv = [f"benchmarks.{name}", *rest]
+    runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmarks.agent_footprint.wheel import UNWANTED, install, installed
+
+
+@pytest.mark.slow
+def test_the_installed_agent_brings_no_mathematics_and_no_service(tmp_path: Path) -> None:
+    python = install(tmp_path)
+    brought = installed(python)
+    assert {"lutra-agent", "lutra-models", "psycopg"} <= brought.keys()
+    assert not brought.keys() & set(UNWANTED)
+    subprocess.run([python.parent / "lutra-agent", "--help"], check=True, capture_output=True)
+    imports = "import lutra_agent.run, lutra_agent.drivers, lutra_agent.engines.postgresql"
+    subprocess.run([python, "-c", imports], check=True, cwd=tmp_path)
