@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
+import psutil
+
 from lutra_agent.lab import binaries
 from lutra_agent.lab.account import account
 from lutra_agent.lab.errors import LabError
@@ -61,13 +63,14 @@ class ScratchPostgres:
 
     @property
     def pid(self) -> int | None:
-        """The postmaster's, where it runs."""
+        """The postmaster's, where it runs. A dead one's file may name a zombie, or a stranger that got its number."""
         try:
             pid = int((self.data_dir / "postmaster.pid").read_text().split()[0])
-            os.kill(pid, 0)
-        except (FileNotFoundError, ProcessLookupError, IndexError):
+            process = psutil.Process(pid)
+            runs = process.status() != psutil.STATUS_ZOMBIE and process.name() in ("postgres", "postmaster")
+        except (FileNotFoundError, IndexError, psutil.NoSuchProcess):
             return None
-        return pid
+        return pid if runs else None
 
     def __enter__(self) -> ScratchPostgres:
         try:
