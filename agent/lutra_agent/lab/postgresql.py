@@ -105,7 +105,8 @@ class ScratchPostgres:
             raise LabError(f"no server runs in {self.data_dir}")
         os.kill(pid, signal.SIGKILL)
         deadline = time.monotonic() + 30
-        while self._accepts() or self.pid is not None:
+        # A zombie still holds its number, and the next server would take it for a rival.
+        while self._accepts() or psutil.pid_exists(pid):
             if time.monotonic() > deadline:
                 raise LabError(f"the server in {self.data_dir} survived SIGKILL for 30 s")
             time.sleep(0.05)
