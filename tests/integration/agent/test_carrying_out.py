@@ -1,0 +1,173 @@
+"""Directives on real servers: applied, verified, taken back, also where the server or the agent dies on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lutra_agent.config import Config
+from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_agent.run import running
+from lutra_models.wire import Outcome
+
+from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
+from tests.support.fake_engine import NoShield
+from tests.support.fake_service import FakeService, serving
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+TOO_MUCH = 1 << 29
+"""4 TB of shared_buffers: PostgreSQL takes the statement and does not start with it."""
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
+    with serving(FakeService()) as found:
+        yield found
+
+
+def carried_out(made: Config, service: FakeService, settings: dict[str, Any], **more: Any) -> Outcome:
+    identifier = f"rec_{len(service.reports)}"
+    service.offer(identifier, settings, **{"restart_allowed": True, **more})
+    with running(made, shield=NoShield()) as loop:
+        loop.run(ended=lambda: service.outcome(identifier) is not None)
+    outcome: Outcome = service.outcome(identifier)
+    return outcome
+
+
+def test_a_change_and_its_way_back_leave_every_setting_as_before(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    own_postgres.psql("ALTER SYSTEM SET work_mem = '5MB'")
+    own_postgres.psql("SELECT pg_reload_conf()")
+    made = config(own_postgres, service.url, tmp_path / "state")
+    before = until(lambda: own_postgres.psql("SHOW work_mem") == "5MB" and settings_of(own_postgres))
+    applied = carried_out(made, service, {"work_mem": 8192, "shared_buffers": 8192, "random_page_cost": 1.5})
+    assert (applied.state, applied.restarted) == ("applied", True)
+    assert applied.active == {"work_mem": 8192, "shared_buffers": 8192, "random_page_cost": 1.5}
+    assert own_postgres.psql("SHOW shared_buffers") == "64MB"
+    back = {"work_mem": 5120, "shared_buffers": 16384, "random_page_cost": 4.0}
+    assert carried_out(made, service, back, restore=True).state == "applied"
+    assert settings_of(own_postgres) == before
+
+
+def test_a_configuration_that_keeps_the_server_from_starting_is_undone_without_the_service(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    made = config(own_postgres, service.url, tmp_path / "state")
+    before, file = settings_of(own_postgres), (own_postgres.data_dir / "postgresql.auto.conf").read_bytes()
+    # `restore` is how a fault gets past the memory check.
+    directive = service.offer(
+        "rec_bad", {"shared_buffers": TOO_MUCH, "work_mem": 8192}, restart_allowed=True, restore=True, measure=True
+    )
+    with running(made, shield=NoShield()) as loop:
+        service.refuse = 503
+        assert loop._carry_out(directive)
+        assert settings_of(own_postgres) == before
+        assert (own_postgres.data_dir / "postgresql.auto.conf").read_bytes() == file
+        service.refuse = None
+        loop.run(ended=lambda: service.outcome("rec_bad") is not None)
+    report = service.report_of("rec_bad")
+    assert [(o.state, o.code) for o in report.outcomes] == [("reverted", "did_not_start")]
+    assert (report.measures, report.failure) == ("rec_bad", "did_not_start")
+    assert report.outcomes[0].active == {"shared_buffers": 16384, "work_mem": 4096}
+
+
+@pytest.mark.parametrize("stops_it", [False, True], ids=["server still up", "server already down"])
+def test_an_agent_killed_in_the_middle_of_a_restart_comes_back_to_a_known_state(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path, stops_it: bool
+) -> None:
+    before = settings_of(own_postgres)
+    hanging = _hanging_restart(own_postgres, tmp_path, stops_it)
+    made = document(own_postgres, service.url, tmp_path / "state", restart={"command": hanging})
+    service.offer("rec_1", {"shared_buffers": 8192, "work_mem": 8192}, restart_allowed=True)
+    with agent_process(write_toml(tmp_path / "agent.toml", made)) as process:
+        pid = int(until(lambda: (tmp_path / "hanging").exists() and (tmp_path / "hanging").read_text().strip()))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    os.kill(pid, signal.SIGKILL)
+    with running(config(own_postgres, service.url, tmp_path / "state"), shield=NoShield()) as loop:
+        loop.run(ended=lambda: service.outcome("rec_1") is not None)
+    outcome = service.outcome("rec_1")
+    assert outcome.state == "reverted"
+    assert outcome.code == ("did_not_start" if stops_it else "internal_error")
+    assert settings_of(own_postgres) == before
+
+
+def test_a_directive_that_was_carried_out_is_answered_again_and_not_carried_out_again(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    made = config(own_postgres, service.url, tmp_path / "state")
+    service.offer("rec_1", {"work_mem": 8192})
+    with running(made, shield=NoShield()) as loop:
+        loop.run(ended=lambda: service.outcome("rec_1") is not None)
+        own_postgres.psql("ALTER SYSTEM RESET work_mem")
+        own_postgres.psql("SELECT pg_reload_conf()")
+        told = len(service.reports)
+        service.offer("rec_1", {"work_mem": 8192})
+        loop.run(ended=lambda: any(r.outcomes for r in service.reports[told:]))
+    assert own_postgres.psql("SHOW work_mem") == "4MB"
+
+
+def test_sigterm_ends_the_agent_cleanly(own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path) -> None:
+    made = document(own_postgres, service.url, tmp_path / "state")
+    with agent_process(write_toml(tmp_path / "agent.toml", made)) as process:
+        until(lambda: service.reports)
+        process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_rollback_brings_the_baseline_back_with_the_service_away_and_pauses(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    before = settings_of(own_postgres)
+    made = document(own_postgres, service.url, tmp_path / "state")
+    carried_out(config(own_postgres, service.url, tmp_path / "state"), service, {"shared_buffers": 8192})
+    made["service"]["url"] = "http://127.0.0.1:1"
+    file = write_toml(tmp_path / "agent.toml", made)
+    said = _command("rollback", "--to", "baseline", "--config", str(file))
+    assert "shared_buffers" in said
+    assert settings_of(own_postgres) == before
+    assert (tmp_path / "state" / "paused").exists()
+    _command("resume", "--config", str(file))
+    assert not (tmp_path / "state" / "paused").exists()
+
+
+def test_rollback_starts_a_server_whose_settings_file_is_broken(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    before = settings_of(own_postgres)
+    file = write_toml(tmp_path / "agent.toml", document(own_postgres, service.url, tmp_path / "state"))
+    with running(config(own_postgres, service.url, tmp_path / "state"), shield=NoShield()) as loop:
+        loop.cycle()
+    own_postgres.psql(f"ALTER SYSTEM SET shared_buffers = {TOO_MUCH}")
+    own_postgres.stop()
+    assert "down" in _command("rollback", "--config", str(file))
+    assert settings_of(own_postgres) == before
+
+
+def _command(*arguments: str) -> str:
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "lutra_agent", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _hanging_restart(server: ScratchPostgres, folder: Path, stops_it: bool) -> list[str]:
+    """A restart command that gets stuck half way, and tells its process id."""
+    stop = server._control("stop", "-m", "fast") if stops_it else ["true"]
+    quoted = " ".join(f"'{word}'" for word in stop)
+    return [
+        "sh",
+        "-c",
+        f"{quoted}; echo $$ > {folder}/hanging.new; mv {folder}/hanging.new {folder}/hanging; exec sleep 300",
+    ]

@@ -1,0 +1,87 @@
+"""An agent beside a scratch server: in this process, or as the command that an operator runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lutra_agent.config import Config, parse
+from lutra_agent.lab.postgresql import ScratchPostgres
+
+TOKEN = "lutra_test-token"
+EVERY_SETTING = "SELECT name, setting, pending_restart FROM pg_settings ORDER BY name"
+
+
+def document(
+    server: ScratchPostgres, url: str, state_dir: Path, mode: str = "lab", **sections: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """The agent's file as plain values; `sections` are laid over it."""
+    made: dict[str, dict[str, Any]] = {
+        "service": {"url": url, "database": "db_1"},
+        "database": {
+            "engine": "postgresql",
+            "host": server.host,
+            "port": server.port,
+            "user": server.user,
+            "dbname": server.dbname,
+        },
+        "agent": {"mode": mode, "interval_s": 1, "state_dir": str(state_dir)},
+        "restart": {
+            "command": server.restart_command,
+            "start_command": server.start_command,
+            "timeout_s": 30,
+            "data_dir": str(server.data_dir),
+        },
+    }
+    for name, values in sections.items():
+        made[name] = {**made.get(name, {}), **values}
+    return made
+
+
+def config(server: ScratchPostgres, url: str, state_dir: Path, mode: str = "lab", **sections: Any) -> Config:
+    return parse(document(server, url, state_dir, mode, **sections))
+
+
+def write_toml(path: Path, made: Mapping[str, Mapping[str, Any]]) -> Path:
+    lines = []
+    for name, values in made.items():
+        lines.append(f"[{name}]")
+        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@contextmanager
+def agent_process(file: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`lutra-agent run`, killed at the end where it still runs."""
+    command = [sys.executable, "-m", "lutra_agent", "run", "--config", str(file)]
+    log = file.with_suffix(".log").open("ab")
+    process = subprocess.Popen(command, env={**os.environ, "LUTRA_AGENT_TOKEN": TOKEN}, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        log.close()
+
+
+def until(holds: Callable[[], Any], within_s: float = 60.0) -> Any:
+    """Poll until something truthy comes; its value. The limit is a safeguard and no assertion about speed."""
+    deadline = time.monotonic() + within_s
+    while not (value := holds()):
+        if time.monotonic() > deadline:
+            raise AssertionError("it never happened")
+        time.sleep(0.05)
+    return value
+
+
+def settings_of(server: ScratchPostgres) -> str:
+    """Every setting of the server, as text to compare."""
+    return server.psql(EVERY_SETTING)

@@ -1,0 +1,168 @@
+"""A database server in memory: a settings file, active values, counters, and faults on demand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lutra_agent.clock import Clock
+from lutra_agent.config import RestartConfig
+from lutra_agent.control import Control
+from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
+from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
+from lutra_models.catalog import load
+from lutra_models.catalog.facts import Host, Role, Server, ServerSetting
+from lutra_models.wire import ApplyCode
+
+SETTINGS = {
+    "work_mem": ServerSetting("4096", "kB", "integer", 64, 2147483647),
+    "random_page_cost": ServerSetting("4", "", "real", 0, 1.79769e308),
+    "max_wal_size": ServerSetting("1024", "MB", "integer", 2, 2147483647),
+    "jit": ServerSetting("on", "", "bool"),
+    "shared_buffers": ServerSetting("16384", "8kB", "integer", 16, 1073741823, applies="restart"),
+    "max_connections": ServerSetting("100", "", "integer", 1, 262143, applies="restart"),
+    "wal_buffers": ServerSetting("512", "8kB", "integer", -1, 262143, applies="restart"),
+}
+HOST = Host(memory_bytes=8 << 30, cores=4)
+
+
+@dataclass
+class FakeEngine:
+    """`breaks` says whether a server with this file starts; `file` is the settings file, kept on disk as well."""
+
+    path: Path
+    version: str = "16.4"
+    role: Role = "primary"
+    up: bool = True
+    breaks: Callable[[dict[str, str]], bool] = lambda file: False
+    refuses: set[str] = field(default_factory=set)
+    ungranted: set[str] = field(default_factory=set)
+    ignored: set[str] = field(default_factory=set)
+    settings: dict[str, ServerSetting] = field(default_factory=lambda: dict(SETTINGS))
+    commits: float = 0.0
+    calls: int = 0
+    epoch: str = "first"
+    statements: list[str] = field(default_factory=list)
+    family: str = "postgresql"
+
+    def __post_init__(self) -> None:
+        if not self.path.exists():
+            self.path.write_text("")
+
+    @property
+    def file(self) -> dict[str, str]:
+        return dict(re.findall(r"^(\w+) = '(.*)'$", self.path.read_text(), re.MULTILINE))
+
+    def ping(self) -> None:
+        if not self.up:
+            raise DatabaseUnavailable("connection refused")
+
+    def server(self, host: Host) -> Server:
+        self.ping()
+        file = self.file
+        settings = {n: replace(s, persisted=file.get(n)) for n, s in self.settings.items()}
+        return Server(self.family, self.version, settings, host, self.role)
+
+    def sample(self, at: datetime, monotonic_s: float) -> Sample:
+        self.ping()
+        counters = {"xact_commit": self.commits}
+        return Sample(at, monotonic_s, {"database": Reading(counters, {"numbackends": 3.0}, self.epoch)})
+
+    def targets(self, before: Sample, after: Sample) -> Targets:
+        seconds = after.monotonic_s - before.monotonic_s
+        ended = after.readings["database"].counters["xact_commit"] - before.readings["database"].counters["xact_commit"]
+        return Targets({"tps": ended / seconds}, Latency(12.5, "estimated", "statement"))
+
+    def permissions(self, names: Iterable[str]) -> Permissions:
+        self.ping()
+        return Permissions(frozenset(names) - self.ungranted, True, ("GRANT it;",) if self.ungranted else ())
+
+    def execute(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            self.ping()
+            if statement.setting in self.refuses:
+                code: ApplyCode = "invalid_value"
+                raise ApplyRefused(code, f"{statement.setting}: refused")
+            self.statements.append(statement.text)
+            self._write(statement)
+
+    def persist(self, name: str, text: str | None) -> Statement:
+        return Statement(name, f"ALTER SYSTEM RESET {name}" if text is None else f"ALTER SYSTEM SET {name} = '{text}'")
+
+    def reload(self) -> None:
+        self.ping()
+        self.take_file(restarted=False)
+
+    def settings_file(self) -> Path | None:
+        self.ping()
+        return self.path
+
+    def process_id(self) -> int | None:
+        return None
+
+    def visible(self) -> tuple[Visible, ...]:
+        return (Visible("pg_stat_database", True),)
+
+    def close(self) -> None:
+        self.calls += 1
+
+    def start(self) -> None:
+        """What a start does: the file decides whether the server comes up."""
+        self.up = not self.breaks(self.file)
+        if self.up:
+            self.take_file(restarted=True)
+
+    def take_file(self, restarted: bool) -> None:
+        server, catalog, file = self.server(HOST), load(self.family), self.file
+        for name, old in self.settings.items():
+            text = file.get(name)
+            value = SETTINGS[name].value if text is None else str(catalog.parse(server, name, text))
+            if name == "wal_buffers" and value == "-1":
+                value = "512"
+            if name in self.ignored:
+                continue
+            if old.applies == "restart" and not restarted:
+                self.settings[name] = replace(old, pending_restart=value != old.value)
+            else:
+                self.settings[name] = replace(old, value=value, pending_restart=False)
+
+    def _write(self, statement: Statement) -> None:
+        file = self.file
+        found = re.fullmatch(r"ALTER SYSTEM SET \w+ = '(.*)'", statement.text)
+        file.pop(statement.setting, None)
+        if found:
+            file[statement.setting] = found[1]
+        self.path.write_text("".join(f"{n} = '{v}'\n" for n, v in file.items()))
+
+
+class FakeControl(Control):
+    """Restarts the server in memory. `killed` raises in the middle of a restart, as a SIGKILL would end it there."""
+
+    def __init__(self, engine: FakeEngine, clock: Clock, allowed: bool = True) -> None:
+        super().__init__(RestartConfig(command=("restart",) if allowed else ()), engine, clock)
+        self.fake = engine
+        self.restarts = 0
+        self.killed: BaseException | None = None
+
+    def restart(self) -> None:
+        self.restarts += 1
+        if self.killed is not None:
+            raise self.killed
+        self.start()
+
+    def start(self) -> None:
+        self.fake.start()
+        if not self.fake.up:
+            raise DidNotStart("the server does not accept connections")
+
+
+class NoShield:
+    def __enter__(self) -> NoShield:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        return None

@@ -1,0 +1,235 @@
+"""Directives against a server in memory: what is refused, what is done, what is taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lutra_agent import guard
+from lutra_agent.carry_out import CarryOut
+from lutra_agent.checks import Bounds
+from lutra_agent.errors import DidNotStart
+from lutra_agent.state import State
+from lutra_models.history import Mode
+from lutra_models.wire import Directive, Outcome
+
+from tests.support.fake_clock import FakeClock
+from tests.support.fake_engine import HOST, FakeControl, FakeEngine
+
+
+class Killed(BaseException):
+    """The agent's process ended here."""
+
+
+@dataclass
+class Bench:
+    engine: FakeEngine
+    control: FakeControl
+    state: State
+    clock: FakeClock
+    mode: Mode = "lab"
+
+    def carry_out(self) -> CarryOut:
+        return CarryOut(
+            self.engine,
+            self.state,
+            self.control,
+            self.clock,
+            lambda: self.engine.server(HOST),
+            lambda: Bounds(self.mode, self.state.paused, 0.8),
+        )
+
+    def do(self, settings: dict[str, Any], **more: Any) -> Outcome:
+        return self.carry_out().directive(directive(self.clock, settings, **more))
+
+    def active(self) -> dict[str, str]:
+        return {n: s.value for n, s in self.engine.settings.items()}
+
+
+def directive(clock: FakeClock, settings: dict[str, Any], **more: Any) -> Directive:
+    fields: dict[str, Any] = {"id": "rec_1", "recommendation": "rec_1", "restart_allowed": True}
+    return Directive.model_validate(
+        {**fields, "settings": settings, "expires_at": clock.now() + timedelta(minutes=5), **more}
+    )
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    clock = FakeClock()
+    engine = FakeEngine(tmp_path / "postgresql.auto.conf")
+    return Bench(engine, FakeControl(engine, clock), State(tmp_path / "state"), clock)
+
+
+def test_a_reload_setting_becomes_active_without_a_restart(bench: Bench) -> None:
+    outcome = bench.do({"work_mem": 8192, "jit": "off"})
+    assert (outcome.state, outcome.restarted) == ("applied", False)
+    assert outcome.active == {"work_mem": 8192, "jit": "off"}
+    assert bench.control.restarts == 0
+
+
+def test_a_restart_setting_becomes_active_with_one_restart(bench: Bench) -> None:
+    outcome = bench.do({"shared_buffers": 32768, "work_mem": 8192})
+    assert (outcome.state, outcome.restarted, bench.control.restarts) == ("applied", True, 1)
+    assert bench.engine.settings["shared_buffers"].value == "32768"
+
+
+def test_what_is_active_already_is_not_touched(bench: Bench) -> None:
+    outcome = bench.do({"work_mem": 4096, "shared_buffers": 16384})
+    assert outcome.state == "applied"
+    assert bench.engine.statements == []
+
+
+def test_an_automatic_value_that_the_server_resolved_itself_counts_as_active(bench: Bench) -> None:
+    assert bench.do({"wal_buffers": -1}).state == "applied"
+    assert bench.do({"wal_buffers": -1}, id="rec_2").state == "applied"
+    assert bench.control.restarts == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "more", "code"),
+    [
+        ({"work_mem": 8192, "no_such_setting": 1}, {}, "unknown_setting"),
+        ({"work_mem": "plenty"}, {}, "invalid_value"),
+        ({"shared_buffers": 4 << 20}, {}, "memory_budget_exceeded"),
+        ({"shared_buffers": 32768}, {"restart_allowed": False}, "restart_not_allowed"),
+    ],
+)
+def test_a_directive_is_refused_before_the_first_statement(
+    bench: Bench, settings: dict[str, Any], more: dict[str, Any], code: str
+) -> None:
+    outcome = bench.do(settings, **more)
+    assert (outcome.state, outcome.code) == ("refused", code)
+    assert bench.engine.statements == []
+    assert outcome.message
+
+
+def test_an_expired_directive_is_refused(bench: Bench) -> None:
+    outcome = bench.do({"work_mem": 8192}, expires_at=bench.clock.now())
+    assert outcome.code == "expired"
+
+
+@pytest.mark.parametrize(("mode", "code"), [("observe", "mode_forbids"), ("reload_only", "restart_not_allowed")])
+def test_the_agents_own_file_limits_what_it_does(bench: Bench, mode: Mode, code: str) -> None:
+    bench.mode = mode
+    assert bench.do({"shared_buffers": 32768}).code == code
+
+
+def test_a_paused_agent_refuses_and_a_resumed_one_does_not(bench: Bench) -> None:
+    bench.state.pause()
+    assert bench.do({"work_mem": 8192}).code == "paused"
+    bench.state.resume()
+    assert bench.do({"work_mem": 8192}, id="rec_2").state == "applied"
+
+
+def test_a_standby_is_left_alone(bench: Bench) -> None:
+    bench.engine.role = "standby"
+    assert bench.do({"work_mem": 8192}).code == "not_primary"
+
+
+def test_a_shadowed_setting_is_refused_and_named(bench: Bench) -> None:
+    bench.engine.settings["work_mem"] = replace(bench.engine.settings["work_mem"], shadowed="the command line")
+    outcome = bench.do({"work_mem": 8192})
+    assert outcome.code == "setting_shadowed"
+    assert "the command line" in outcome.message
+
+
+def test_a_missing_privilege_is_refused_with_the_grant_to_paste(bench: Bench) -> None:
+    bench.engine.ungranted = {"work_mem"}
+    outcome = bench.do({"work_mem": 8192})
+    assert outcome.code == "insufficient_privilege"
+    assert "GRANT it;" in outcome.message
+
+
+def test_a_restart_without_a_configured_command_is_refused(bench: Bench) -> None:
+    bench.control = FakeControl(bench.engine, bench.clock, allowed=False)
+    assert bench.do({"shared_buffers": 32768}).code == "restart_not_allowed"
+
+
+def test_a_way_back_is_not_refused_for_memory(bench: Bench) -> None:
+    assert bench.do({"shared_buffers": 4 << 20}, restore=True).state == "applied"
+
+
+def test_the_last_known_good_is_not_refused_for_memory(bench: Bench) -> None:
+    bench.do({"shared_buffers": 4 << 20}, restore=True)
+    guard.keep(bench.state, guard.LAST_KNOWN_GOOD, guard.take(bench.engine, bench.engine.server(HOST)))
+    bench.do({"shared_buffers": 16384}, id="rec_2")
+    assert bench.do({"shared_buffers": 4 << 20}, id="rec_3").state == "applied"
+
+
+def test_a_statement_that_the_server_refuses_takes_the_earlier_ones_back(bench: Bench) -> None:
+    bench.engine.refuses = {"jit"}
+    before = bench.active()
+    outcome = bench.do({"work_mem": 8192, "jit": "off"})
+    bench.engine.refuses = set()
+    assert (outcome.state, outcome.code) == ("reverted", "invalid_value")
+    assert bench.active() == before
+    assert bench.engine.file == {}
+
+
+def test_a_value_that_does_not_become_active_is_taken_back(bench: Bench) -> None:
+    bench.engine.ignored = {"work_mem"}
+    outcome = bench.do({"work_mem": 8192, "jit": "off"})
+    assert (outcome.state, outcome.code) == ("reverted", "not_active_after_apply")
+    assert outcome.active == {"work_mem": 4096, "jit": "on"}
+
+
+def test_a_server_that_does_not_come_back_gets_its_old_file_and_is_started(bench: Bench) -> None:
+    bench.engine.path.write_text("max_wal_size = '2GB'\n")
+    bench.engine.take_file(restarted=True)
+    before, content = bench.active(), bench.engine.path.read_bytes()
+    bench.engine.breaks = lambda file: "shared_buffers" in file
+    outcome = bench.do({"shared_buffers": 32768, "work_mem": 8192})
+    assert (outcome.state, outcome.code) == ("reverted", "did_not_start")
+    assert bench.engine.up
+    assert bench.active() == before
+    assert bench.engine.path.read_bytes() == content
+
+
+def test_an_undo_that_is_barred_is_tried_again_until_the_server_is_back(bench: Bench) -> None:
+    bench.engine.breaks = lambda file: True
+    outcome = bench.do({"shared_buffers": 32768})
+    assert (outcome.state, outcome.code) == ("failed", "did_not_start")
+    with pytest.raises(DidNotStart):
+        bench.carry_out().recover()
+    bench.engine.breaks = lambda file: False
+    recovered = bench.carry_out().recover()
+    assert recovered is not None
+    assert (recovered.state, recovered.code) == ("reverted", "did_not_start")
+    assert bench.carry_out().recover() is None
+    assert bench.engine.settings["shared_buffers"].value == "16384"
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_an_agent_killed_while_restarting_goes_back_at_its_next_start(bench: Bench, down: bool) -> None:
+    before = bench.active()
+    bench.control.killed = Killed()
+    with pytest.raises(Killed):
+        bench.do({"shared_buffers": 32768, "work_mem": 8192})
+    bench.control.killed = None
+    bench.engine.up = not down
+    recovered = bench.carry_out().recover()
+    assert recovered is not None
+    assert recovered.state == "reverted"
+    assert recovered.directive == "rec_1"
+    assert bench.active() == before
+    assert bench.engine.file == {}
+
+
+def test_an_agent_killed_between_its_answer_and_the_end_of_the_journal_keeps_what_it_did(bench: Bench) -> None:
+    bench.do({"work_mem": 8192})
+    snapshot = guard.take(bench.engine, bench.engine.server(HOST)).to_dict()
+    journal = {"directive": "rec_1", "names": ["work_mem"], "snapshot": snapshot, "restarting": False}
+    bench.state.save("journal", {**journal, "failed": "", "code": None})
+    assert bench.carry_out().recover() is None
+    assert bench.engine.settings["work_mem"].value == "8192"
+
+
+def test_the_baseline_is_what_was_there_before_the_first_change(bench: Bench) -> None:
+    bench.do({"work_mem": 8192})
+    bench.do({"work_mem": 16384}, id="rec_2")
+    baseline = guard.find(bench.state, guard.BASELINE)
+    assert baseline is not None
+    assert baseline.active["work_mem"] == "4096"
