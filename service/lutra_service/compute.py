@@ -21,13 +21,16 @@ from lutra_models.errors import LutraError
 
 from lutra_service.app import computing
 from lutra_service.app.computing import Job
-from lutra_service.db.store import Store
+from lutra_service.db.store import Store, Unit
 from lutra_service.settings import Settings
 from lutra_service.telemetry import JOB_SECONDS, JOBS
 
 log = logging.getLogger(__name__)
 
 WORKER = "lutra_service.worker"
+IN_FLIGHT_PER_WORKER = 4
+LEASES = 10
+"""A computation's lease is renewed this often before it counts as hung."""
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -45,7 +48,7 @@ def make_executor(settings: Settings) -> Executor:
     if settings.dask_scheduler is not None:
         from distributed import Client
 
-        client: Any = Client(settings.dask_scheduler)  # type: ignore[no-untyped-call]
+        client: Any = Client(settings.dask_scheduler, set_as_default=False)  # type: ignore[no-untyped-call]
         executor: Executor = client.get_executor(pure=False)
         return executor
     spawn = multiprocessing.get_context("spawn")
@@ -60,59 +63,81 @@ class Compute:
         self._settings = settings
         self._make: MakesExecutor = executor or partial(make_executor, settings)
         self._executor: Executor | None = None
+        self._held: dict[str, float] = {}
         self._lock = threading.Lock()
         self._news = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="compute", daemon=True)
 
+    @property
+    def executor(self) -> Executor | None:
+        """The one in use; None before the first turn, and after a loss until the next."""
+        return self._executor
+
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
+        """What is being computed is left to whoever starts next."""
         self._stopping = True
         self.wake()
         if self._thread.ident is not None:
             self._thread.join(timeout=10)
         if self._executor is not None:
             _end(self._executor)
+        for id_ in list(self._held):
+            self._release(id_)
 
-    def wake(self, _: object = None) -> None:
+    def wake(self) -> None:
         self._news.set()
 
+    def heard(self, changed: set[str]) -> None:
+        """A listener of the store: recommendations that changed may be ones to compute."""
+        if any(id_.startswith("rec_") for id_ in changed):
+            self.wake()
+
     def _run(self) -> None:
+        swept = 0.0
         while not self._stopping:
             try:
-                self._turn()
+                self._claim()
+                if time.monotonic() - swept > self._settings.sweep_s:
+                    self._sweep()
+                    swept = time.monotonic()
             except Exception:
-                # The database may be away for a while; the rows wait in it.
+                # The database or the cluster may be away for a while; the rows wait.
                 log.exception("the computations' turn failed")
             self._news.wait(self._settings.sweep_s)
             self._news.clear()
 
-    def _turn(self) -> None:
-        settings = self._settings
-        if self._executor is None:
-            self._submit_to(self._pool(), "warm")
-        for job in self._store.write(lambda u: computing.claim(u, settings.lease_s, settings.max_attempts)):
-            self._submit(job)
-        self._store.write(computing.sweep)
-
-    def _submit(self, job: Job) -> None:
+    def _claim(self) -> None:
         pool = self._pool()
+        room = IN_FLIGHT_PER_WORKER * self._settings.workers - len(self._held)
+        if room <= 0 or not self._store.read(lambda u: u.recommendations.claimable(u.now, 1)):
+            return
+        lease_s, attempts = self._settings.lease_s, self._settings.max_attempts
+        for job in self._store.write(lambda u: computing.claim(u, lease_s, attempts, room)):
+            self._submit(job, pool)
+
+    def _sweep(self) -> None:
+        """Keep the leases of what is still being computed, and end what waited too long."""
+        oldest = time.monotonic() - LEASES * self._settings.lease_s
+        held = [id_ for id_, since in list(self._held.items()) if since > oldest]
+        self._store.write(lambda u: computing.sweep(u, held, self._settings.lease_s))
+
+    def _submit(self, job: Job, pool: Executor) -> None:
+        self._held[job.recommendation_id] = time.monotonic()
         try:
-            future = self._submit_to(pool, job.task, job.payload)
+            future = pool.submit(call, job.task, job.payload)
         except BrokenExecutor:
             self._lost(job, pool)
             return
-        future.add_done_callback(partial(self._done, job, pool, time.monotonic()))
+        future.add_done_callback(partial(self._done, job, pool))
 
-    def _submit_to(self, pool: Executor, task: str, *payload: Mapping[str, Any]) -> Future[Any]:
-        return pool.submit(call, task, *payload) if payload else pool.submit(_warm)
-
-    def _done(self, job: Job, pool: Executor, since: float, future: Future[dict[str, Any]]) -> None:
+    def _done(self, job: Job, pool: Executor, future: Future[dict[str, Any]]) -> None:
         if self._stopping:
             return
-        JOB_SECONDS.labels(job.task).observe(time.monotonic() - since)
+        JOB_SECONDS.labels(job.task).observe(time.monotonic() - self._held[job.recommendation_id])
         try:
             result = future.result()
         except (BrokenExecutor, CancelledError):
@@ -120,35 +145,42 @@ class Compute:
         except Exception as error:
             self._failed(job, error)
         else:
-            self._write(lambda u: computing.complete(u, job.recommendation_id, result))
-            JOBS.labels(job.task, "done").inc()
+            self._end(job, "done", lambda u: computing.complete(u, job.recommendation_id, result))
 
     def _failed(self, job: Job, error: Exception) -> None:
         code = error.code if isinstance(error, LutraError) else "internal_error"
         log.error("%s of %s failed", job.task, job.recommendation_id, exc_info=error)
-        JOBS.labels(job.task, "failed").inc()
-        self._write(lambda u: computing.give_up(u, job.recommendation_id, f"{code}: {error}"))
+        self._end(job, "failed", lambda u: computing.give_up(u, job.recommendation_id, f"{code}: {error}"))
 
     def _lost(self, job: Job, pool: Executor) -> None:
         log.warning("the worker of %s was lost; it is submitted again", job.recommendation_id)
-        JOBS.labels(job.task, "lost").inc()
         with self._lock:
             if self._executor is pool:
                 self._executor = None
-        self._write(lambda u: u.recommendations.release(job.recommendation_id))
-        self.wake()
+        self._end(job, "lost", lambda u: u.recommendations.release(job.recommendation_id))
 
-    def _write(self, work: Callable[[Any], Any]) -> None:
-        """Where this fails, the lease runs out and the row is computed again."""
+    def _release(self, id_: str) -> None:
+        self._held.pop(id_, None)
+        try:
+            self._store.write(lambda u: u.recommendations.release(id_))
+        except Exception:
+            log.exception("the lease of %s could not be released; it runs out", id_)
+
+    def _end(self, job: Job, result: str, work: Callable[[Unit], object]) -> None:
+        """Where this cannot be stored, the lease runs out and the row is computed again."""
+        self._held.pop(job.recommendation_id, None)
+        JOBS.labels(job.task, result).inc()
         try:
             self._store.write(work)
         except Exception:
-            log.exception("a computation's end could not be stored")
+            log.exception("the end of %s could not be stored", job.recommendation_id)
+        self.wake()
 
     def _pool(self) -> Executor:
         with self._lock:
             if self._executor is None:
                 self._executor = self._make()
+                self._executor.submit(_warm)
             return self._executor
 
 
@@ -166,6 +198,10 @@ def _warm() -> None:
 
 
 def _end(executor: Executor) -> None:
+    if not isinstance(executor, ProcessPoolExecutor):
+        executor.shutdown(wait=False)
+        return
+    processes = list((executor._processes or {}).values())
     executor.shutdown(wait=False, cancel_futures=True)
-    for process in list((getattr(executor, "_processes", None) or {}).values()):
+    for process in processes:
         process.terminate()

@@ -28,7 +28,7 @@ def create_app(settings: Settings | None = None, executor: MakesExecutor | None 
     store = Store(make_engine(settings.database_url))
     signals = Signals()
     compute = Compute(store, settings, executor)
-    store.listeners += [signals.notify, compute.wake]
+    store.listeners += [signals.notify, compute.heard]
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -41,6 +41,7 @@ def create_app(settings: Settings | None = None, executor: MakesExecutor | None 
     app = FastAPI(title="Lutra", version=__version__, description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
     app.state.store = store
     app.state.signals = signals
+    app.state.compute = compute
     app.add_middleware(Bodies, max_body_bytes=settings.max_body_bytes, max_expanded_bytes=settings.max_expanded_bytes)
     app.add_middleware(Observed)
     problems.install(app)

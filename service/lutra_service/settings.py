@@ -28,7 +28,7 @@ class Settings(BaseSettings):
 
     dask_scheduler: str | None = None
     workers: int = Field(default_factory=lambda: max(1, (os.cpu_count() or 2) // 2), ge=1)
-    lease_s: float = Field(default=180.0, gt=0)
+    lease_s: float = Field(default=60.0, gt=0)
     max_attempts: int = Field(default=3, ge=1)
     sweep_s: float = Field(default=2.0, gt=0)
 

@@ -72,7 +72,10 @@ def show(value: Value, unit: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, float) and not value.is_integer():
-        return repr(value) + (unit if unit in TIME or unit in MEMORY else "")
+        # Given a unit, PostgreSQL rounds to the next smaller one, and reads 5.64148ms as 5.641.
+        kind, size = scale(unit)
+        exact = bool(kind) and any((Fraction(repr(value)) * size / u).denominator == 1 for u in _named(kind).values())
+        return repr(value) + (unit if exact and unit in _named(kind) else "")
     number = int(value)
     kind, size = scale(unit)
     if not kind or number <= 0:

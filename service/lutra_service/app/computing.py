@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -25,10 +25,10 @@ class Job:
     payload: Document
 
 
-def claim(unit: Unit, lease_s: float, max_attempts: int) -> list[Job]:
+def claim(unit: Unit, lease_s: float, max_attempts: int, limit: int = 50) -> list[Job]:
     """Computations that nobody works on, each now leased to the caller. The often lost are given up."""
     jobs = []
-    for row in unit.recommendations.claimable(unit.now):
+    for row in unit.recommendations.claimable(unit.now, limit):
         if row.attempts >= max_attempts:
             give_up(unit, row.id, f"the computation was lost {row.attempts} times")
         elif unit.recommendations.claim(row, unit.now + timedelta(seconds=lease_s)):
@@ -45,7 +45,8 @@ def complete(unit: Unit, id_: str, result: Mapping[str, Any]) -> None:
     recommendation, session = found
     try:
         at = live(unit, unit.databases.get(recommendation.database_id), session)
-        configuration = _allowed(unit, at, Configuration(result["configuration"]), result["origin"])
+        as_read = Configuration(at.parse(result["configuration"]))
+        configuration = _allowed(unit, at, as_read, result["origin"])
         values = details.change_details(at, configuration)
     except LutraError as error:
         give_up(unit, id_, f"{error.code}: {error}")
@@ -71,8 +72,10 @@ def give_up(unit: Unit, id_: str, error: str) -> None:
         unit.sessions.step(session, "paused", message=f"{id_} could not be computed: {error}"[:1000])
 
 
-def sweep(unit: Unit) -> None:
-    """End what waited too long: approvals that expired, applied changes whose measurement never came."""
+def sweep(unit: Unit, held: Sequence[str], lease_s: float) -> None:
+    """Renew the leases of what is `held`; end what waited too long: approvals that expired, applied changes whose
+    measurement never came."""
+    unit.recommendations.renew(held, unit.now + timedelta(seconds=lease_s))
     for row in unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE):
         if row.state == "applied" and not _in_lab(unit, row):
             continue

@@ -11,8 +11,8 @@ from lutra_models.knobs import Refusal
 from lutra_service.db.records import Recommendation
 from lutra_service.db.store import Unit
 
-TEACHES = ("did_not_start", "driver_failed")
-"""Failures that say something of the configuration; a trial that ended so counts."""
+OF_THE_CONFIGURATION = ("invalid_value", "memory_budget_exceeded", "setting_shadowed", "unknown_setting")
+"""Refusals that say something of the configuration and not of the moment."""
 
 
 def failure(recommendation: Recommendation) -> str | None:
@@ -23,10 +23,12 @@ def failure(recommendation: Recommendation) -> str | None:
 
 
 def counts(recommendation: Recommendation) -> bool:
-    """Whether it is one of its session's trials that are done: measured, or failed and learned from."""
-    if recommendation.kind != "search":
+    """Whether it is one of its session's trials that are done: measured, or tried and failed."""
+    if recommendation.kind != "search" or recommendation.decided_at is None:
         return False
-    return recommendation.measured is not None or failure(recommendation) in TEACHES
+    if recommendation.state == "refused":
+        return (recommendation.error or "").split(":")[0] in OF_THE_CONFIGURATION
+    return recommendation.measured is not None or failure(recommendation) is not None
 
 
 def measured_before(unit: Unit, database_id: str, configuration: Mapping[str, Any]) -> bool:

@@ -69,7 +69,7 @@ class Store:
                 if attempt == ATTEMPTS:
                     raise
             else:
-                for listener in self.listeners:
+                for listener in self.listeners if changed else ():
                     listener(changed)
                 return result
         raise AssertionError("unreachable")

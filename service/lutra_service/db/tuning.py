@@ -61,7 +61,7 @@ class Recommendations(Repository[Recommendation]):
         """In state `to`, where it is still in the state that it was read in."""
         return self.change(recommendation.id, self.table.c.state == recommendation.state, state=to, **values)
 
-    def claimable(self, now: datetime, limit: int = 50) -> list[Recommendation]:
+    def claimable(self, now: datetime, limit: int) -> list[Recommendation]:
         """Computations that nobody holds: never begun, or their lease ran out."""
         c = self.table.c
         free = or_(c.lease_until.is_(None), c.lease_until < now)
@@ -76,6 +76,10 @@ class Recommendations(Repository[Recommendation]):
             lease_until=until,
             attempts=recommendation.attempts + 1,
         )
+
+    def renew(self, ids: Sequence[str], until: datetime) -> int:
+        c = self.table.c
+        return self._update(c.id.in_(ids), c.state == "computing", lease_until=until) if ids else 0
 
     def release(self, id_: str) -> bool:
         return self.change(id_, self.table.c.state == "computing", lease_until=None)
