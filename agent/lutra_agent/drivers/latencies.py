@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 
@@ -34,3 +35,9 @@ class Latencies:
 
     def mean_ms(self) -> float:
         return sum(latency * n for latency, n in self._counts.items()) / len(self) / US_PER_MS
+
+    def stddev_ms(self) -> float:
+        """Of the population."""
+        mean_us = self.mean_ms() * US_PER_MS
+        squares = sum(n * (latency - mean_us) ** 2 for latency, n in self._counts.items())
+        return math.sqrt(squares / len(self)) / US_PER_MS

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,13 @@ def test_percentiles_never_fall_as_the_percentage_rises(latencies_us: list[int])
     percentiles = [latencies.percentile_ms(p) for p in range(1, 101)]
     assert percentiles == sorted(percentiles)
     assert percentiles[-1] == max(latencies_us) / 1000
+
+
+@given(MICROSECONDS)
+def test_mean_and_deviation_are_those_of_the_population(latencies_us: list[int]) -> None:
+    latencies = Latencies(latencies_us)
+    assert latencies.mean_ms() == pytest.approx(statistics.fmean(latencies_us) / 1000)
+    assert latencies.stddev_ms() == pytest.approx(statistics.pstdev(latencies_us) / 1000, abs=1e-6)
 
 
 def test_of_nothing_there_is_no_percentile() -> None:
