@@ -21,7 +21,7 @@ Array = npt.NDArray[np.float64]
 
 SPECIAL = 10.0
 """Codes from here on are special values; an observed value outside its domain stays far below."""
-_OUTSIDE = 0.5
+OUTSIDE = 0.5
 """How far beyond the unit interval an observed value outside its domain may lie."""
 
 
@@ -68,7 +68,7 @@ class Encoding:
                 continue
             inside = np.clip(column, 0.0, 1.0)
             if knob.domain.integer:
-                inside = _place(knob.domain, np.round(_value(knob.domain, inside)))
+                inside = place_of(knob.domain, np.round(value_of(knob.domain, inside)))
             special = column >= SPECIAL
             out[:, j] = np.where(special, column, np.clip(inside, 0.0, 1.0))
         return out
@@ -93,7 +93,7 @@ class Encoding:
             inside = (u - share) / (1.0 - share)
             if knob.domain.log and linear is not None:
                 span = knob.domain.low + np.clip(inside, 0, 1) * (knob.domain.high - knob.domain.low)
-                inside = np.where(linear, _place(knob.domain, span), inside)
+                inside = np.where(linear, place_of(knob.domain, span), inside)
             special = SPECIAL + np.floor(u / max(share, 1e-12) * len(knob.domain.special))
             out[:, j] = np.where(u < share, special, inside)
         return self.snap(out)
@@ -137,17 +137,17 @@ def _code(knob: Knob, value: Value) -> float:
     number = float(value)
     if number in knob.domain.special:
         return SPECIAL + knob.domain.special.index(number)
-    return float(np.clip(_place(knob.domain, np.array(number)), -_OUTSIDE, 1.0 + _OUTSIDE))
+    return float(np.clip(place_of(knob.domain, np.array(number)), -OUTSIDE, 1.0 + OUTSIDE))
 
 
-def _place(domain: Number, value: Array) -> Array:
+def place_of(domain: Number, value: Array) -> Array:
     if domain.log:
         span = np.log(domain.high) - np.log(domain.low)
         return np.asarray((np.log(np.maximum(value, 1e-300)) - np.log(domain.low)) / span)
     return np.asarray((value - domain.low) / (domain.high - domain.low))
 
 
-def _value(domain: Number, place: Array) -> Array:
+def value_of(domain: Number, place: Array) -> Array:
     if domain.log:
         return np.asarray(np.exp(np.log(domain.low) + place * (np.log(domain.high) - np.log(domain.low))))
     return np.asarray(domain.low + place * (domain.high - domain.low))
@@ -159,7 +159,7 @@ def _decoded(knob: Knob, code: float) -> Value:
     if code >= SPECIAL:
         special = knob.domain.special[min(round(code - SPECIAL), len(knob.domain.special) - 1)]
         return int(special) if knob.domain.integer and float(special).is_integer() else float(special)
-    inside = knob.domain.clip(float(_value(knob.domain, np.array(min(max(code, 0.0), 1.0)))))
+    inside = knob.domain.clip(float(value_of(knob.domain, np.array(min(max(code, 0.0), 1.0)))))
     return int(inside) if knob.domain.integer else float(inside)
 
 

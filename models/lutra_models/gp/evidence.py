@@ -15,7 +15,7 @@ from lutra_models.gp.surrogate import Readings
 from lutra_models.gp.transforms import Transform
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
-from lutra_models.metrics import TARGETS
+from lutra_models.metrics import P99, TARGETS, Objective
 
 _NOISE = 0.05
 """The typical relative spread of two readings of one configuration."""
@@ -25,6 +25,14 @@ def targets(history: History) -> tuple[str, ...]:
     """The metrics that a recommendation predicts: the objective's, the limits', and p99 and QPS where measured."""
     names = [history.objective.metric, *(limit.metric for limit in history.limits), *(m.name for m in TARGETS)]
     return tuple(dict.fromkeys(n for n in names if any(n in o.metrics for o in history.observations)))
+
+
+def direction(history: History, metric: str) -> float:
+    """+1 where a larger reading of the metric is better, else -1: by the objective, a limit, or its being a latency."""
+    if metric == history.objective.metric:
+        return history.objective.gain(1.0)
+    goals = [limit.goal for limit in history.limits if limit.metric == metric]
+    return Objective(metric, goals[0]).gain(1.0) if goals else (-1.0 if metric == P99.name else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +70,9 @@ def readings_of(grouped: Grouped, encoding: Encoding, good: float = 0.0) -> Read
     scatter = float(sum(np.sum((v - np.mean(v)) ** 2) for v in each))
     repeats = np.array([len(v) for v in each], dtype=float)
     freedom = int(np.sum(repeats - 1))
-    return Readings(encoding.encode(grouped.configurations), z, repeats, scatter, freedom, transform, guess)
+    none = np.zeros(0)
+    x = encoding.encode(grouped.configurations)
+    return Readings(x, z, repeats, scatter, freedom, transform, guess, np.zeros((len(z), 0)), none, none)
 
 
 def _drawn_in(z: Array) -> Array:

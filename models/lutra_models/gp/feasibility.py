@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.snapshot import GaussianProcess
+from lutra_models.gp.posterior import GaussianProcess
 from lutra_models.gp.surrogate import Readings, fit_gp
 from lutra_models.gp.transforms import Transform
 from lutra_models.history import History
@@ -34,8 +34,9 @@ def fit_feasibility(history: History, encoding: Encoding) -> GaussianProcess | N
     if min(shares.values(), default=1.0) >= 1.0:
         return None
     z = 2.0 * np.array(list(shares.values())) - 1.0
-    ones = np.ones(len(z))
-    return fit_gp(Readings(encoding.encode(list(shares)), z, ones, 0.0, 0, _PLAIN, 0.2))
+    none = np.zeros(0)
+    x, ones = encoding.encode(list(shares)), np.ones(len(z))
+    return fit_gp(Readings(x, z, ones, 0.0, 0, _PLAIN, 0.2, np.zeros((len(z), 0)), none, none))
 
 
 def log_probability_of_running(gp: GaussianProcess | None, x: Array) -> Array:

@@ -1,36 +1,40 @@
 """What a history teaches, in one value: posteriors of the targets and of running at all, and who is best so far.
 
-Shapes: n distinct configurations, m query points, d features, k knobs.
+Shapes: n distinct configurations, m query points, k knobs, d features, p trends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lutra_models.errors import NotEnoughObservations
-from lutra_models.gp import acquisition
+from lutra_models.gp import acquisition, past
+from lutra_models.gp.bridge import Trend
+from lutra_models.gp.calibration import calibrated
 from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.evidence import Grouped, readings_of, targets
+from lutra_models.gp.evidence import Grouped, direction, readings_of, targets
 from lutra_models.gp.feasibility import fit_feasibility, log_probability_of_running, runs
-from lutra_models.gp.snapshot import GaussianProcess, Snapshot
-from lutra_models.gp.surrogate import fit_gp
+from lutra_models.gp.posterior import GaussianProcess
+from lutra_models.gp.snapshot import Snapshot
+from lutra_models.gp.surrogate import BROAD, WARY, Belief, fit_gp
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
 ENOUGH = 2
-"""Readings of a metric from which it has a posterior."""
+"""Readings of a metric from which it has a posterior of its own."""
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A history with its posteriors. `searching` models the objective in gain, for the search alone."""
+    """A history with its posteriors. `searching` models the objective for the search alone."""
 
     history: History
     encoding: Encoding
     searching: GaussianProcess
+    trends: tuple[Trend, ...]
     snapshot: Snapshot
     running: GaussianProcess | None
 
@@ -39,27 +43,31 @@ class Learned:
         """+1 where a larger reading of the objective is better, else -1."""
         return self.history.objective.gain(1.0)
 
-    def gain(self, x: Array) -> tuple[Array, Array]:
-        """Mean and deviation (m,) of the objective's gain at (m, d) features, in the search's standard units."""
-        mean, variance = self.searching.latent(x)
+    def inputs(self, codes: Array) -> Array:
+        """(m, d + p) inputs of `searching` at (m, k) codes."""
+        return np.hstack([self.encoding.features(codes), *(t.column(codes)[:, None] for t in self.trends)])
+
+    def gain(self, codes: Array) -> tuple[Array, Array]:
+        """Mean and deviation (m,) of the objective's gain at (m, k) codes, in the search's standard units."""
+        mean, variance = self.searching.latent(self.inputs(codes))
         return self.sign * mean, np.sqrt(variance)
 
-    def log_limits(self, x: Array) -> Array:
+    def log_limits(self, codes: Array) -> Array:
         """(m,) log probability that every limit holds."""
-        total = np.zeros(len(x))
+        total = np.zeros(len(codes))
         for limit in self.history.limits:
             gp = self.snapshot.posteriors.get(limit.metric)
             if gp is None:
                 continue
-            mean, variance = gp.latent(x)
+            mean, variance = gp.latent(self.snapshot.inputs(limit.metric, codes))
             sign = 1.0 if limit.goal == "maximize" else -1.0
             bound = sign * float(gp.transform.forward(np.array(limit.bound)))
             total += acquisition.log_probability_above(sign * mean, np.sqrt(variance), bound)
         return total
 
-    def log_running(self, x: Array) -> Array:
+    def log_running(self, codes: Array) -> Array:
         """(m,) log probability that the server runs."""
-        return log_probability_of_running(self.running, x)
+        return log_probability_of_running(self.running, self.encoding.features(codes))
 
     def ranked(self) -> list[Configuration]:
         """Configurations whose objective was measured and that never failed, the best by posterior first.
@@ -69,49 +77,71 @@ class Learned:
         shares = runs(self.history)
         measured = dict.fromkeys(c for c, _ in self.history.values(self.history.objective.metric))
         sound = [c for c in measured if shares[c] >= 1.0] or list(measured)
-        x = self.encoding.encode(sound)
-        limits = self.log_limits(x)
+        codes = self.encoding.codes(sound)
+        limits = self.log_limits(codes)
         holds = limits >= np.log(0.5)
-        order = np.lexsort((-np.where(holds, self.gain(x)[0], limits), ~holds))
+        order = np.lexsort((-np.where(holds, self.gain(codes)[0], limits), ~holds))
         return [sound[i] for i in order]
 
 
-def learn(history: History) -> Learned:
-    """Fit everything. Raises NotEnoughObservations below two readings of the objective."""
+def teachable(history: History, snapshots: Sequence[Snapshot]) -> bool:
+    """Whether there is anything to learn from: readings here, or one reading here and a past workload."""
+    return len(history.values(history.objective.metric)) >= (1 if snapshots else ENOUGH)
+
+
+def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Generator) -> Learned:
+    """Fit everything. Raises NotEnoughObservations below two readings of the objective, one with past workloads."""
     encoding = Encoding(history.space.knobs)
     metric = history.objective.metric
     grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
     count = len(grouped[metric].values) if metric in grouped else 0
-    if count < ENOUGH:
+    if not teachable(history, snapshots):
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {ENOUGH} readings")
-    posteriors = {
-        name: fit_gp(readings_of(group, encoding)) for name, group in grouped.items() if len(group.values) >= ENOUGH
-    }
-    searching = fit_gp(readings_of(grouped[metric], encoding, history.objective.gain(1.0)))
-    return Learned(history, encoding, searching, Snapshot(encoding, posteriors), fit_feasibility(history, encoding))
+    fitter = _Fitter(history, encoding, snapshots, rng)
+    searching, trends = fitter.fit(metric, grouped[metric], BROAD, direction(history, metric))
+    posteriors, columns = {}, {}
+    for name, group in grouped.items():
+        if len(group.values) >= ENOUGH:
+            gp, columns[name] = fitter.fit(name, group, WARY)
+            posteriors[name] = calibrated(gp, history, direction(history, name))
+    home = encoding.codes([history.current or history.completed[0].configuration])[0]
+    snapshot = Snapshot(encoding, posteriors, home, trends=columns)
+    return Learned(history, encoding, searching, trends, snapshot, fit_feasibility(history, encoding))
 
 
-def teachable(history: History) -> bool:
-    return len(history.values(history.objective.metric)) >= ENOUGH
+@dataclass(frozen=True, eq=False)
+class _Fitter:
+    history: History
+    encoding: Encoding
+    snapshots: Sequence[Snapshot]
+    rng: np.random.Generator
+
+    def fit(
+        self, metric: str, group: Grouped, belief: Belief, good: float = 0.0
+    ) -> tuple[GaussianProcess, tuple[Trend, ...]]:
+        """The posterior of a metric, and the trends of past workloads that it holds."""
+        readings = readings_of(group, self.encoding, good)
+        usable = past.candidates(self.encoding, metric, readings.transform, self.snapshots)
+        own = fit_gp(readings, belief) if len(readings.z) >= ENOUGH or not usable else None
+        if not usable:
+            assert own is not None
+            return own, ()
+        apart = past.signature_distances(self.history, [self.snapshots[i] for i in usable])
+        codes = self.encoding.codes(group.configurations)
+        trends, with_trends = past.weighed(list(usable.values()), readings, codes, own, apart, self.rng)
+        if not trends and own is not None:
+            return own, ()
+        return fit_gp(with_trends, belief), trends
 
 
 def fantasised(gp: GaussianProcess, x: Array) -> GaussianProcess:
-    """The posterior as if each of (m, d) features had been measured at its mean (the kriging believer)."""
+    """The posterior as if each of (m, d + p) had been measured at its mean (the kriging believer)."""
     if not len(x):
         return gp
-    return GaussianProcess(
-        np.vstack([gp.x, x]),
-        np.concatenate([gp.z, gp.latent(x)[0]]),
-        np.concatenate([gp.share, np.ones(len(x))]),
-        gp.lengthscales,
-        gp.variance,
-        gp.noise,
-        gp.transform,
-        gp.mean,
-        gp.widen,
-    )
+    z, share = np.concatenate([gp.z, gp.latent(x)[0]]), np.concatenate([gp.share, np.ones(len(x))])
+    return replace(gp, x=np.vstack([gp.x, x]), z=z, share=share)
 
 
-def features(encoding: Encoding, configurations: Sequence[Mapping[str, int | float | str]]) -> Array:
-    """(m, d), also of none."""
-    return encoding.encode(configurations) if configurations else np.zeros((0, encoding.d))
+def codes_of(encoding: Encoding, configurations: Sequence[Mapping[str, int | float | str]]) -> Array:
+    """(m, k), also of none."""
+    return encoding.codes(configurations) if configurations else np.zeros((0, len(encoding.knobs)))

@@ -5,7 +5,10 @@ Every function here is pure: the same history and the same generator give the sa
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import overload
 
 import numpy as np
@@ -14,7 +17,7 @@ from lutra_models.advice import Recommendation
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp import acquisition, design
 from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.learned import Learned, fantasised, features, learn, teachable
+from lutra_models.gp.learned import Learned, codes_of, fantasised, learn, teachable
 from lutra_models.gp.reasons import reasons
 from lutra_models.gp.search import Field, Score, maximise, passing
 from lutra_models.gp.snapshot import Snapshot
@@ -36,7 +39,7 @@ def recommend(
 ) -> Recommendation | tuple[Recommendation, ...]: ...
 def recommend(
     history: History,
-    past: Past = (),  # noqa: ARG001
+    past: Past = (),
     *,
     rng: np.random.Generator,
     count: int = 1,
@@ -49,7 +52,8 @@ def recommend(
     """
     if count < 1:
         raise ValueError(f"count must be at least 1, got {count}")
-    learned = learn(history) if teachable(history) else None
+    snapshots = _snapshots(past)
+    learned = learn(history, snapshots, rng) if teachable(history, snapshots) else None
     chosen: list[Recommendation] = []
     for _ in range(count):
         pending = (*history.pending, *(r.configuration for r in chosen))
@@ -57,7 +61,7 @@ def recommend(
     return chosen[0] if count == 1 else tuple(chosen)
 
 
-def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> Configuration:  # noqa: ARG001
+def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> Configuration:
     """What to deploy now: of what was measured and never failed, the best by posterior.
 
     Raises NotEnoughObservations where nothing was measured.
@@ -65,15 +69,50 @@ def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> 
     measured = history.values(history.objective.metric)
     if not measured:
         raise NotEnoughObservations(f"{history.objective.metric} was not measured under any configuration yet")
-    if not teachable(history):
+    snapshots = _snapshots(past)
+    if not teachable(history, snapshots):
         return measured[0][0]
-    ranked = learn(history).ranked()
+    ranked = learn(history, snapshots, rng).ranked()
     return next((c for c in ranked if c == history.current or design.legal(history, c)), ranked[0])
 
 
-def fit(history: History, past: Past = (), *, rng: np.random.Generator) -> Snapshot:  # noqa: ARG001
-    """The posteriors of every target. Raises NotEnoughObservations below two readings of the objective."""
-    return learn(history).snapshot
+def fit(history: History, past: Past = (), *, rng: np.random.Generator) -> Snapshot:
+    """The posteriors of every target, and what tells the workload from others.
+
+    Raises NotEnoughObservations below two readings of the objective.
+    """
+    if not teachable(history, ()):
+        learn(history, (), rng)
+    from lutra_models.gp.pruning import signature
+
+    return replace(learn(history, _snapshots(past), rng).snapshot, signature=signature(history))
+
+
+_FITTED: OrderedDict[str, Snapshot] = OrderedDict()
+"""Past histories already fitted, by their content: the same content gives the same snapshot."""
+_FITTED_LOCK = threading.Lock()
+_FITTED_AT_MOST = 32
+
+
+def _snapshots(past: Past) -> tuple[Snapshot, ...]:
+    """Each past workload as a snapshot; those with too few readings to teach anything are left out."""
+    fitted = (p if isinstance(p, Snapshot) else _fitted(p) for p in past)
+    return tuple(s for s in fitted if s is not None)
+
+
+def _fitted(history: History) -> Snapshot | None:
+    if not teachable(history, ()):
+        return None
+    key = history.key
+    with _FITTED_LOCK:
+        known = _FITTED.get(key)
+    if known is None:
+        known = fit(history, rng=np.random.default_rng(0))
+        with _FITTED_LOCK:
+            _FITTED[key] = known
+            while len(_FITTED) > _FITTED_AT_MOST:
+                _FITTED.popitem(last=False)
+    return known
 
 
 def _next(
@@ -110,7 +149,7 @@ def _choose(
     tried = [*(o.configuration for o in history.observations), *history.pending]
     if not tried:
         return "middle", design.middle(history)
-    if learned is None or (len(tried) < _OPENING_TRIALS and not safe):
+    if learned is None or (len(tried) < _OPENING_TRIALS and not learned.trends and not safe):
         return _space_filling(history, tried, rng)
     return _improve(history, learned, rng, safe)
 
@@ -118,8 +157,7 @@ def _choose(
 def _space_filling(history: History, tried: list[Configuration], rng: np.random.Generator) -> tuple[str, Configuration]:
     encoding = Encoding(history.space.knobs)
     codes = design.space_filling(encoding, encoding.encode(tried), rng)
-    ranks: Score = lambda x: np.zeros(len(x))  # noqa: E731
-    found = passing(ranks, _field(history, encoding), codes, -np.arange(len(codes), dtype=float))
+    found = passing(lambda _: np.zeros(1), _field(history, encoding), codes, -np.arange(len(codes), dtype=float))
     return ("space_filling", found[0]) if found else ("repeat", history.current or tried[0])
 
 
@@ -136,26 +174,26 @@ def _improve(history: History, learned: Learned, rng: np.random.Generator, safe:
 
 def _acquisition(history: History, learned: Learned, ranked: list[Configuration], safe: bool) -> Score:
     """Log EI over the best by posterior, times the probabilities of running and of keeping the limits."""
-    incumbent = learned.encoding.encode(ranked[:1])
+    incumbent = learned.encoding.codes(ranked[:1])
     best = float(learned.gain(incumbent)[0][0])
     keeps = float(learned.log_limits(incumbent)[0]) >= np.log(0.5)
-    believed = fantasised(learned.searching, features(learned.encoding, history.pending))
+    believed = fantasised(learned.searching, learned.inputs(codes_of(learned.encoding, history.pending)))
 
-    def score(x: Array) -> Array:
-        mean, variance = believed.latent(x)
+    def score(codes: Array) -> Array:
+        mean, variance = believed.latent(learned.inputs(codes))
         gain = acquisition.log_expected_improvement(learned.sign * mean, np.sqrt(variance), best)
-        value = learned.log_running(x) + learned.log_limits(x) + (gain if keeps else 0.0)
-        return np.asarray(value + (_danger(history, learned, x) if safe else 0.0))
+        value = learned.log_running(codes) + learned.log_limits(codes) + (gain if keeps else 0.0)
+        return np.asarray(value + (_danger(history, learned, codes) if safe else 0.0))
 
     return score
 
 
-def _danger(history: History, learned: Learned, x: Array) -> Array:
-    """(m,) how much a safe recommendation dislikes features (m, d): nothing where they are surely no worse."""
+def _danger(history: History, learned: Learned, codes: Array) -> Array:
+    """(m,) how much a safe recommendation dislikes codes (m, k): nothing where they are surely no worse."""
     reference = history.current or history.observations[0].configuration
-    floor = float(learned.gain(learned.encoding.encode([reference]))[0][0])
-    mean, deviation = learned.gain(x)
-    sure = acquisition.log_probability_above(mean, deviation, floor) + learned.log_running(x)
+    floor = float(learned.gain(learned.encoding.codes([reference]))[0][0])
+    mean, deviation = learned.gain(codes)
+    sure = acquisition.log_probability_above(mean, deviation, floor) + learned.log_running(codes)
     return np.asarray(50.0 * np.minimum(sure - np.log(0.8), 0.0))
 
 

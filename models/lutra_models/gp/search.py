@@ -1,6 +1,6 @@
 """Maximise an acquisition over a knob space: everywhere, and around the best configurations.
 
-Shapes: m candidates, k knobs, d features.
+Shapes: m candidates, k knobs.
 
 Local candidates move few knobs at a time (Regis & Shoemaker 2013; TuRBO, NeurIPS 2019). Rules are asked late and
 seldom: they are Python, and most candidates are never looked at. What a rule refuses is drawn towards an allowed
@@ -19,7 +19,7 @@ from lutra_models.gp.encoding import SPECIAL, Array, Encoding
 from lutra_models.knobs import Choice, Configuration, Number
 
 Score = Callable[[Array], Array]
-"""(m, d) features → (m,) scores; larger is better."""
+"""(m, k) codes → (m,) scores; larger is better."""
 
 _GLOBAL, _LOCAL, _ROUNDS, _CLIMBERS, _STEPS = 512, 512, 6, 8, 24
 _ASKED = 48
@@ -43,7 +43,7 @@ def maximise(score: Score, field: Field, incumbents: Array, rng: np.random.Gener
     if len(incumbents):
         pool.append(around(encoding, incumbents[rng.integers(len(incumbents), size=_LOCAL)], 0.25, rng))
     codes = np.vstack(pool)
-    values = score(encoding.features(codes))
+    values = score(codes)
     codes, values = climb(score, encoding, codes, values, rng)
     return passing(score, field, codes, values)
 
@@ -86,7 +86,7 @@ def climb(
     tops, heights = codes[best], values[best]
     for turn in range(_ROUNDS):
         near = around(encoding, np.repeat(tops, _STEPS, axis=0), 0.2 * 0.6**turn, rng)
-        found = score(encoding.features(near)).reshape(len(tops), _STEPS)
+        found = score(near).reshape(len(tops), _STEPS)
         at = np.argmax(found, axis=1)
         better = found[np.arange(len(tops)), at] > heights
         steps = near.reshape(len(tops), _STEPS, -1)[np.arange(len(tops)), at]
@@ -108,7 +108,7 @@ def passing(score: Score, field: Field, codes: Array, values: Array) -> list[Con
             continue
         drawn = _drawn(field, codes[i])
         if drawn is not None and drawn not in kept:
-            kept[drawn] = float(score(encoding.encode([drawn]))[0])
+            kept[drawn] = float(score(encoding.codes([drawn]))[0])
     return sorted(kept, key=lambda c: -kept[c])
 
 

@@ -1,4 +1,8 @@
-"""Targets on a scale where a Gaussian is a fair description: logarithms of what is positive, then standard units."""
+"""Targets on a scale where a Gaussian is a fair description: logarithms of what is positive, then standard units.
+
+The logarithm is taken a little above the reading, so that a throughput near zero is a bad reading and not an abyss:
+between a tenth and a hundredth of the usual throughput there is nothing to learn for anybody.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ import numpy as np
 
 from lutra_models.gp.encoding import Array
 
+_LIFT = 0.1
+"""What is added to a reading before its logarithm, as a share of the median reading."""
 _PRIOR_SPREAD = 0.25
 """How far, relatively, a database's readings spread over its settings, before anything else is known …"""
 _PRIOR_ROWS = 2.0
@@ -18,36 +24,39 @@ _PRIOR_ROWS = 2.0
 
 @dataclass(frozen=True)
 class Transform:
-    """z = (f(value) - shift) / scale with f the logarithm where `log`, else the identity. Increasing."""
+    """z = (f(value) - shift) / scale with f(value) = log(value + lift) where `log`, else the identity. Increasing."""
 
     log: bool
     shift: float
     scale: float
+    lift: float = 0.0
 
     @classmethod
     def of(cls, values: Array) -> Transform:
         """The transform for readings (n,), all of one metric."""
-        log = bool(np.all(values > 0))
-        f = np.log(values) if log else values
+        log = bool(np.all(values >= 0) and np.any(values > 0))
+        lift = _LIFT * float(np.median(values[values > 0])) if log else 0.0
+        f = np.log(values + lift) if log else values
         typical = 1.0 if log else max(float(np.mean(np.abs(f))), 1e-12)
         squares = float(np.sum((f - np.mean(f)) ** 2)) + _PRIOR_ROWS * (_PRIOR_SPREAD * typical) ** 2
-        return cls(log, float(np.mean(f)), float(np.sqrt(squares / (len(f) + _PRIOR_ROWS))))
+        return cls(log, float(np.mean(f)), float(np.sqrt(squares / (len(f) + _PRIOR_ROWS))), lift)
 
     def forward(self, values: Array) -> Array:
-        f = np.log(np.maximum(values, 1e-300)) if self.log else values
+        f = np.log(np.maximum(values + self.lift, 1e-300)) if self.log else values
         return np.asarray((f - self.shift) / self.scale)
 
     def backward(self, z: Array) -> Array:
         f = self.shift + self.scale * z
-        return np.asarray(np.exp(np.clip(f, -690.0, 690.0)) if self.log else f)
+        return np.asarray(np.maximum(np.exp(np.clip(f, -690.0, 690.0)) - self.lift, 0.0) if self.log else f)
 
     def relative(self, share: float, values: Array) -> float:
         """In standard units, what a relative change of `share` of a typical reading is."""
-        return share / self.scale if self.log else share * float(np.mean(np.abs(values))) / self.scale
+        typical = float(np.median(np.abs(values)))
+        return share * (typical / (typical + self.lift) if self.log else typical) / self.scale
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Transform:
-        return cls(bool(data["log"]), float(data["shift"]), float(data["scale"]))
+        return cls(bool(data["log"]), float(data["shift"]), float(data["scale"]), float(data["lift"]))

@@ -8,7 +8,7 @@ import sys
 import GPy
 import numpy as np
 import pytest
-from lutra_models.gp.snapshot import GaussianProcess
+from lutra_models.gp.posterior import GaussianProcess
 from lutra_models.gp.transforms import Transform
 
 

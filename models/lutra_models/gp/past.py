@@ -1,0 +1,72 @@
+"""Past workloads as trends: what their posteriors say of a configuration here, and with what weight it counts.
+
+A weighted ensemble of past posteriors is the prior mean of this workload's own (Golovin et al., KDD 2017), with a
+coefficient per past workload that this workload's data correct. Relative effects carry over; levels do not.
+Shapes: n rows measured here, k knobs, p past workloads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lutra_models.gp import mapping
+from lutra_models.gp.bridge import Bridge, Trend
+from lutra_models.gp.encoding import Array, Encoding
+from lutra_models.gp.posterior import GaussianProcess
+from lutra_models.gp.snapshot import Snapshot
+from lutra_models.gp.surrogate import Readings
+from lutra_models.gp.transforms import Transform
+from lutra_models.history import History
+
+_SLOPE, _DOUBT = 0.9, 0.4
+
+
+def candidates(encoding: Encoding, metric: str, transform: Transform, past: Sequence[Snapshot]) -> dict[int, Trend]:
+    """By place in `past`, a trend of each workload that has the metric on the same scale and a knob in common."""
+    out = {}
+    for i, snapshot in enumerate(past):
+        gp = snapshot.posteriors.get(metric)
+        if gp is None or gp.transform.log != transform.log or snapshot.trends.get(metric):
+            continue
+        bridge = Bridge(encoding, snapshot.encoding, snapshot.home)
+        if bridge.shared:
+            scale = gp.transform.scale / transform.scale if transform.log else 1.0
+            out[i] = Trend(bridge, gp, scale)
+    return out
+
+
+def weighed(
+    trends: Sequence[Trend],
+    readings: Readings,
+    codes: Array,
+    own: GaussianProcess | None,
+    apart: Array,
+    rng: np.random.Generator,
+) -> tuple[tuple[Trend, ...], Readings]:
+    """The trends that survive, centred on the rows here, and the readings with their columns.
+
+    `codes` (n, k) of the readings' rows, `own` the posterior without any trend, `apart` (p,) signature distances.
+    """
+    if not trends:
+        return (), readings
+    said = [t.gp.latent(t.bridge.features(codes)) for t in trends]
+    means, deviations = np.array([m for m, _ in said]), np.sqrt(np.array([v for _, v in said]))
+    weights = mapping.weights(readings.z, own, means, deviations, apart, rng)
+    kept = [i for i in range(len(trends)) if weights[i] > 0.02]
+    centred = [replace(trends[i], centre=float(np.mean(trends[i].column(codes)))) for i in kept]
+    if not centred:
+        return (), readings
+    columns = np.stack([t.column(codes) for t in centred], axis=1)
+    w = weights[kept]
+    return tuple(centred), replace(readings, trends=columns, slopes=_SLOPE * w, doubts=_DOUBT * w)
+
+
+def signature_distances(history: History, past: Sequence[Snapshot]) -> Array:
+    """(p,) distances between this workload's counters and the past ones' signatures."""
+    rows = [o.metrics for o in history.completed]
+    names = set(rows[0]).intersection(*rows) if rows else set()
+    here = {n: float(np.median([row[n] for row in rows])) for n in names}
+    return mapping.distances(here, [s.signature for s in past])

@@ -1,0 +1,143 @@
+"""One target's posterior as plain numbers, and its predictions with numpy alone.
+
+Shapes: n distinct configurations, d features, p trends, m query points.
+
+The kernel is Matérn-5/2 with one length-scale per feature, plus a linear one over trends (columns that say what other
+workloads' posteriors make of a configuration). Noise is that of one reading; a row that stands for r readings has a
+share 1/r of it. Posterior: Rasmussen & Williams, Gaussian Processes for Machine Learning, algorithm 2.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from lutra_models.gp.encoding import Array
+from lutra_models.gp.transforms import Transform
+
+JITTER = 1e-8
+_NONE = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How much wider than the posterior says the interval of a reading is; see `calibration`.
+
+    `good` is +1 where a larger reading is better, else -1. `worse` and `better` scale the latent deviation on that
+    side, `noise` the noise's variance; nothing is expected more than `headroom` (standard units) above the best row.
+    """
+
+    good: float = 1.0
+    worse: float = 1.0
+    better: float = 1.0
+    noise: float = 1.0
+    headroom: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianProcess:
+    """One target's posterior."""
+
+    x: Array
+    """(n, d + p) features, then trends."""
+    z: Array
+    """(n,) targets in standard units."""
+    share: Array
+    """(n,) each row's share of one reading's noise."""
+    lengthscales: Array
+    """(d,)"""
+    variance: float
+    noise: float
+    transform: Transform
+    slopes: Array = field(default_factory=lambda: _NONE)
+    """(p,) what a trend's coefficient is believed to be …"""
+    doubts: Array = field(default_factory=lambda: _NONE)
+    """(p,) … and the deviation of that belief."""
+    spread: Spread = Spread()
+    factor: Array = field(init=False)
+    """(n, n) inverse of the lower Cholesky factor of K + noise."""
+    weights: Array = field(init=False)
+    """(n,) (K + noise)⁻¹ (z - prior mean)."""
+
+    def __post_init__(self) -> None:
+        k = self.kernel(self.x, self.x) + np.diag(self.noise * self.share + JITTER)
+        factor = np.linalg.inv(np.linalg.cholesky(k))
+        object.__setattr__(self, "factor", factor)
+        object.__setattr__(self, "weights", factor.T @ (factor @ (self.z - self.prior_mean(self.x))))
+
+    @property
+    def d(self) -> int:
+        return len(self.lengthscales)
+
+    def prior_mean(self, x: Array) -> Array:
+        """(m,) at (m, d + p)."""
+        return np.asarray(x[:, self.d :] @ self.slopes)
+
+    def kernel(self, one: Array, two: Array) -> Array:
+        """Covariances (len(one), len(two))."""
+        a, b = one[:, : self.d] / self.lengthscales, two[:, : self.d] / self.lengthscales
+        square = np.sum(a * a, 1)[:, None] + np.sum(b * b, 1)[None, :] - 2.0 * (a @ b.T)
+        r = math.sqrt(5.0) * np.sqrt(np.maximum(square, 0.0))
+        matern = self.variance * (1.0 + r + r * r / 3.0) * np.exp(-r)
+        if not len(self.slopes):
+            return np.asarray(matern)
+        return np.asarray(matern + (one[:, self.d :] * self.doubts**2) @ two[:, self.d :].T)
+
+    def prior_variance(self, x: Array) -> Array:
+        """(m,) at (m, d + p)."""
+        return np.asarray(self.variance + (x[:, self.d :] ** 2) @ (self.doubts**2))
+
+    def latent(self, x: Array) -> tuple[Array, Array]:
+        """Mean and variance (m,) of the noiseless target at (m, d + p), in standard units."""
+        k = self.kernel(x, self.x)
+        half = k @ self.factor.T
+        variance = np.maximum(self.prior_variance(x) - np.sum(half * half, 1), 1e-12)
+        return self.prior_mean(x) + k @ self.weights, variance
+
+    def joint(self, x: Array) -> tuple[Array, Array]:
+        """Mean (m,) and covariance (m, m) of the noiseless target at (m, d + p), in standard units."""
+        k = self.kernel(x, self.x)
+        half = k @ self.factor.T
+        return self.prior_mean(x) + k @ self.weights, self.kernel(x, x) - half @ half.T
+
+    def left_out(self) -> tuple[Array, Array]:
+        """Mean and variance (n,) of each row's own target had it been left out (Rasmussen & Williams, eq. 5.12)."""
+        precision = np.sum(self.factor * self.factor, 0)
+        return self.z - self.weights / precision, 1.0 / precision
+
+    def readings(self, x: Array, level: float) -> tuple[Array, Array, Array]:
+        """Median, low and high (m,) of one reading at (m, d + p), in the metric's unit."""
+        mean, variance = self.latent(x)
+        s, z = self.spread, NormalDist().inv_cdf(0.5 + level / 2.0)
+        worse = z * np.sqrt(s.noise * self.noise + s.worse**2 * variance)
+        better = z * np.sqrt(s.noise * self.noise + s.better**2 * variance)
+        if math.isfinite(s.headroom):
+            least = z * math.sqrt(self.noise)
+            ceiling = float(np.max(s.good * self.z)) + least + s.headroom
+            better = np.maximum(np.minimum(better, ceiling - s.good * mean), least)
+        below, above = (worse, better) if s.good > 0 else (better, worse)
+        back = self.transform.backward
+        return back(mean), back(mean - below), back(mean + above)
+
+    def to_dict(self) -> dict[str, Any]:
+        arrays = {n: getattr(self, n).tolist() for n in ("x", "z", "share", "lengthscales", "slopes", "doubts")}
+        s = self.spread
+        spread = [s.good, s.worse, s.better, s.noise, s.headroom if math.isfinite(s.headroom) else None]
+        rest = {"variance": self.variance, "noise": self.noise, "spread": spread}
+        return {**arrays, **rest, "transform": self.transform.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> GaussianProcess:
+        x, z, share, lengthscales, slopes, doubts = (
+            np.array(data[n], dtype=float) for n in ("x", "z", "share", "lengthscales", "slopes", "doubts")
+        )
+        good, worse, better, more, headroom = data["spread"]
+        spread = Spread(good, worse, better, more, math.inf if headroom is None else headroom)
+        transform = Transform.from_dict(data["transform"])
+        variance, noise = float(data["variance"]), float(data["noise"])
+        return cls(x, z, share, lengthscales, variance, noise, transform, slopes, doubts, spread)
