@@ -35,7 +35,9 @@ class Once:
             if given.request_hash != self.request_hash:
                 raise KeyReused(f"Idempotency-Key {self.key!r} came with another request before")
             return given.status, given.response
+        # The key is taken before anything is created: the same request at the same moment waits here, then sees it.
+        unit.answers.add(Answer(self.principal.token_id, self.key, self.request_hash, status, {}, unit.now))
         answer = create()
         kept: dict[str, Any] = {k: None if k in secrets else v for k, v in answer.items()}
-        unit.answers.add(Answer(self.principal.token_id, self.key, self.request_hash, status, kept, unit.now))
+        unit.answers.complete(self.principal.token_id, self.key, kept)
         return status, answer

@@ -67,3 +67,6 @@ class Answers(Repository[Answer]):
 
     def given(self, token_id: str, key: str) -> Answer | None:
         return self._one(self.table.c.token_id == token_id, self.table.c.key == key)
+
+    def complete(self, token_id: str, key: str, response: Document) -> None:
+        self._update(self.table.c.token_id == token_id, self.table.c.key == key, response=response)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lutra_models import gp, serial
+
+from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+
+SESSION = {
+    "objective": {"metric": "qps", "goal": "maximize"},
+    "mode": "lab",
+    "approval": "automatic",
+    "max_trials": 4,
+}
+
+
+class Fitting(Fakes):
+    """The real model, fitted where there is something to fit."""
+
+    def recommend(self, request: Mapping[str, Any]) -> Document:
+        result = super().recommend(request)
+        history = serial.history_from_dict(request["history"])
+        if len(history.observations) >= 2:
+            snapshot = gp.fit(history, rng=np.random.default_rng(1))
+            result["snapshot"] = snapshot.to_dict()
+        return result
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Agent]]:
+    directory: Path = tmp_path_factory.mktemp("service")
+    with running(directory, executor=fake_executor(Fitting())) as service:
+        agent = service.agent(service.database())
+        agent.send()
+        service.take("POST", f"/v1/databases/{agent.database}/sessions", SESSION)
+        for qps in (1000.0, 1100.0, 1150.0, 1160.0, 1160.0):
+            directive = agent.directive(wait=30)
+            assert directive is not None
+            agent.carry_out(directive, qps=qps, p99_ms=9000 / qps)
+        yield service, agent
+
+
+@pytest.mark.slow
+def test_texts_and_parts_are_laid_over_the_current_settings(tuned: tuple[Service, Agent]) -> None:
+    service, agent = tuned
+    path = f"/v1/databases/{agent.database}/predictions"
+    one = service.take("POST", path, {"settings": {"work_mem": "6MB"}})
+    assert one["predictions"] == service.take("POST", path, {"settings": {"work_mem": 6144}})["predictions"]
+    p = one["predictions"]["qps"]
+    assert p["low"] <= p["median"] <= p["high"]
+    assert (one["configuration"]["work_mem"], one["refusal"]) == (6144, None)
+    wider = service.take("POST", path, {"settings": {"work_mem": "6MB"}, "level": 0.99})["predictions"]["qps"]
+    assert wider["low"] < p["low"] < p["high"] < wider["high"]
+
+
+@pytest.mark.slow
+def test_a_prediction_tells_its_record_and_what_it_rests_on(tuned: tuple[Service, Agent]) -> None:
+    service, agent = tuned
+    told = service.take("POST", f"/v1/databases/{agent.database}/predictions", {"settings": {}})
+    assert told["record"]["qps"]["n"] >= 1
+    assert told["record"]["qps"]["held"] <= told["record"]["qps"]["n"]
+    assert told["observations"] == 3
+    assert told["changes"] == []
+
+
+@pytest.mark.slow
+def test_what_would_be_refused_is_told_and_still_answered(tuned: tuple[Service, Agent]) -> None:
+    service, agent = tuned
+    path = f"/v1/databases/{agent.database}/predictions"
+    told = service.take("POST", path, {"settings": {"work_mem": "2GB"}})
+    assert told["refusal"]["code"] == "memory_budget_exceeded"
+    assert service.code("POST", path, {"settings": {"work_mem": "much"}}) == (422, "invalid_configuration")
+    assert service.code("POST", path, {"settings": {}, "level": 1}) == (422, "invalid_request")
