@@ -56,6 +56,8 @@ class Loop:
         self._server: Server | None = None
         self._before: Sample | None = None
         self._warmup = 0
+        self._cycle_s = 0.0
+        self._told_s: float | None = None
         self.problems: list[str] = []
 
     def run(self, ended: Callable[[], bool] = lambda: False) -> None:
@@ -64,12 +66,12 @@ class Loop:
 
     def cycle(self) -> None:
         """One interval, or less where a directive comes: then the next cycle begins at once."""
-        started = self._parts.clock.monotonic()
+        self._cycle_s = self._parts.clock.monotonic()
         directive = self._observe()
         if directive is None:
-            directive = self._wait(started)
+            directive = self._wait()
         if directive is not None and not self._carry_out(directive):
-            self._sleep(started)
+            self._sleep()
 
     def _observe(self) -> Directive | None:
         """Recover if need be, ship a window or a heartbeat; the answer may bring a directive."""
@@ -97,10 +99,10 @@ class Loop:
         self._server = server
         if guard.find(self._parts.state, guard.LAST_KNOWN_GOOD) is None:
             self._confirm(server)
-        if not self._parts.reports.due(self._parts.config.interval_s):
+        if not self._due():
             return
         content = Content() if self._parts.driver is not None else self._window()
-        self._parts.reports.put(server, content)
+        self._put(server, content)
         if content.window is not None:
             self._confirm(server)
 
@@ -123,18 +125,18 @@ class Loop:
         self._throttle.failed("reaching the database", error)
         self._before = None
         self.problems = [str(error)[:1000]]
-        if self._server is not None and self._parts.reports.due(self._parts.config.interval_s):
-            self._parts.reports.put(self._server, Content())
+        if self._server is not None and self._due():
+            self._put(self._server, Content())
 
-    def _wait(self, started: float) -> Directive | None:
+    def _wait(self) -> Directive | None:
         """Wait out the interval; in modes that change something, at the service's door."""
-        left = self._left(started)
+        left = self._left()
         if self._parts.config.mode == "observe" or left <= 0:
             self._parts.clock.sleep(max(left, 0.0))
             return None
         directive = self._parts.reports.poll(max(round(left), 1))
         if directive is None:
-            self._sleep(started)
+            self._sleep()
         return directive
 
     def _carry_out(self, directive: Directive) -> bool:
@@ -175,7 +177,7 @@ class Loop:
         except (DatabaseUnavailable, CollectionFailed) as error:
             self._throttle.failed("reaching the database", error)
         if self._server is not None:
-            self._parts.reports.put(self._server, replace(content, outcomes=[outcome]))
+            self._put(self._server, replace(content, outcomes=[outcome]))
             self._parts.state.remember(outcome, reported=True)
 
     def _changed(self) -> None:
@@ -186,8 +188,16 @@ class Loop:
         """A configuration under which a window was measured is one to come back to."""
         guard.keep(self._parts.state, guard.LAST_KNOWN_GOOD, guard.take(self._parts.engine, server))
 
-    def _sleep(self, started: float) -> None:
-        self._parts.clock.sleep(max(self._left(started), 0.0))
+    def _put(self, server: Server, content: Content) -> None:
+        self._parts.reports.put(server, content)
+        self._told_s = self._cycle_s
 
-    def _left(self, started: float) -> float:
-        return self._parts.config.interval_s - (self._parts.clock.monotonic() - started)
+    def _due(self) -> bool:
+        """Whether an interval lies between this cycle's begin and the begin of the last one that told something."""
+        return self._told_s is None or self._cycle_s - self._told_s >= 0.99 * self._parts.config.interval_s
+
+    def _sleep(self) -> None:
+        self._parts.clock.sleep(max(self._left(), 0.0))
+
+    def _left(self) -> float:
+        return self._parts.config.interval_s - (self._parts.clock.monotonic() - self._cycle_s)

@@ -54,10 +54,6 @@ class Reports:
         self._status = status
         self._throttle = Throttle(log)
         self._settings_sent: str | None = None
-        self._last_s: float | None = None
-
-    def due(self, interval_s: float) -> bool:
-        return self._last_s is None or self._clock.monotonic() - self._last_s >= interval_s
 
     def put(self, server: Server, content: Content) -> None:
         """Store one report durably; it is sent by `flush`."""
@@ -86,7 +82,6 @@ class Reports:
         }
         self._spool.append(lambda sequence: encode(Report.model_validate({**fields, "sequence": sequence})))
         self._settings_sent = settings_hash
-        self._last_s = self._clock.monotonic()
 
     def flush(self) -> Directive | None:
         """Send what waits, in order, and give the directive of the newest answer. What cannot be sent stays."""

@@ -1,0 +1,256 @@
+"""What the agent sees of real servers, and what it ships."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lutra_agent.check import examine
+from lutra_agent.config import DatabaseConfig
+from lutra_agent.engines import family
+from lutra_agent.engines.base import Engine, Sample, Statement
+from lutra_agent.engines.postgresql.collectors import COLLECTORS
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
+from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_agent.run import running
+from lutra_agent.window import Discarded, rates
+from lutra_models.catalog import load
+from lutra_models.catalog.facts import Host
+
+from tests.support.agents import TOKEN, agent_process, config, document, until, write_toml
+from tests.support.fake_engine import NoShield
+from tests.support.fake_service import FakeService, serving
+
+pytestmark = pytest.mark.engine
+
+HOST = Host(memory_bytes=8 << 30, cores=4)
+
+
+def engine_of(server: ScratchPostgres, user: str | None = None) -> Engine:
+    return family("postgresql").open(
+        DatabaseConfig("postgresql", server.host, server.port, user or server.user, server.dbname)
+    )
+
+
+def sample(engine: Engine) -> Sample:
+    return engine.sample(datetime.now(UTC), time.monotonic())
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
+    with serving(FakeService()) as found:
+        yield found
+
+
+@pytest.fixture
+def account(own_postgres: ScratchPostgres) -> str:
+    """An account without any privilege."""
+    own_postgres.psql("CREATE ROLE watcher LOGIN")
+    return "watcher"
+
+
+def test_every_collector_of_this_version_works(postgres: ScratchPostgres) -> None:
+    engine = engine_of(postgres)
+    first = sample(engine)
+    assert first.problems == ()
+    major = int(postgres.version.split(".")[0])
+    assert set(first.readings) == {"server"} | {c.name for c in COLLECTORS if c.query(major) is not None}
+    found = rates(first, sample(engine))
+    assert not isinstance(found, Discarded)
+    engine.close()
+
+
+def test_a_statistics_reset_discards_the_window_and_the_next_one_counts(postgres: ScratchPostgres) -> None:
+    engine = engine_of(postgres)
+    before = sample(engine)
+    postgres.psql("SELECT pg_stat_reset()")
+    after = until(lambda: isinstance(rates(before, found := sample(engine)), Discarded) and found)
+    assert not isinstance(rates(after, sample(engine)), Discarded)
+    engine.close()
+
+
+def test_only_the_catalogues_settings_leave_the_host(postgres: ScratchPostgres) -> None:
+    engine = engine_of(postgres)
+    server = engine.server(HOST)
+    assert set(server.settings) <= {r.name for r in load("postgresql").rows_for(server.version)}
+    assert server.role == "primary"
+    assert load("postgresql").read(server)["max_connections"] == 100
+    engine.close()
+
+
+def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(own_postgres: ScratchPostgres) -> None:
+    own_postgres.psql("ALTER SYSTEM SET work_mem = '5MB'")
+    own_postgres.psql("SELECT pg_reload_conf()")
+    engine = engine_of(own_postgres)
+    settings = until(lambda: (s := engine.server(HOST).settings)["work_mem"].value == "5120" and s)
+    assert settings["work_mem"].persisted == "5MB"
+    assert settings["shared_buffers"].persisted is None
+    engine.close()
+
+
+def test_a_role_that_has_its_own_value_shadows_the_setting(own_postgres: ScratchPostgres) -> None:
+    own_postgres.psql("CREATE ROLE reporting")
+    own_postgres.psql("ALTER ROLE reporting SET work_mem = '64MB'")
+    engine = engine_of(own_postgres)
+    assert engine.server(HOST).settings["work_mem"].shadowed == "a setting of role reporting"
+    engine.close()
+
+
+def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
+    own_postgres: ScratchPostgres, account: str
+) -> None:
+    engine = engine_of(own_postgres, account)
+    assert sample(engine).problems == ()
+    permissions = engine.permissions(["work_mem", "jit"])
+    assert permissions.changeable == frozenset()
+    for grant in permissions.remedies:
+        own_postgres.psql(grant)
+    granted = engine.permissions(["work_mem", "jit"])
+    assert granted.changeable == {"work_mem", "jit"}
+    assert granted.may_reload
+    engine.execute([engine.persist("work_mem", "8MB")])
+    engine.reload()
+    assert until(lambda: own_postgres.psql("SHOW work_mem") == "8MB")
+    with pytest.raises(ApplyRefused) as refused:
+        engine.execute([Statement("max_wal_size", "ALTER SYSTEM SET max_wal_size = '2GB'")])
+    assert refused.value.apply_code == "insufficient_privilege"
+    engine.close()
+
+
+def test_a_cancelled_statement_does_not_close_the_gate_and_a_server_that_is_gone_does(
+    own_postgres: ScratchPostgres,
+) -> None:
+    engine = engine_of(own_postgres)
+    connection = engine._connection  # type: ignore[attr-defined]
+    connection.rows("SET statement_timeout = 20")
+    with pytest.raises(CollectionFailed):
+        connection.rows("SELECT pg_sleep(10)")
+    engine.ping()
+    own_postgres.crash()
+    with pytest.raises(DatabaseUnavailable):
+        engine.ping()
+    own_postgres.start()
+    engine.ping()
+    engine.close()
+
+
+def test_statements_give_qps_and_an_estimate_without_the_agents_own(postgres15: ScratchPostgres) -> None:
+    engine = engine_of(postgres15)
+    for _ in range(3):
+        before = sample(engine)
+    for _ in range(200):
+        postgres15_statement(postgres15)
+    after = sample(engine)
+    targets = engine.targets(before, after)
+    assert targets.metrics["qps"] * (after.monotonic_s - before.monotonic_s) == pytest.approx(200, abs=2)
+    assert targets.latency is not None
+    assert (targets.latency.source, targets.latency.of) == ("estimated", "statement")
+    engine.close()
+
+
+def postgres15_statement(server: ScratchPostgres) -> None:
+    server.psql("SELECT count(*) FROM pg_class WHERE relname LIKE 'x%'")
+
+
+def test_a_server_without_statement_statistics_gives_tps_alone(postgres18: ScratchPostgres) -> None:
+    engine = engine_of(postgres18)
+    before = sample(engine)
+    targets = engine.targets(before, sample(engine))
+    assert set(targets.metrics) == {"tps"}
+    assert targets.latency is None
+    engine.close()
+
+
+@pytest.mark.slow
+def test_reports_wait_on_disk_while_the_service_is_away_and_arrive_in_order(
+    postgres18: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    made = config(postgres18, service.url, tmp_path / "state", mode="observe")
+    with running(made, shield=NoShield()) as loop:
+        loop.cycle()
+        service.refuse = 503
+        for _ in range(3):
+            loop.cycle()
+        assert len(service.reports) == 1
+        service.refuse = None
+        loop.cycle()
+    assert [r.sequence for r in service.reports] == [0, 1, 2, 3, 4]
+    assert all(r.window for r in service.reports[1:])
+    assert service.reports[0].settings
+    assert all(r.settings is None for r in service.reports[1:])
+
+
+@pytest.mark.slow
+def test_a_reinstalled_agent_is_not_taken_for_the_old_one(
+    postgres18: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    for folder in ("old", "new"):
+        with running(config(postgres18, service.url, tmp_path / folder), shield=NoShield()) as loop:
+            loop.cycle()
+    first, second = service.reports[0], service.reports[-1]
+    assert (first.agent, first.sequence) == (second.agent, second.sequence)
+    assert first.epoch != second.epoch
+
+
+@pytest.mark.slow
+def test_the_gate_closes_while_the_database_is_down_and_opens_again(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    made = config(own_postgres, service.url, tmp_path / "state", mode="observe")
+    with running(made, shield=NoShield()) as loop:
+        loop.run(ended=lambda: any(r.window for r in service.reports))
+        own_postgres.stop()
+        loop.cycle()
+        assert service.reports[-1].status.problems
+        assert service.reports[-1].window is None
+        own_postgres.start()
+        told = len(service.reports)
+        loop.run(ended=lambda: any(r.window for r in service.reports[told:]))
+    assert service.reports[-1].status.problems == []
+
+
+@pytest.mark.slow
+def test_no_secret_is_in_a_report_a_log_or_an_argument_list(
+    postgres18: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    (tmp_path / "password").write_text("hunter2-secret\n")
+    made = document(postgres18, service.url, tmp_path / "state", database={"password_file": str(tmp_path / "password")})
+    made["driver"] = {"kind": "pgbench", "bin": str(postgres18.bin_dir / "pgbench"), "duration_s": 1, "warmup_s": 0}
+    with agent_process(write_toml(tmp_path / "agent.toml", made)) as process:
+        until(lambda: len(service.reports) > 1)
+        arguments = Path(f"/proc/{process.pid}/cmdline").read_text()
+    seen = arguments + (tmp_path / "agent.log").read_text() + "".join(r.model_dump_json() for r in service.reports)
+    assert "hunter2-secret" not in seen
+    assert TOKEN not in seen
+    assert service.authorizations == {f"Bearer {TOKEN}"}
+
+
+def test_check_says_what_is_missing_and_prints_the_grants(
+    own_postgres: ScratchPostgres, account: str, tmp_path: Path
+) -> None:
+    sections: dict[str, Any] = {"database": {"user": account}}
+    made = document(own_postgres, "http://127.0.0.1:1", tmp_path / "state", mode="reload_only", **sections)
+    file = write_toml(tmp_path / "agent.toml", made)
+    done = subprocess.run(
+        [sys.executable, "-m", "lutra_agent", "check", "--json", "--config", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    grants = [m for m in found["missing"] if m.startswith("GRANT")]
+    assert any("ON PARAMETER" in g for g in grants)
+    for grant in grants:
+        own_postgres.psql(grant)
+    after = examine(config(own_postgres, "http://127.0.0.1:1", tmp_path / "state", mode="reload_only", **sections))
+    assert not [m for m in after.missing if m.startswith("GRANT")]
+    assert len(after.permissions.changeable) == found["settings"]

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lutra_agent.config import load, parse
+from lutra_agent.errors import ConfigError
+
+FULL: dict[str, dict[str, Any]] = {
+    "service": {"url": "https://lutra.example", "database": "db_1", "token_file": "/etc/lutra/token"},
+    "database": {"engine": "postgresql", "host": "/var/run/postgresql", "port": 5432, "user": "lutra", "dbname": "app"},
+    "agent": {"mode": "lab", "interval_s": 10, "state_dir": "/var/lib/lutra-agent"},
+    "restart": {"command": ["systemctl", "restart", "postgresql"], "timeout_s": 60},
+    "driver": {"kind": "pgbench"},
+    "prometheus": {"url": "http://127.0.0.1:9090", "query": "q[$window]"},
+}
+
+
+def changed(section: str, **values: Any) -> dict[str, Any]:
+    return {**FULL, section: {**FULL[section], **values}}
+
+
+def without(section: str, key: str) -> dict[str, Any]:
+    return {**FULL, section: {k: v for k, v in FULL[section].items() if k != key}}
+
+
+def test_a_full_file_is_parsed_into_types() -> None:
+    config = parse(FULL)
+    assert config.agent.mode == "lab"
+    assert config.restart.command == ("systemctl", "restart", "postgresql")
+    assert config.prometheus is not None
+    assert config.prometheus.of == "transaction"
+
+
+def test_what_is_left_out_is_the_cautious_choice() -> None:
+    config = parse({"service": FULL["service"], "database": FULL["database"]})
+    assert config.agent.mode == "observe"
+    assert config.restart.command == ()
+    assert config.driver is None
+
+
+@pytest.mark.parametrize(
+    ("document", "names"),
+    [
+        (changed("service", url="http://lutra.example"), "service.url"),
+        (changed("service", url="https://user:secret@lutra.example"), "service.url"),
+        (changed("service", url="ftp://x"), "service.url"),
+        (without("service", "database"), "service.database"),
+        (without("database", "port"), "database.port"),
+        (changed("database", port=0), "database.port"),
+        (changed("database", port="5432"), "database.port"),
+        (changed("agent", mode="reckless"), "agent.mode"),
+        (changed("agent", mode="restart_in_window"), "agent.mode"),
+        (changed("agent", mode="observe"), "driver"),
+        (changed("agent", interval_s=0), "agent.interval_s"),
+        (changed("agent", intervall_s=3), "agent.intervall_s"),
+        (changed("restart", command="systemctl restart x"), "restart.command"),
+        ({**FULL, "servce": {}}, "servce"),
+        ({**FULL, "agent": 3}, "agent"),
+    ],
+)
+def test_a_mistake_is_named(document: dict[str, Any], names: str) -> None:
+    with pytest.raises(ConfigError, match=names) as refused:
+        parse(document)
+    assert "secret" not in str(refused.value)
+
+
+def test_plain_http_is_for_loopback_alone() -> None:
+    assert parse(changed("service", url="http://127.0.0.1:8000/")).service.url == "http://127.0.0.1:8000"
+
+
+def test_a_file_that_is_missing_or_no_toml_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"agent\.toml"):
+        load(tmp_path / "agent.toml")
+    (tmp_path / "agent.toml").write_text("[service\n")
+    with pytest.raises(ConfigError, match="not TOML"):
+        load(tmp_path / "agent.toml")
+
+
+def test_the_token_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "token").write_text("lutra_file\n")
+    service = parse(changed("service", token_file=str(tmp_path / "token"))).service
+    monkeypatch.delenv("LUTRA_AGENT_TOKEN", raising=False)
+    assert service.token() == "lutra_file"
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", "lutra_environment")
+    assert service.token() == "lutra_environment"
+    assert "lutra_" not in repr(service)
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+@given(st.sampled_from(sorted(FULL)), st.sampled_from(["url", "port", "mode", "command", "timeout_s", "kind"]), values)
+def test_parsing_is_total(section: str, key: str, value: Any) -> None:
+    try:
+        parse(changed(section, **{key: value}))
+    except ConfigError:
+        return

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+from lutra_agent.host import Cgroups, HostProbe, request_sizes
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def test_the_narrowest_ancestor_of_a_v2_group_counts(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "membership": "0::/system.slice/postgresql.service\n",
+            "cgroup/system.slice/memory.max": "4294967296\n",
+            "cgroup/system.slice/postgresql.service/memory.max": "max\n",
+            "cgroup/system.slice/postgresql.service/cpu.max": "150000 100000\n",
+        },
+    )
+    limits = Cgroups(tmp_path / "cgroup", tmp_path / "membership")
+    assert min(limits.memory_bytes()) == 4 << 30
+    assert list(limits.cores()) == [1.5]
+
+
+def test_v1_limits_count_and_unlimited_is_no_limit(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "membership": "5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n",
+            "cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            "cgroup/memory/docker/abc/memory.limit_in_bytes": "2147483648\n",
+            "cgroup/cpu/docker/abc/cpu.cfs_quota_us": "50000\n",
+            "cgroup/cpu/docker/abc/cpu.cfs_period_us": "100000\n",
+        },
+    )
+    limits = Cgroups(tmp_path / "cgroup", tmp_path / "membership")
+    assert list(limits.memory_bytes()) == [2 << 30]
+    assert list(limits.cores()) == [0.5]
+
+
+def test_inside_a_container_the_root_group_is_ones_own(tmp_path: Path) -> None:
+    write(tmp_path, {"membership": "0::/\n", "cgroup/memory.max": "1073741824\n", "cgroup/cpu.max": "max 100000\n"})
+    limits = Cgroups(tmp_path / "cgroup", tmp_path / "membership")
+    assert list(limits.memory_bytes()) == [1 << 30]
+    assert list(limits.cores()) == []
+
+
+def test_a_host_without_groups_is_the_machine_itself(tmp_path: Path) -> None:
+    facts = HostProbe(tmp_path).facts()
+    assert facts.memory_bytes == psutil.virtual_memory().total
+    assert facts.cores >= 1
+
+
+def test_request_sizes_come_from_rates_and_an_idle_disk_has_none() -> None:
+    rates = {"host.disk_writes_per_s": 10.0, "host.disk_write_bytes_per_s": 81920.0, "host.disk_reads_per_s": 0.0}
+    assert request_sizes(rates) == {"host.disk_write_request_bytes": 8192.0}
