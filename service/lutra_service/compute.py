@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from functools import partial
 from importlib import import_module
+from multiprocessing.connection import wait
 from typing import Any, Protocol
 
 from lutra_models.errors import LutraError
@@ -185,12 +187,19 @@ class Compute:
 
 
 def _prepare() -> None:
-    """In a new worker process: one thread each, and Ctrl-C is the parent's business."""
-    import signal
-
+    """In a new worker process: one thread each, Ctrl-C is the parent's business, and no life without the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in _ONE_THREAD:
         os.environ[name] = "1"
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A pool's worker holds both ends of its queue, so it would wait forever for a parent that was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _warm() -> None:

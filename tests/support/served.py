@@ -21,10 +21,10 @@ LUTRA = Path(sys.executable).parent / "lutra"
 class Served:
     """Started on entry, stopped on exit; `kill` and `start` in between are the test's."""
 
-    def __init__(self, directory: Path, url: str | None = None) -> None:
+    def __init__(self, directory: Path, url: str | None = None, **env: str) -> None:
         self.directory = directory
         self.port = _free_port()
-        self.env = {**os.environ, "LUTRA_DATABASE_URL": url or f"sqlite:///{directory}/lutra.db"}
+        self.env = {**os.environ, "LUTRA_DATABASE_URL": url or f"sqlite:///{directory}/lutra.db", **env}
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Served:

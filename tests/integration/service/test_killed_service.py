@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from lutra_service.db.engine import make_engine
 from lutra_service.db.store import Store
@@ -28,6 +31,47 @@ def sender(agent: Agent, acknowledged: set[int], done: threading.Event) -> None:
                 continue
             acknowledged.add(body["sequence"])
             break
+
+
+def workers_of(pid: int) -> list[psutil.Process]:
+    return [p for p in psutil.Process(pid).children(recursive=True) if "spawn_main" in " ".join(p.cmdline())]
+
+
+def test_what_a_killed_service_was_computing_is_computed_by_the_next(tmp_path: Path) -> None:
+    with Served(tmp_path, LUTRA_LEASE_S="2", LUTRA_SWEEP_S="0.2") as served:
+        api = served.api
+        database = api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
+        token = api.take("POST", f"/v1/databases/{database}/tokens", {"name": "a", "scopes": ["agent"]})["token"]
+        agent = Agent(served.client, token, database, mode="reload_only")
+        agent.send()
+        session = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
+        api.take("POST", f"/v1/databases/{database}/sessions", session)
+        made = api.take("POST", f"/v1/databases/{database}/recommendations")
+        assert made["state"] == "computing"
+        assert served.process is not None
+        workers = workers_of(served.process.pid)
+        served.kill()
+        _, alive = psutil.wait_procs(workers, timeout=10)
+        assert not alive
+        served.start()
+        found = api.take("GET", f"/v1/recommendations/{made['id']}", None, Prefer="wait=60")
+        assert (found["state"], found["origin"]) == ("proposed", "current")
+
+
+def test_a_service_that_is_told_to_stop_lets_waiting_agents_go(served: Served) -> None:
+    api = served.api
+    database = api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
+    token = api.take("POST", f"/v1/databases/{database}/tokens", {"name": "a", "scopes": ["agent"]})["token"]
+    agent = Agent(served.client, token, database)
+    agent.send()
+    with ThreadPoolExecutor(1) as pool:
+        poll = pool.submit(agent.directive, 60)
+        while 'lutra_waiters{kind="directive"} 1.0' not in served.client.get("/metrics").text:
+            time.sleep(0.05)
+        assert served.process is not None
+        served.process.terminate()
+        assert poll.result(timeout=20) is None
+        served.process.wait(20)
 
 
 def test_a_killed_service_loses_no_acknowledged_report_and_stores_none_twice(served: Served) -> None:
