@@ -84,7 +84,6 @@ class Session:
             return
         best = self.transport.get(f"/v1/recommendations/{handover}")
         yield f"handed over: {figures(best.get('measured') or {})}".rstrip()
-        yield from (f"  {c['do']}" for c in best.get("changes") or ())
 
 
 def figures(measured: Mapping[str, Any]) -> str:

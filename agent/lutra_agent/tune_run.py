@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lutra_agent import guard
 from lutra_agent.clock import SystemClock
 from lutra_agent.config import Config
 from lutra_agent.errors import ConfigError
-from lutra_agent.run import running
+from lutra_agent.run import Beside, running
 from lutra_agent.shield import SignalShield, Stopped
 from lutra_agent.state import State
 from lutra_agent.transport import Transport
@@ -26,13 +27,28 @@ def tuned(config: Config, wish: Wish) -> Iterator[str]:
         if not _free(config):
             yield "an agent is already running here: watching its session"
             yield from Session(transport, None, clock, wish).lines()
-            return
-        with running(config, clock, shield) as loop:
-            yield from Session(transport, loop, clock, wish).lines()
+        else:
+            with running(config, clock, shield) as loop:
+                yield from Session(transport, loop, clock, wish).lines()
+        yield from _statements(config)
     except Stopped:
         yield "ended; the session is still open on the service"
     finally:
         transport.close()
+
+
+def _statements(config: Config) -> Iterator[str]:
+    """What is active now and was not before the agent's first change, as statements."""
+    beside = Beside(config, SystemClock())
+    baseline = guard.find(beside.state, guard.BASELINE)
+    try:
+        if baseline is not None:
+            settings = beside.look().settings
+            changed = [n for n, s in settings.items() if s.value != baseline.active.get(n, s.value)]
+            yield f"active now, {len(changed)} settings away from the baseline:"
+            yield from (f"  {beside.engine.persist(n, settings[n].persisted).text};" for n in changed)
+    finally:
+        beside.engine.close()
 
 
 def _free(config: Config) -> bool:

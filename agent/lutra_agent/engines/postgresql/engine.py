@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -90,10 +91,11 @@ class PostgreSQL:
                 raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
 
     def persist(self, name: str, text: str | None) -> Statement:
+        setting = name if re.fullmatch(r"[a-z_][a-z0-9_.]*", name) else quoted(name)
         if text is None:
-            return Statement(name, f"ALTER SYSTEM RESET {quoted(name)}")
+            return Statement(name, f"ALTER SYSTEM RESET {setting}")
         escaped = text.replace("'", "''")
-        return Statement(name, f"ALTER SYSTEM SET {quoted(name)} = '{escaped}'")
+        return Statement(name, f"ALTER SYSTEM SET {setting} = '{escaped}'")
 
     def reload(self) -> None:
         try:
