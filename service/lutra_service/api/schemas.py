@@ -100,7 +100,7 @@ class LimitBody(Body):
 class NewSession(Body):
     objective: ObjectiveBody
     limits: list[LimitBody] = Field(default=[], max_length=20)
-    mode: Mode = "observe"
+    mode: Literal["observe", "reload_only", "lab"] = "observe"
     approval: Approval = "manual"
     max_trials: int = Field(default=30, ge=1, le=1000)
     seed: int = Field(default=0, ge=0, le=2**53)

@@ -167,8 +167,7 @@ def _stored(unit: Unit, arrival: Arrival) -> StoredReport:
 
 def _act(unit: Unit, arrival: Arrival) -> None:
     report, database = arrival.report, arrival.database
-    if arrival.session is not None and report.p99_source is not None and report.p99_of is not None:
-        unit.sessions.bind_p99(arrival.session.id, report.p99_source, report.p99_of)
+    _bind_p99(unit, arrival)
     for outcome in report.outcomes:
         outcomes.record_outcome(unit, database, outcome)
     if arrival.newest and arrival.configuration is not None:
@@ -177,6 +176,15 @@ def _act(unit: Unit, arrival: Arrival) -> None:
         outcomes.record_measurement(unit, arrival.measured.id, report)
     if arrival.newest:
         sessions.advance(unit, database)
+
+
+def _bind_p99(unit: Unit, arrival: Arrival) -> None:
+    """The session's p99 is the first that counts: in a lab that of a measurement, not one from between two."""
+    report, session = arrival.report, arrival.session
+    if session is None or (session.mode == "lab" and report.measures is None):
+        return
+    if report.p99_source is not None and report.p99_of is not None and "p99_ms" in report.metrics:
+        unit.sessions.bind_p99(session.id, report.p99_source, report.p99_of)
 
 
 def _settings_wanted(unit: Unit, database_id: str, report: Report) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from lutra_models import serial
@@ -28,7 +29,7 @@ class Live:
     active: Configuration
     mode: Mode
 
-    @property
+    @cached_property
     def space(self) -> KnobSpace:
         """What the search may move. Raises InvalidConfiguration where nothing is left to move."""
         return self.catalog.space(self.server, self.policy, self.active)
@@ -67,7 +68,7 @@ def live(unit: Unit, database: Database, session: Session | None = None) -> Live
     catalog = load(database.engine)
     mode = effective_mode(database, session)
     policy = serial.policy_from_dict(database.policy)
-    if mode == "reload_only":
+    if mode in ("reload_only", "restart_in_window"):
         policy = replace(policy, restart=False)
     return Live(database, catalog, server, policy, catalog.read(server), mode)
 

@@ -87,7 +87,11 @@ def advance(unit: Unit, database: Database, session: Session | None = None) -> N
     session = unit.sessions.get(session.id) if session else unit.sessions.open_one(database.id)
     if session is None or session.state != "running":
         return
-    session = _with_baseline(unit, database, session)
+    try:
+        session = _with_baseline(unit, database, session)
+    except LutraError as error:  # a policy that contradicts the server must not cost the report that shows it
+        _pause(unit, session, f"{error.code}: {error}")
+        return
     rows = unit.recommendations.of_session(session.id)
     if _handed_over(rows):
         ended = next(r for r in reversed(rows) if r.kind == "handover")
@@ -101,8 +105,7 @@ def advance(unit: Unit, database: Database, session: Session | None = None) -> N
 def _next(unit: Unit, database: Database, session: Session, rows: list[Recommendation]) -> None:
     fruitless = _fruitless(session, rows)
     if fruitless is not None:
-        unit.sessions.step(session, "paused", message=fruitless)
-        unit.announce(session.id, database.id)
+        _pause(unit, session, fruitless)
         return
     try:
         recommendation, _ = asking.ask(unit, database, session)
@@ -110,8 +113,12 @@ def _next(unit: Unit, database: Database, session: Session, rows: list[Recommend
         if recommendation.state == "proposed" and not busy:
             deciding.approve(unit, recommendation.id, AUTOMATIC)
     except LutraError as error:
-        unit.sessions.step(session, "paused", message=f"{error.code}: {error}"[:1000])
-        unit.announce(session.id, database.id)
+        _pause(unit, session, f"{error.code}: {error}")
+
+
+def _pause(unit: Unit, session: Session, message: str) -> None:
+    unit.sessions.step(session, "paused", message=message[:1000])
+    unit.announce(session.id, session.database_id)
 
 
 def progress(unit: Unit, session: Session) -> Progress:
@@ -169,7 +176,7 @@ def _fruitless(session: Session, rows: list[Recommendation]) -> str | None:
     if len(last) < FRUITLESS_LIMIT or any(session.objective_metric in (r.measured or {}) for r in last):
         return None
     why = known.failure(last[-1]) or f"{session.objective_metric} was not measured"
-    return f"the last {FRUITLESS_LIMIT} trials gave no {session.objective_metric}; the last one: {why}"[:1000]
+    return f"the last {FRUITLESS_LIMIT} trials gave no {session.objective_metric}; the last one: {why}"
 
 
 def _domain(session: Session) -> TuningSession:

@@ -20,10 +20,10 @@ def make_engine(url: str) -> Engine:
     if parsed.drivername in ("postgresql", "postgres"):
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() != "sqlite":
-        return create_engine(parsed, pool_size=10, max_overflow=30, pool_pre_ping=True)
+        return create_engine(parsed, pool_size=10, max_overflow=30, pool_pre_ping=True, hide_parameters=True)
     if parsed.database in (None, "", ":memory:"):
         raise ValueError(f"{url}: SQLite in memory is a database per connection; name a file")
-    engine = create_engine(parsed, pool_size=10, max_overflow=50)
+    engine = create_engine(parsed, pool_size=10, max_overflow=50, hide_parameters=True)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

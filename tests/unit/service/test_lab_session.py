@@ -208,3 +208,37 @@ def test_after_a_session_settings_are_tried_one_by_one_and_measured(service: Ser
         found = service.take("GET", f"/v1/recommendations/{made['id']}")
         assert found["measured"]["qps"] == 500.0 + turn
         assert found["state"] == "confirmed"
+
+
+def test_a_window_from_between_two_trials_does_not_bind_the_p99(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    id_ = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
+    directive = agent.directive(wait=5) or {}
+    between = {**agent.window(qps=3.0, p99_ms=1.0), "p99_source": "estimated", "p99_of": "statement"}
+    agent.send(agent.report(**between))
+    assert service.take("GET", f"/v1/sessions/{id_}")["p99_source"] is None
+    agent.carry_out(directive)
+    assert service.take("GET", f"/v1/sessions/{id_}")["p99_source"] == "driver"
+
+
+def test_a_policy_that_contradicts_the_server_pauses_the_session_and_keeps_the_report(
+    service: Service, agent: Agent, database: str
+) -> None:
+    service.take("PATCH", f"/v1/databases/{database}", {"policy": {"pins": {"work_mem": "plenty"}}})
+    id_ = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
+    agent.send()
+    found = service.take("GET", f"/v1/sessions/{id_}")
+    assert found["state"] == "paused"
+    assert "work_mem" in found["message"]
+
+
+def test_a_change_that_would_not_take_is_a_trial_done(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    id_ = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
+    agent.carry_out(agent.directive(wait=5) or {})
+    directive = agent.directive(wait=5) or {}
+    outcome = agent.outcome(directive, "failed", code="not_active_after_apply", message="work_mem is 4096")
+    agent.send(agent.report(outcomes=[outcome]))
+    assert service.take("GET", f"/v1/sessions/{id_}")["trials_done"] == 2
+    trial = service.take("GET", f"/v1/sessions/{id_}/trials")["items"][1]
+    assert trial["failed"] == "not_active_after_apply: work_mem is 4096"
