@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import mean, stdev
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -13,6 +14,13 @@ from lutra_service.demo.tuning import held
 Document = dict[str, Any]
 LABELS = {"qps": "QPS", "p99_ms": "p99", "tps": "TPS"}
 MAX_CHANGES = 6
+ORIGINS = {
+    "current": "the settings as they are",
+    "rule_based": "what the rules for this hardware suggest",
+    "space_filling": "somewhere new, to learn",
+    "improvement": "where the model expects more",
+    "repeat": "once more, to know the noise",
+}
 
 
 class Progress:
@@ -35,18 +43,18 @@ class Progress:
 
     def _announce(self, row: Document) -> None:
         number = f"[bold]trial {row['trial']}/{self._trials}[/]"
-        self._console.print(f"\n{number}  [cyan]{(row['origin'] or '').replace('_', ' ')}[/]")
-        reasons = {r["setting"]: r["sentence"] for r in row["reasons"] or ()}
-        changes = row["changes"] or ()
+        self._console.print(f"\n{number}  [cyan]{ORIGINS.get(row['origin'], row['origin'])}[/]")
+        reasons = {r["setting"]: r["sentence"] for r in row["reasons"] or () if r["effect"] is not None}
+        changes = sorted(row["changes"] or (), key=lambda c: c["setting"] not in reasons)
         for change in changes[:MAX_CHANGES]:
-            why = reasons.get(change["setting"], "")
             text = f"        {change['setting']}  {change['before_text']} → [bold]{change['after_text']}[/]"
+            why = reasons.get(change["setting"], "")
             self._console.print(text + (f"  [dim]{why}[/]" if why else ""), soft_wrap=True)
         if len(changes) > MAX_CHANGES:
             self._console.print(f"        [dim]… and {len(changes) - MAX_CHANGES} more settings[/]")
         if row["predictions"]:
             told = "   ".join(_interval(m, row["predictions"][m]) for m in LABELS if m in row["predictions"])
-            self._console.print(f"        predicted  {told}   [dim](90 % interval)[/]")
+            self._console.print(f"        predicted  {told}", soft_wrap=True)
 
     def _measured(self, row: Document) -> None:
         told = []
@@ -58,24 +66,25 @@ class Progress:
         qps = row["measured"].get("qps")
         self._first_qps = self._first_qps or qps
         gain = f"   [dim]{qps / self._first_qps - 1:+.0%} on the default[/]" if qps and self._first_qps else ""
-        self._console.print(f"        measured   {'   '.join(told)}{gain}")
+        self._console.print(f"        measured   {'   '.join(told)}{gain}", soft_wrap=True)
 
 
 def comparison(console: Console, table: list[Document]) -> None:
     """The three-way table: every repetition, the mean with its spread, and the gain over the first row."""
-    shown = Table(title="Measured again in turn", title_style="bold", title_justify="left")
-    shown.add_column("configuration")
-    for metric in ("QPS (each)", "QPS mean ± sd", "gain", "p99 ms mean ± sd"):
-        shown.add_column(metric, justify="right")
-    base = mean(values(table[0], "qps"))
+    shown = Table(title="Measured again in turn", title_style="bold", title_justify="left", box=SIMPLE_HEAD, padding=0)
+    shown.add_column("configuration", no_wrap=True)
+    for heading in ("QPS, each time", "mean ± sd", "gain ± se", "p99, ms"):
+        shown.add_column(f"   {heading}", justify="right", no_wrap=True)
+    base = values(table[0], "qps")
     for row in table:
         qps, p99 = values(row, "qps"), values(row, "p99_ms")
-        gain = (
-            "" if row is table[0] else f"{mean(qps) / base - 1:+.1%} ± {spread(qps, values(table[0], 'qps'), base):.1%}"
-        )
-        each = "  ".join(number(q) for q in qps)
+        gain = f"{mean(qps) / mean(base) - 1:+.1%} ± {difference_error(qps, base) / mean(base):.1%}"
         shown.add_row(
-            row["name"], each, f"{number(mean(qps))} ± {number(_sd(qps))}", gain, f"{mean(p99):.2f} ± {_sd(p99):.2f}"
+            row["name"],
+            " ".join(number(q) for q in qps),
+            f"{number(mean(qps))} ± {number(_sd(qps))}",
+            "" if row is table[0] else gain,
+            f"{mean(p99):.1f} ± {_sd(p99):.1f}",
         )
     console.print()
     console.print(shown)
@@ -106,9 +115,9 @@ def values(row: Document, metric: str) -> list[float]:
     return [m[metric] for m in row["measured"]]
 
 
-def spread(one: list[float], other: list[float], base: float) -> float:
-    """The standard error of the difference of two means, as a share of `base`."""
-    return float(((_sd(one) ** 2) / len(one) + (_sd(other) ** 2) / len(other)) ** 0.5 / base)
+def difference_error(one: list[float], other: list[float]) -> float:
+    """The standard error of the difference of two means."""
+    return float((_sd(one) ** 2 / len(one) + _sd(other) ** 2 / len(other)) ** 0.5)
 
 
 def number(value: float) -> str:
