@@ -29,12 +29,14 @@ ENOUGH = 2
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A history with its posteriors. `searching` models the objective for the search alone."""
+    """A history with its posteriors. `searching` models the objective for the search alone, `wary` for promises."""
 
     history: History
     encoding: Encoding
     searching: GaussianProcess
     trends: tuple[Trend, ...]
+    wary: GaussianProcess
+    wary_trends: tuple[Trend, ...]
     snapshot: Snapshot
     running: GaussianProcess | None
 
@@ -45,7 +47,11 @@ class Learned:
 
     def inputs(self, codes: Array) -> Array:
         """(m, d + p) inputs of `searching` at (m, k) codes."""
-        return np.hstack([self.encoding.features(codes), *(t.column(codes)[:, None] for t in self.trends)])
+        return _inputs(self.encoding, self.trends, codes)
+
+    def wary_inputs(self, codes: Array) -> Array:
+        """(m, d + p) inputs of `wary` at (m, k) codes."""
+        return _inputs(self.encoding, self.wary_trends, codes)
 
     def gain(self, codes: Array) -> tuple[Array, Array]:
         """Mean and deviation (m,) of the objective's gain at (m, k) codes, in the search's standard units."""
@@ -84,29 +90,32 @@ class Learned:
         return [sound[i] for i in order]
 
 
-def teachable(history: History, snapshots: Sequence[Snapshot]) -> bool:
-    """Whether there is anything to learn from: readings here, or one reading here and a past workload."""
-    return len(history.values(history.objective.metric)) >= (1 if snapshots else ENOUGH)
+def teachable(history: History, least: int = ENOUGH) -> bool:
+    """Whether the objective was measured at least `least` times."""
+    return len(history.values(history.objective.metric)) >= least
 
 
-def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Generator) -> Learned:
-    """Fit everything. Raises NotEnoughObservations below two readings of the objective, one with past workloads."""
+def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Generator, least: int = ENOUGH) -> Learned:
+    """Fit everything. Raises NotEnoughObservations below `least` readings of the objective."""
     encoding = Encoding(history.space.knobs)
     metric = history.objective.metric
+    if not teachable(history, least):
+        count = len(history.values(metric))
+        raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
-    count = len(grouped[metric].values) if metric in grouped else 0
-    if not teachable(history, snapshots):
-        raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {ENOUGH} readings")
     fitter = _Fitter(history, encoding, snapshots, rng)
     searching, trends = fitter.fit(metric, grouped[metric], BROAD, direction(history, metric))
     posteriors, columns = {}, {}
     for name, group in grouped.items():
-        if len(group.values) >= ENOUGH:
+        if len(group.values) >= ENOUGH or name == metric:
             gp, columns[name] = fitter.fit(name, group, WARY)
             posteriors[name] = calibrated(gp, history, direction(history, name))
+    wary = posteriors[metric]
+    enough = {name: gp for name, gp in posteriors.items() if len(grouped[name].values) >= ENOUGH}
     home = encoding.codes([history.current or history.completed[0].configuration])[0]
-    snapshot = Snapshot(encoding, posteriors, home, trends=columns)
-    return Learned(history, encoding, searching, trends, snapshot, fit_feasibility(history, encoding))
+    snapshot = Snapshot(encoding, enough, home, trends={name: columns[name] for name in enough})
+    running = fit_feasibility(history, encoding)
+    return Learned(history, encoding, searching, trends, wary, columns[metric], snapshot, running)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +131,19 @@ class _Fitter:
         """The posterior of a metric, and the trends of past workloads that it holds."""
         readings = readings_of(group, self.encoding, good)
         usable = past.candidates(self.encoding, metric, readings.transform, self.snapshots)
-        own = fit_gp(readings, belief) if len(readings.z) >= ENOUGH or not usable else None
+        own = fit_gp(readings, belief)
         if not usable:
-            assert own is not None
             return own, ()
         apart = past.signature_distances(self.history, [self.snapshots[i] for i in usable])
         codes = self.encoding.codes(group.configurations)
         trends, with_trends = past.weighed(list(usable.values()), readings, codes, own, apart, self.rng)
-        if not trends and own is not None:
+        if not trends:
             return own, ()
         return fit_gp(with_trends, belief), trends
+
+
+def _inputs(encoding: Encoding, trends: tuple[Trend, ...], codes: Array) -> Array:
+    return np.hstack([encoding.features(codes), *(t.column(codes)[:, None] for t in trends)])
 
 
 def fantasised(gp: GaussianProcess, x: Array) -> GaussianProcess:

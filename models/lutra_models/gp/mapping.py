@@ -40,14 +40,14 @@ def _bins(name: str, here: Mapping[str, float], one: Mapping[str, float], past: 
 
 
 def weights(
-    z: Array, own: GaussianProcess | None, means: Array, deviations: Array, apart: Array, rng: np.random.Generator
+    z: Array, own: GaussianProcess, means: Array, deviations: Array, apart: Array, rng: np.random.Generator
 ) -> Array:
     """(p,) weights that sum to at most 1; 0 is dropped.
 
     `z` (n,) targets here, `own` this workload's posterior on its own, `means` and `deviations` (p, n) what each past
     workload says of these rows, `apart` (p,) distances between signatures.
     """
-    if len(z) < _RANKABLE or own is None:
+    if len(z) < _RANKABLE:
         closeness = np.exp(-4.0 * (apart - np.min(apart)))
         return np.asarray(closeness / np.sum(closeness))
     mean, variance = own.left_out()

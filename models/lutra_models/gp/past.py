@@ -42,7 +42,7 @@ def weighed(
     trends: Sequence[Trend],
     readings: Readings,
     codes: Array,
-    own: GaussianProcess | None,
+    own: GaussianProcess,
     apart: Array,
     rng: np.random.Generator,
 ) -> tuple[tuple[Trend, ...], Readings]:

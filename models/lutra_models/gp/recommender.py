@@ -17,8 +17,9 @@ from lutra_models.advice import Recommendation
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp import acquisition, design
 from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.learned import Learned, codes_of, fantasised, learn, teachable
+from lutra_models.gp.learned import ENOUGH, Learned, codes_of, fantasised, learn, teachable
 from lutra_models.gp.reasons import reasons
+from lutra_models.gp.safety import shortfall
 from lutra_models.gp.search import Field, Score, maximise, passing
 from lutra_models.gp.snapshot import Snapshot
 from lutra_models.history import History
@@ -29,6 +30,8 @@ Past = Sequence[History | Snapshot]
 _OPENING_TRIALS = 6
 """Trials before the search trusts the model: the current configuration, the starts and space-filling ones."""
 _AROUND = 3
+_PRUDENCE = 100.0
+"""How much a safe recommendation weighs a missing certainty against any gain."""
 
 
 @overload
@@ -53,7 +56,8 @@ def recommend(
     if count < 1:
         raise ValueError(f"count must be at least 1, got {count}")
     snapshots = _snapshots(past)
-    learned = learn(history, snapshots, rng) if teachable(history, snapshots) else None
+    least = 1 if snapshots or safe else ENOUGH
+    learned = learn(history, snapshots, rng, least) if teachable(history, least) else None
     chosen: list[Recommendation] = []
     for _ in range(count):
         pending = (*history.pending, *(r.configuration for r in chosen))
@@ -70,7 +74,7 @@ def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> 
     if not measured:
         raise NotEnoughObservations(f"{history.objective.metric} was not measured under any configuration yet")
     snapshots = _snapshots(past)
-    if not teachable(history, snapshots):
+    if not teachable(history):
         return measured[0][0]
     ranked = learn(history, snapshots, rng).ranked()
     return next((c for c in ranked if c == history.current or design.legal(history, c)), ranked[0])
@@ -81,9 +85,7 @@ def fit(history: History, past: Past = (), *, rng: np.random.Generator) -> Snaps
 
     Raises NotEnoughObservations below two readings of the objective.
     """
-    if not teachable(history, ()):
-        learn(history, (), rng)
-    from lutra_models.gp.pruning import signature
+    from lutra_models.gp.pruning import signature  # sklearn is slow to import, and only a fit needs it
 
     return replace(learn(history, _snapshots(past), rng).snapshot, signature=signature(history))
 
@@ -101,7 +103,7 @@ def _snapshots(past: Past) -> tuple[Snapshot, ...]:
 
 
 def _fitted(history: History) -> Snapshot | None:
-    if not teachable(history, ()):
+    if not teachable(history):
         return None
     key = history.key
     with _FITTED_LOCK:
@@ -143,12 +145,14 @@ def _next(
 def _choose(
     history: History, learned: Learned | None, rng: np.random.Generator, safe: bool
 ) -> tuple[str, Configuration]:
-    first = design.opening(history)
+    first = design.opening(history, with_starts=not safe)
     if first:
         return first
     tried = [*(o.configuration for o in history.observations), *history.pending]
     if not tried:
         return "middle", design.middle(history)
+    if learned is None and safe:
+        return "repeat", history.current or tried[0]
     if learned is None or (len(tried) < _OPENING_TRIALS and not learned.trends and not safe):
         return _space_filling(history, tried, rng)
     return _improve(history, learned, rng, safe)
@@ -166,7 +170,11 @@ def _improve(history: History, learned: Learned, rng: np.random.Generator, safe:
     ranked = learned.ranked()
     score = _acquisition(history, learned, ranked, safe)
     incumbents = encoding.snap(encoding.codes(ranked[:_AROUND]))
+    if safe and history.current is not None:
+        incumbents = np.vstack([incumbents, encoding.snap(encoding.codes([history.current]))])
     found = maximise(score, _field(history, encoding), incumbents, rng)
+    if safe:
+        found = [c for c in found if shortfall(learned, encoding.codes([c]))[0] >= 0.0]
     if found:
         return "improvement", found[0]
     return "repeat", next((c for c in ranked if design.legal(history, c)), history.current or ranked[0])
@@ -183,18 +191,9 @@ def _acquisition(history: History, learned: Learned, ranked: list[Configuration]
         mean, variance = believed.latent(learned.inputs(codes))
         gain = acquisition.log_expected_improvement(learned.sign * mean, np.sqrt(variance), best)
         value = learned.log_running(codes) + learned.log_limits(codes) + (gain if keeps else 0.0)
-        return np.asarray(value + (_danger(history, learned, codes) if safe else 0.0))
+        return np.asarray(value + (_PRUDENCE * shortfall(learned, codes) if safe else 0.0))
 
     return score
-
-
-def _danger(history: History, learned: Learned, codes: Array) -> Array:
-    """(m,) how much a safe recommendation dislikes codes (m, k): nothing where they are surely no worse."""
-    reference = history.current or history.observations[0].configuration
-    floor = float(learned.gain(learned.encoding.codes([reference]))[0][0])
-    mean, deviation = learned.gain(codes)
-    sure = acquisition.log_probability_above(mean, deviation, floor) + learned.log_running(codes)
-    return np.asarray(50.0 * np.minimum(sure - np.log(0.8), 0.0))
 
 
 def _field(history: History, encoding: Encoding) -> Field:

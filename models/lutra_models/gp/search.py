@@ -21,7 +21,8 @@ from lutra_models.knobs import Choice, Configuration, Number
 Score = Callable[[Array], Array]
 """(m, k) codes → (m,) scores; larger is better."""
 
-_GLOBAL, _LOCAL, _ROUNDS, _CLIMBERS, _STEPS = 512, 512, 6, 8, 24
+_GLOBAL, _LOCAL, _ROUNDS, _CLIMBERS, _STEPS = 512, 512, 14, 8, 32
+_SHRINK = 0.75
 _ASKED = 48
 _HALVINGS = 6
 
@@ -85,7 +86,7 @@ def climb(
     best = np.argsort(-values, kind="stable")[:_CLIMBERS]
     tops, heights = codes[best], values[best]
     for turn in range(_ROUNDS):
-        near = around(encoding, np.repeat(tops, _STEPS, axis=0), 0.2 * 0.6**turn, rng)
+        near = around(encoding, np.repeat(tops, _STEPS, axis=0), 0.2 * _SHRINK**turn, rng)
         found = score(near).reshape(len(tops), _STEPS)
         at = np.argmax(found, axis=1)
         better = found[np.arange(len(tops)), at] > heights
