@@ -137,7 +137,9 @@ def policy_from_dict(document: Mapping[str, Any]) -> Policy:
 
 
 def _domain_to_dict(domain: Domain) -> Document:
-    return {"options": list(domain.options)} if isinstance(domain, Choice) else asdict(domain)
+    if isinstance(domain, Choice):
+        return {"options": list(domain.options)}
+    return {**asdict(domain), "special": list(domain.special)}
 
 
 def _rules(document: Mapping[str, Any]) -> Iterable[Rule]:

@@ -9,11 +9,12 @@ from lutra_service.db.engine import make_engine
 from lutra_service.db.tables import Table
 
 
-def test_the_migrations_make_the_tables_that_the_program_knows(tmp_path: Path) -> None:
-    engine = make_engine(f"sqlite:///{tmp_path}/lutra.db")
+def test_the_migrations_make_the_tables_that_the_program_knows(url: str) -> None:
+    engine = make_engine(url)
     migrate.upgrade(engine)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Table.metadata) == []
+    engine.dispose()
 
 
 def test_sqlite_keeps_every_acknowledged_commit(tmp_path: Path) -> None:
