@@ -1,4 +1,4 @@
-"""What the agent remembers between runs: its lock, the pause flag, the answers it gave, places it must know offline."""
+"""What the agent remembers between runs: its lock, the pause flag, the answers it gave, its notes."""
 
 from __future__ import annotations
 
@@ -66,19 +66,6 @@ class State:
         answers.pop(outcome.directive, None)
         answers[outcome.directive] = {"outcome": outcome.model_dump(mode="json"), "reported": reported}
         write_json(self.folder / "answers.json", dict(list(answers.items())[-KEPT_ANSWERS:]))
-
-    def unreported(self) -> list[Outcome]:
-        return [Outcome.model_validate(a["outcome"]) for a in self._answers().values() if not a["reported"]]
-
-    def place(self, name: str) -> str | None:
-        """A fact that was learned while the database was up, such as where its settings file is."""
-        value = (read_json(self.folder / "places.json") or {}).get(name)
-        return value if isinstance(value, str) else None
-
-    def keep_place(self, name: str, value: str) -> None:
-        places = read_json(self.folder / "places.json") or {}
-        if places.get(name) != value:
-            write_json(self.folder / "places.json", {**places, name: value})
 
     def load(self, name: str) -> Any:
         return read_json(self.folder / f"{name}.json")

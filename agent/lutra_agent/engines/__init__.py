@@ -8,12 +8,14 @@ from lutra_agent.errors import ConfigError
 
 
 def _open_postgresql(database: DatabaseConfig) -> Engine:
-    from lutra_agent.engines.postgresql.engine import PostgreSQL
-
+    try:
+        from lutra_agent.engines.postgresql.engine import PostgreSQL
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{error.name} is missing: pip install 'lutra-agent[postgresql]'") from error
     return PostgreSQL(database)
 
 
-FAMILIES = (Family("postgresql", _open_postgresql, settings_file="postgresql.auto.conf"),)
+FAMILIES = (Family("postgresql", _open_postgresql),)
 
 
 def family(name: str) -> Family:

@@ -126,11 +126,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Family:
-    """An engine family. `open` imports the driver, connects lazily and raises ConfigError where the extra is missing.
-
-    `settings_file` gives the file's place inside a data directory, for a server that is down.
-    """
+    """An engine family. `open` imports its driver, connects lazily and raises ConfigError where the extra is missing."""
 
     name: str
     open: Callable[[DatabaseConfig], Engine]
-    settings_file: str

@@ -13,8 +13,8 @@ from lutra_models.catalog.facts import Host, Role, Server
 from lutra_models.wire import ApplyCode
 
 from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines.base import Permissions, Sample, Statement, Targets, Visible
-from lutra_agent.engines.postgresql import statements
+from lutra_agent.engines.base import Latency, Permissions, Sample, Statement, Targets, Visible
+from lutra_agent.engines.postgresql import histogram, statements
 from lutra_agent.engines.postgresql.collect import Collect
 from lutra_agent.engines.postgresql.connect import Connection, quoted
 from lutra_agent.engines.postgresql.permissions import read_permissions
@@ -26,12 +26,21 @@ IDENTITY = """SELECT current_setting('server_version'), pg_postmaster_start_time
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What the two extensions showed at a sample, where they are there."""
+
+    statements: statements.Statements | None = None
+    histogram: histogram.Histogram | None = None
+
+
+@dataclass(frozen=True)
 class Identity:
     """What stays the same until the server restarts."""
 
     version: str
     data_dir: Path | None
     statements: statements.StatementsView | None
+    histogram: histogram.HistogramView | None
 
     @property
     def major(self) -> int:
@@ -61,18 +70,14 @@ class PostgreSQL:
         sample = Collect(self._connection, identity.major).sample(at, monotonic_s)
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges["connections"])
-        if identity.statements is None:
-            return sample
         try:
-            return replace(sample, statements=self._reader.read(self._connection, identity.statements))
+            return replace(sample, statements=self._seen(identity))
         except CollectionFailed as error:
             return replace(sample, problems=(*sample.problems, f"statements: {error}"))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         seconds = after.monotonic_s - before.monotonic_s
-        found = Targets()
-        if before.statements is not None and after.statements is not None:
-            found = statements.targets(before.statements, after.statements, seconds)
+        found = _from_extensions(before.statements or Seen(), after.statements or Seen(), seconds)
         old, new = before.readings.get("database"), after.readings.get("database")
         if old is None or new is None:
             return found
@@ -116,17 +121,23 @@ class PostgreSQL:
 
     def visible(self) -> tuple[Visible, ...]:
         identity, _ = self._known()
-        return visible(self._connection, identity.major, identity.statements)
+        return visible(self._connection, identity.major, identity.statements, identity.histogram)
 
     def close(self) -> None:
         self._connection.close()
+
+    def _seen(self, identity: Identity) -> Seen:
+        return Seen(
+            self._reader.read(self._connection, identity.statements) if identity.statements else None,
+            histogram.read(self._connection, identity.histogram) if identity.histogram else None,
+        )
 
     def _known(self) -> tuple[Identity, Role]:
         """The server's identity, read again after each restart, and its role, read each time."""
         version, started, standby = self._connection.row(IDENTITY)
         if self._identity is None or self._identity[0] != started:
-            found = Identity(version.split()[0], self._data_dir(), statements.find(self._connection))
-            self._identity = (started, found)
+            views = statements.find(self._connection), histogram.find(self._connection)
+            self._identity = (started, Identity(version.split()[0], self._data_dir(), *views))
         return self._identity[1], "standby" if standby else "primary"
 
     def _data_dir(self) -> Path | None:
@@ -134,6 +145,18 @@ class PostgreSQL:
             return Path(self._connection.row("SELECT current_setting('data_directory')")[0])
         except CollectionFailed:
             return None  # for superusers and members of pg_read_all_settings
+
+
+def _from_extensions(before: Seen, after: Seen, seconds: float) -> Targets:
+    """qps and p99: a histogram is a measurement and goes before the estimate."""
+    found = Targets()
+    if before.statements is not None and after.statements is not None:
+        found = statements.targets(before.statements, after.statements, seconds)
+    if before.histogram is not None and after.histogram is not None:
+        p99 = histogram.p99_ms(before.histogram, after.histogram)
+        if p99 is not None:
+            found = replace(found, latency=Latency(p99, "histogram", "statement"))
+    return found
 
 
 def _code(text: str) -> ApplyCode:

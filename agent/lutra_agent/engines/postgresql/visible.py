@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from lutra_agent.engines.base import Visible
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.connect import Connection, quoted
+from lutra_agent.engines.postgresql.histogram import HistogramView
 from lutra_agent.engines.postgresql.statements import StatementsView
 from lutra_agent.errors import CollectionFailed
 
+HISTOGRAM = Visible("pg_stat_monitor", True, "p99 from its response-time histogram")
 MONITOR = "SELECT current_user, pg_has_role('pg_monitor', 'MEMBER')"
 AVAILABLE = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
 
 
-def visible(connection: Connection, major: int, view: StatementsView | None) -> tuple[Visible, ...]:
-    return (*_views(connection, major), _statements(connection, view), _monitor(connection))
+def visible(
+    connection: Connection, major: int, view: StatementsView | None, timings: HistogramView | None
+) -> tuple[Visible, ...]:
+    """One line per view, then the extensions and the account's own rights."""
+    seen = (_statements(connection, view), *((HISTOGRAM,) if timings else ()), _monitor(connection))
+    return (*_views(connection, major), *seen)
 
 
 def _views(connection: Connection, major: int) -> Iterator[Visible]:
