@@ -126,7 +126,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Family:
-    """An engine family. `open` imports its driver, connects lazily and raises ConfigError where the extra is missing."""
+    """An engine family. `open` imports its driver, dials lazily and raises ConfigError where the extra is missing."""
 
     name: str
     open: Callable[[DatabaseConfig], Engine]
