@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from lutra_models import gp, serial
+from lutra_models.catalog import load
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
@@ -26,7 +27,7 @@ def recommend(request: Mapping[str, Any]) -> Document:
     advice = gp.recommend(history, rng=_rng(request))
     snapshot = _fit(history, request)
     return {
-        "configuration": dict(advice.configuration),
+        "configuration": _as_read_back(request, advice.configuration),
         "origin": advice.origin,
         "predictions": predictions_to_dict(advice.predictions),
         "reasons": [reason_to_dict(r) for r in advice.reasons],
@@ -49,7 +50,7 @@ def handover(request: Mapping[str, Any]) -> Document:
             best, at_best, origin = baseline, at_baseline, "baseline"
         predictions = predictions_to_dict(at_best)
     return {
-        "configuration": dict(best),
+        "configuration": _as_read_back(request, best),
         "origin": origin,
         "predictions": predictions,
         "reasons": _handover_reasons(history, best, origin),
@@ -61,6 +62,13 @@ def handover(request: Mapping[str, Any]) -> Document:
 def warm() -> None:
     """Load what a first request would otherwise wait for."""
     from lutra_models.gp import recommender  # noqa: F401
+
+
+def _as_read_back(request: Mapping[str, Any], configuration: Configuration) -> Document:
+    """No more digits than the server prints, so that what is read back compares equal."""
+    server = serial.server_from_dict(request["history"]["server"])
+    catalog = load(server.engine)
+    return {name: catalog.parse(server, name, value) for name, value in configuration.items()}
 
 
 def _rng(request: Mapping[str, Any]) -> np.random.Generator:
