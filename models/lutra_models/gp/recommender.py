@@ -22,6 +22,7 @@ from lutra_models.gp.reasons import reasons
 from lutra_models.gp.safety import shortfall
 from lutra_models.gp.search import Field, Score, maximise, passing
 from lutra_models.gp.snapshot import Snapshot
+from lutra_models.gp.sparse import simplified
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
@@ -30,6 +31,10 @@ Past = Sequence[History | Snapshot]
 _OPENING_TRIALS = 6
 """Trials before the search trusts the model: the current configuration, the starts and space-filling ones."""
 _AROUND = 3
+_FREE_KNOBS = 30
+"""Knobs that the search may move from the start; one more for each configuration measured."""
+_SLACK = 0.02
+"""What log EI may lose for the sake of fewer changes."""
 _PRUDENCE = 100.0
 """How much a safe recommendation weighs a missing certainty against any gain."""
 
@@ -172,12 +177,35 @@ def _improve(history: History, learned: Learned, rng: np.random.Generator, safe:
     incumbents = encoding.snap(encoding.codes(ranked[:_AROUND]))
     if safe and history.current is not None:
         incumbents = np.vstack([incumbents, encoding.snap(encoding.codes([history.current]))])
-    found = maximise(score, _field(history, encoding), incumbents, rng)
+    field = replace(_field(history, encoding), pinned=_pinned(learned, incumbents[0], rng))
+    found = maximise(score, field, incumbents, rng)
     if safe:
         found = [c for c in found if shortfall(learned, encoding.codes([c]))[0] >= 0.0]
     if found:
-        return "improvement", found[0]
+        return "improvement", _simplest(history, encoding, score, found[0])
     return "repeat", next((c for c in ranked if design.legal(history, c)), history.current or ranked[0])
+
+
+def _pinned(learned: Learned, incumbent: Array, rng: np.random.Generator) -> Array | None:
+    """Where there are many knobs, those that rank low stay at the incumbent (k,) until there is more evidence."""
+    free = _FREE_KNOBS + len(learned.wary.z)
+    if len(incumbent) <= free:
+        return None
+    from lutra_models.gp.ranking import ranked_knobs  # sklearn is slow to import, and only large spaces need it
+
+    pinned = incumbent.copy()
+    pinned[ranked_knobs(learned.encoding, learned.wary, rng)[:free]] = np.nan
+    return pinned
+
+
+def _simplest(history: History, encoding: Encoding, score: Score, chosen: Configuration) -> Configuration:
+    """The chosen configuration without the changes that hardly add to its score."""
+    if history.current is None:
+        return chosen
+    reference = encoding.snap(encoding.codes([history.current]))[0]
+    codes = simplified(score, encoding.codes([chosen])[0], reference, _SLACK)
+    simpler = encoding.decode(codes)
+    return simpler if _field(history, encoding).allowed(simpler) else chosen
 
 
 def _acquisition(history: History, learned: Learned, ranked: list[Configuration], safe: bool) -> Score:

@@ -35,6 +35,12 @@ class Field:
     allowed: Callable[[Configuration], bool]
     anchors: Array
     """(a, k) codes of allowed configurations, the best first."""
+    pinned: Array | None = None
+    """(k,) codes of the knobs that stay, NaN where a knob may move; None where all may."""
+
+    def pin(self, codes: Array) -> Array:
+        """Codes (m, k) with the knobs that stay in their place."""
+        return codes if self.pinned is None else np.where(np.isnan(self.pinned), codes, self.pinned)
 
 
 def maximise(score: Score, field: Field, incumbents: Array, rng: np.random.Generator) -> list[Configuration]:
@@ -43,9 +49,9 @@ def maximise(score: Score, field: Field, incumbents: Array, rng: np.random.Gener
     pool = [everywhere(encoding, _GLOBAL, rng)]
     if len(incumbents):
         pool.append(around(encoding, incumbents[rng.integers(len(incumbents), size=_LOCAL)], 0.25, rng))
-    codes = np.vstack(pool)
+    codes = field.pin(np.vstack(pool))
     values = score(codes)
-    codes, values = climb(score, encoding, codes, values, rng)
+    codes, values = climb(score, field, codes, values, rng)
     return passing(score, field, codes, values)
 
 
@@ -79,14 +85,12 @@ def _jumps(encoding: Encoding, numbers: Array, rng: np.random.Generator) -> Arra
     return out
 
 
-def climb(
-    score: Score, encoding: Encoding, codes: Array, values: Array, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def climb(score: Score, field: Field, codes: Array, values: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """The pool with the best of it improved by shrinking local steps."""
     best = np.argsort(-values, kind="stable")[:_CLIMBERS]
     tops, heights = codes[best], values[best]
     for turn in range(_ROUNDS):
-        near = around(encoding, np.repeat(tops, _STEPS, axis=0), 0.2 * _SHRINK**turn, rng)
+        near = field.pin(around(field.encoding, np.repeat(tops, _STEPS, axis=0), 0.2 * _SHRINK**turn, rng))
         found = score(near).reshape(len(tops), _STEPS)
         at = np.argmax(found, axis=1)
         better = found[np.arange(len(tops)), at] > heights

@@ -1,0 +1,133 @@
+"""Past workloads: what they bring, and when they are dropped."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
+from lutra_models.gp import Snapshot, fit, mapping, recommend
+from lutra_models.gp.bridge import Bridge
+from lutra_models.gp.encoding import Encoding
+from lutra_models.gp.posterior import GaussianProcess
+from lutra_models.gp.pruning import signature, telling
+from lutra_models.gp.transforms import Transform
+
+from tests.unit.gp.helpers import DEFAULT, SPACE, history, measure
+
+OTHER = KnobSpace(
+    [
+        Knob("shared_buffers", Number(32768, 1048576, unit="8kB", log=True, integer=True)),
+        Knob("jit", Choice(("off", "on"))),
+        Knob("max_wal_size", Number(64, 65536, "MB", log=True, integer=True)),
+        Knob("wal_buffers", Number(8, 4096, unit="8kB", log=True, integer=True, special=(-1,))),
+    ]
+)
+OBJECTIVE = Objective("qps", "maximize")
+
+
+def past(rows: int = 40, sign: float = 1.0) -> History:
+    """Another workload on a machine ten times as fast; with sign -1 everything is the other way round."""
+    rng = np.random.default_rng(5)
+    encoding = Encoding(OTHER.knobs)
+    observations = []
+    for code in encoding.cube(rng.random((rows, len(OTHER)))):
+        c = encoding.decode(code)
+        memory = math.log(float(c["shared_buffers"]) / 16384) / math.log(256)
+        effect = sign * (memory + (0.15 if c["jit"] == "off" else 0.0))
+        qps = 10_000 * math.exp(effect + 0.03 * rng.standard_normal())
+        counters = {"reads": 1e6 / qps, "hits": 1 + memory, "both": 2e6 / qps, "constant": 1.0, "noise": rng.random()}
+        observations.append(Observation(c, {"qps": qps, **counters}))
+    return History(OTHER, OBJECTIVE, observations=observations)
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def test_codes_cross_to_another_space_by_their_values() -> None:
+    here, there = Encoding(SPACE.knobs), Encoding(OTHER.knobs)
+    home = Configuration({"shared_buffers": 65536, "jit": "on", "max_wal_size": 1024, "wal_buffers": 64})
+    bridge = Bridge(here, there, there.codes([home])[0])
+    assert set(bridge.shared) == {"shared_buffers", "jit", "wal_buffers"}
+    crossed = there.decode(bridge.codes(here.codes([DEFAULT.replace({"shared_buffers": 262144})]))[0])
+    assert crossed == {"shared_buffers": 262144, "jit": "on", "max_wal_size": 1024, "wal_buffers": -1}
+
+
+def test_with_a_past_workload_the_second_trial_already_goes_where_it_was_good() -> None:
+    warm = recommend(history(1), past=[past()], rng=rng())
+    assert warm.origin == "improvement"
+    assert float(warm.configuration["shared_buffers"]) > 400_000
+    assert warm.configuration["jit"] == "off"
+
+
+def test_a_past_history_and_its_snapshot_give_the_same_recommendation() -> None:
+    stored = Snapshot.from_dict(json.loads(json.dumps(fit(past(), rng=rng(0)).to_dict())))
+    one, two = (recommend(history(4), past=[p], rng=rng()) for p in (past(), stored))
+    assert one.configuration == two.configuration
+    assert one.predictions["qps"].median == two.predictions["qps"].median
+
+
+def test_a_past_workload_narrows_what_little_data_leave_open() -> None:
+    asked = [DEFAULT.replace({"shared_buffers": 2_000_000})]
+    alone = fit(history(4), rng=rng()).predict(asked)[0]["qps"]
+    helped = fit(history(4), past=[past()], rng=rng()).predict(asked)[0]["qps"]
+    truth = measure(asked[0], rng(0))["qps"]
+    assert abs(math.log(helped.median / truth)) < abs(math.log(alone.median / truth)) + 0.1
+
+
+def test_a_past_workload_that_ranks_the_other_way_round_is_dropped() -> None:
+    snapshot = fit(history(12), past=[past(sign=-1.0)], rng=rng())
+    assert snapshot.trends["qps"] == ()
+    assert fit(history(12), past=[past()], rng=rng()).trends["qps"] != ()
+
+
+def test_a_snapshot_with_trends_survives_json() -> None:
+    snapshot = fit(history(6), past=[past()], rng=rng())
+    assert snapshot.trends["qps"]
+    again = Snapshot.from_dict(json.loads(json.dumps(snapshot.to_dict())))
+    asked = [o.configuration for o in history(5, seed=3).observations]
+    assert again.predict(asked) == snapshot.predict(asked)
+
+
+def test_a_past_workload_without_the_metric_or_any_common_knob_changes_nothing() -> None:
+    alien = KnobSpace([Knob("unheard_of", Number(0, 1))])
+    rows = [Observation({"unheard_of": u}, {"qps": 1 + u}) for u in (0.1, 0.5, 0.9)]
+    strange = History(alien, OBJECTIVE, observations=rows)
+    other_metric = History(SPACE, Objective("tps", "maximize"), observations=[Observation(DEFAULT, {"tps": 5.0})] * 2)
+    cold = recommend(history(10), rng=rng())
+    assert recommend(history(10), past=[strange, other_metric], rng=rng()).configuration == cold.configuration
+
+
+def test_signatures_map_a_workload_to_the_nearest() -> None:
+    here = {"reads": 10.0, "hits": 0.9}
+    far, near = {"reads": 5000.0, "hits": 0.1}, {"reads": 11.0, "hits": 0.88}
+    apart = mapping.distances(here, [far, near, {"other": 1.0}])
+    assert apart[1] < apart[0]
+    assert apart[2] == 1.0
+
+
+def test_before_anything_is_ranked_the_nearest_signature_weighs_most() -> None:
+    own = GaussianProcess(np.zeros((1, 1)), np.zeros(1), np.ones(1), np.ones(1), 1.0, 0.1, Transform(True, 0.0, 1.0))
+    w = mapping.weights(np.zeros(1), own, np.zeros((2, 1)), np.ones((2, 1)), np.array([0.8, 0.1]), rng())
+    assert w[1] > w[0] > 0
+    assert math.isclose(float(np.sum(w)), 1.0)
+
+
+def test_counters_that_move_together_are_represented_by_one() -> None:
+    generator = rng(2)
+    a, b = generator.standard_normal((2, 200))
+    table = np.column_stack([a, a + 0.01 * generator.standard_normal(200), b, b * 3, -b, np.ones(200)])
+    kept = telling(np.exp(table))
+    assert 5 not in kept
+    assert len([i for i in kept if i in (0, 1)]) >= 1
+    assert len(kept) < 5
+
+
+def test_a_signature_holds_counters_and_no_targets() -> None:
+    kept = signature(past())
+    assert kept
+    assert "qps" not in kept
+    assert "constant" not in kept
+    assert signature(history(5)) == {}
