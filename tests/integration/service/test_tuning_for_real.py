@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from lutra_models import serial
 
 from tests.support.served import Served
-from tests.support.service import Agent, Document
+from tests.support.sessions import tune
 
 pytestmark = pytest.mark.slow
 
 TRIALS = 6
-SESSION = {
-    "objective": {"metric": "qps", "goal": "maximize"},
-    "mode": "lab",
-    "approval": "automatic",
-    "max_trials": TRIALS,
-    "seed": 7,
-}
-
-
-def qps_of(settings: Document) -> float:
-    """More buffers and WAL help, up to a point."""
-    return 500 + 80 * math.log2(settings["shared_buffers"] / 1024) + 30 * math.log2(settings["max_wal_size"] / 100)
 
 
 def test_a_session_runs_predicts_and_can_be_replayed(served: Served) -> None:
     api = served.api
-    database = api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
-    token = api.take("POST", f"/v1/databases/{database}/tokens", {"name": "a", "scopes": ["agent"]})["token"]
-    agent = Agent(served.client, token, database)
-    agent.send()
-    session = agent.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
-    while api.take("GET", f"/v1/sessions/{session}")["state"] == "running":
-        directive = agent.directive(wait=60)
-        assert directive is not None, api.take("GET", f"/v1/sessions/{session}")
-        qps = qps_of(directive["settings"])
-        agent.carry_out(directive, qps=qps, tps=qps / 7, p99_ms=8000 / qps)
+    agent, database, session = tune(served, TRIALS)
     found = api.take("GET", f"/v1/sessions/{session}")
     assert (found["state"], found["trials_done"]) == ("completed", TRIALS), found
     trials = api.take("GET", f"/v1/sessions/{session}/trials")["items"]
@@ -61,5 +38,5 @@ def test_a_session_runs_predicts_and_can_be_replayed(served: Served) -> None:
     assert len(history.observations) == TRIALS + 1
     for id_ in (trials[0]["recommendation"], trials[4]["recommendation"], found["handover"]):
         assert "the same bits" in served.run("replay", id_)
-    assert token not in served.log
+    assert agent.headers["Authorization"].split()[-1] not in served.log
     assert served.token not in served.log
