@@ -123,14 +123,14 @@ def gpy_model(readings: Readings, problem: Problem, point: Array) -> Any:
     d, p = readings.x.shape[1], readings.trends.shape[1]
     scales, variance, noise_variance = np.exp(point[:d]), math.exp(point[d]), math.exp(point[d + 1])
     kernel = GPy.kern.Matern52(d, variance=variance, lengthscale=scales, ARD=True, active_dims=range(d))
-    matern, whole = kernel, kernel
     if p:
-        linear = GPy.kern.Linear(p, variances=readings.doubts**2, ARD=True, active_dims=range(d, d + p))
-        whole = kernel + linear
-        linear.fix(warning=False)
+        kernel = kernel + GPy.kern.Linear(p, variances=readings.doubts**2, ARD=True, active_dims=range(d, d + p))
     noise = _SharedNoise(problem.share, noise_variance)
     x = np.hstack([readings.x, readings.trends])
-    model = GPy.core.GP(x, problem.z[:, None], whole, noise, inference_method=ExactGaussianInference())
+    model = GPy.core.GP(x, problem.z[:, None], kernel, noise, inference_method=ExactGaussianInference())
+    matern = model.kern.parts[0] if p else model.kern
+    if p:
+        model.kern.parts[1].fix(warning=False)
     matern.lengthscale.set_prior(_Prior(problem.lengthscale), warning=False)
     matern.variance.set_prior(_Prior(problem.variance), warning=False)
     noise.variance.set_prior(_Prior(problem.noise, problem.scatter, problem.freedom), warning=False)
