@@ -1,0 +1,50 @@
+"""The tasks by name, built once and kept in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import joblib
+import sklearn
+
+from benchmarks.tuning import tables
+from benchmarks.tuning.tables import Table
+from benchmarks.tuning.tasks import Task, forest_task
+
+TASKS: tuple[tuple[str, Callable[[], Table]], ...] = (
+    ("sysbench20", tables.sysbench),
+    ("tuna-tpcc", partial(tables.tuna, "tuna-tpcc", "tpcc", "maximize")),
+    ("tuna-epinions", partial(tables.tuna, "tuna-epinions", "epinions", "maximize")),
+    ("tuna-tpch", partial(tables.tuna, "tuna-tpch", "tpch", "minimize", 1e9)),
+)
+_SHAPING = ("tables", "cube", "tasks", "warm_tasks")
+"""The modules on which a task's content depends."""
+NAMES = tuple(name for name, _ in TASKS)
+
+
+def task(name: str) -> Task:
+    """A task by name, kept on disk once it is built (some seconds)."""
+    makers = dict(TASKS)
+    if name not in makers:
+        raise ValueError(f"no task {name!r}; there are: {', '.join(NAMES)}")
+    return kept(name, lambda: forest_task(makers[name]()))
+
+
+def kept(name: str, build: Callable[[], Any]) -> Any:
+    """What `build` makes, kept in the user's cache under a name that tells code, data and library apart."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lutra-benchmarks"
+    parts = [(Path(__file__).parent / f"{module}.py").read_bytes() for module in _SHAPING]
+    parts += [f"{p.name} {p.stat().st_size}".encode() for p in sorted(tables.DATA.rglob("*.gz"))]
+    digest = hashlib.sha256(b"".join([*parts, sklearn.__version__.encode()])).hexdigest()[:12]
+    path = folder / f"{name}-{digest}.joblib"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        joblib.dump(build(), unfinished)
+        unfinished.replace(path)
+    return joblib.load(path)

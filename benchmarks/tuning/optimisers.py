@@ -1,0 +1,94 @@
+"""Who takes part in a race. An optimiser is asked for a configuration and told what was measured, in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from lutra_models import History, Objective, Observation
+from lutra_models.gp import Snapshot, handover, recommend
+
+from benchmarks.tuning import cube
+from benchmarks.tuning.tasks import Task
+from benchmarks.tuning.warm_tasks import OBJECTIVE
+
+
+class Optimiser(Protocol):
+    def ask(self) -> Mapping[str, Any]:
+        """The next configuration to measure."""
+
+    def tell(self, configuration: Mapping[str, Any], metrics: Mapping[str, float] | None) -> None:
+        """What was measured; None for a failure, to those who know failures."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """An optimiser by name. `knows_failures`: it is told None, the others a value twice as bad as the worst they saw.
+
+    `learns_default`: it takes the default's reading though it did not ask for it. `packages` is what it needs besides
+    the project's own.
+    """
+
+    name: str
+    make: Callable[[Task, int, int], Optimiser]
+    sentence: str
+    knows_failures: bool = False
+    learns_default: bool = True
+    packages: tuple[str, ...] = ()
+
+
+class Lutra:
+    """The project's recommender through its public interface; `past` and `safe` as in `recommend`."""
+
+    def __init__(
+        self, task: Task, seed: int, _budget: int, *, past: Sequence[History | Snapshot] = (), safe: bool = False
+    ) -> None:
+        self._task, self._seed, self._past, self._safe = task, seed, past, safe
+        self._seen: list[Observation] = []
+
+    @property
+    def history(self) -> History:
+        objective = Objective(OBJECTIVE, self._task.goal)
+        return History(self._task.space, objective, observations=self._seen, current=self._task.default)
+
+    def ask(self) -> Mapping[str, Any]:
+        return recommend(self.history, self._past, rng=self._rng, safe=self._safe).configuration
+
+    def tell(self, configuration: Mapping[str, Any], metrics: Mapping[str, float] | None) -> None:
+        failed = metrics is None
+        seen = Observation.failed(configuration, "did_not_start") if failed else Observation(configuration, metrics)
+        self._seen.append(seen)
+
+    def deploy(self) -> Mapping[str, Any]:
+        """What would be handed over now."""
+        if not any(o.completed for o in self._seen):
+            return self._task.default
+        return handover(self.history, self._past, rng=self._rng)
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng([self._seed, len(self._seen)])
+
+
+class Random:
+    """Uniform over the unit cube."""
+
+    def __init__(self, task: Task, seed: int, _budget: int) -> None:
+        self._task, self._rng = task, np.random.default_rng(seed)
+
+    def ask(self) -> Mapping[str, Any]:
+        knobs = self._task.space.knobs
+        return cube.configurations(knobs, cube.from_unit(knobs, self._rng.random((1, len(knobs)))))[0]
+
+    def tell(self, configuration: Mapping[str, Any], metrics: Mapping[str, float] | None) -> None:
+        """Learns nothing."""
+
+
+OURS = (
+    Contender("lutra", Lutra, "this project's recommender", knows_failures=True),
+    Contender("lutra-safe", partial(Lutra, safe=True), "the same with safe=True", knows_failures=True),
+)
+RANDOM = Contender("random", Random, "uniformly random configurations", learns_default=False)

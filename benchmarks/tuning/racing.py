@@ -1,0 +1,69 @@
+"""`race` and `safe`: which contenders meet on which tasks, with what seeds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from benchmarks.tuning import named, race
+from benchmarks.tuning.optimisers import OURS, RANDOM, Contender
+from benchmarks.tuning.options import Names, Progress, results_option, seeds_option, tasks_option
+from benchmarks.tuning.peers import PEERS, version
+from benchmarks.tuning.results import Results, code_digest
+
+CONTENDERS: tuple[Contender, ...] = (*OURS, RANDOM, *PEERS)
+KEY = ("task", "optimiser", "seed", "budget", "code")
+SAFE_TASKS = "tuna-tpcc,tuna-epinions"
+
+
+@click.command("race")
+@tasks_option()
+@click.option("--optimisers", type=Names([c.name for c in CONTENDERS]), default="lutra", show_default=True)
+@seeds_option()
+@click.option("--budget", type=click.IntRange(2), default=50, show_default=True, help="Trials per run.")
+@results_option
+def race_command(tasks: Sequence[str], optimisers: Sequence[str], seeds: int, budget: int, results: Path) -> None:
+    """Race optimisers from the default configuration.
+
+    A score of 0 is the default's true value, 1 the best known; after each trial the configuration with the best reading
+    so far counts. The peers need the dependency group `peers` (uv pip install --group peers); what they scored on
+    seeds 0 to 4 is among the data already. Runs that are in the results file are not run again, so interrupting costs
+    at most the run under way.
+    """
+    compete(tasks, [c for c in CONTENDERS if c.name in optimisers], seeds, budget, results)
+
+
+@click.command("safe")
+@tasks_option(SAFE_TASKS)
+@seeds_option()
+@click.option("--budget", type=click.IntRange(2), default=50, show_default=True, help="Trials per run.")
+@results_option
+def safe_command(tasks: Sequence[str], seeds: int, budget: int, results: Path) -> None:
+    """Count unsafe trials with safe=True against the unconstrained search.
+
+    A trial is unsafe where it fails or its true value is worse than the default's by more than a tenth. Uses the
+    race's runs where they are there.
+    """
+    compete(tasks, OURS, seeds, budget, results)
+
+
+def compete(tasks: Sequence[str], contenders: Sequence[Contender], seeds: int, budget: int, results: Path) -> None:
+    kept = Results(results / "race.jsonl", KEY)
+    progress = Progress("race", len(tasks) * len(contenders) * seeds)
+    for name, contender in itertools.product(tasks, contenders):
+        code = code_digest() if contender in OURS else version(contender.packages) or "built in"
+        for seed in range(seeds):
+            identity = {"task": name, "optimiser": contender.name, "seed": seed, "budget": budget, "code": code}
+            if identity in kept:
+                progress.skip()
+                continue
+            row = race.play(named.task(name), contender, seed, budget)
+            kept.add({**identity, **row})
+            progress.done(
+                f"{name} {contender.name} seed {seed}: {row['scores'][-1]:.3f} after {budget} trials, "
+                f"{row['failures']} failed, {row['unsafe']} unsafe, {row['ask_s']:.2f} s per suggestion"
+            )
+    progress.close()
