@@ -16,10 +16,18 @@ from pathlib import Path
 import pytest
 from lutra_agent.lab import binaries
 from lutra_agent.lab.errors import LabError
+from lutra_agent.lab.mariadb import ScratchMariadb
+from lutra_agent.lab.mysql import ScratchMysql
+from lutra_agent.lab.mysqld import ScratchMysqld
 from lutra_agent.lab.postgresql import ScratchPostgres
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100"}
+HISTOGRAM = {
+    "plugin_load_add": "query_response_time",
+    "query_response_time_stats": "ON",
+    "query_response_time_range_base": "2",
+}
 PROGRAMS = {
     "postgres15": "postgresql-15 (apt-get install postgresql-15)",
     "sysbench": "sysbench (apt-get install sysbench)",
@@ -100,6 +108,55 @@ SCRATCH_BINARIES: dict[str, Callable[[], Path]] = {"postgres15": postgres15_bin,
 def own_postgres(request: pytest.FixtureRequest) -> Iterator[ScratchPostgres]:
     """Each PostgreSQL in turn, made for this test alone: it may be crashed, misconfigured, restarted."""
     with scratch(SCRATCH_BINARIES[request.param]()) as server:
+        yield server
+
+
+@contextmanager
+def scratch_mysqld(kind: type[ScratchMysqld], **options: str) -> Iterator[ScratchMysqld]:
+    """A MySQL or MariaDB of one's own."""
+    directory = Path(tempfile.mkdtemp(prefix="lutra-test-"))
+    try:
+        try:
+            made = kind(directory / "server", options=options)
+        except LabError as error:
+            missing(str(error))
+            raise
+        with made as server:
+            yield server
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[ScratchMysqld]:
+    """Debian's MariaDB with its histogram of response times."""
+    with scratch_mysqld(ScratchMariadb, **HISTOGRAM) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mysql() -> Iterator[ScratchMysqld]:
+    """MySQL 9."""
+    with scratch_mysqld(ScratchMysql) as server:
+        yield server
+
+
+MYSQLDS: tuple[str, ...] = ("mariadb", "mysql")
+SCRATCH_MYSQLDS: dict[str, type[ScratchMysqld]] = {"mariadb": ScratchMariadb, "mysql": ScratchMysql}
+
+
+@pytest.fixture(scope="session", params=MYSQLDS)
+def mysqld(request: pytest.FixtureRequest) -> ScratchMysqld:
+    """MariaDB and MySQL in turn."""
+    server = request.getfixturevalue(request.param)
+    assert isinstance(server, ScratchMysqld)
+    return server
+
+
+@pytest.fixture(params=MYSQLDS)
+def own_mysqld(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
+    """MariaDB and MySQL in turn, made for this test alone."""
+    with scratch_mysqld(SCRATCH_MYSQLDS[request.param]) as server:
         yield server
 
 

@@ -1,0 +1,41 @@
+"""A scratch MariaDB: whichever version this machine has installed. Its service, where there is one, is not touched."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from lutra_agent.lab.errors import LabError
+from lutra_agent.lab.mysqld import ScratchMysqld
+
+INCLUDE = "zz-lutra.cnf"
+
+
+class ScratchMariadb(ScratchMysqld):
+    """`include_file` is where the agent writes its settings; the server reads that folder last."""
+
+    engine = "mariadb"
+    program = "mariadbd"
+
+    def __init__(self, directory: Path, port: int | None = None, options: Mapping[str, str] | None = None) -> None:
+        self.program_file = installed()
+        self.include_file = directory.absolute() / "include" / INCLUDE
+        super().__init__(directory, port, options)
+
+    def server(self) -> list[str]:
+        return [self.program_file]
+
+    def initialise(self) -> list[str]:
+        install = shutil.which("mariadb-install-db") or "mariadb-install-db"
+        ways = ["--auth-root-authentication-method=normal", "--skip-test-db"]
+        return [install, "--no-defaults", "--basedir=/usr", f"--datadir={self.data_dir}", *ways]
+
+
+def installed() -> str:
+    """Raises LabError where there is none."""
+    for folder in ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/bin"):
+        program = Path(folder) / "mariadbd"
+        if program.exists():
+            return str(program)
+    raise LabError("MariaDB is not installed: apt-get install mariadb-server-core")
