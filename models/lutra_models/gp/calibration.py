@@ -21,8 +21,8 @@ from lutra_models.history import History
 _WORSE, _WORSE_BY_CLIFF = 1.4, 1.6
 _BETTER, _BETTER_BY_CLIFF = 1.1, 1.1
 _NOISE = 1.3
-_HEADROOM = 0.05
-"""Relative to the best reading so far."""
+_HEADROOM, _EARLY_HEADROOM = 0.04, 0.4
+"""Relative to the best reading so far: the first, and the second over the number of configurations measured."""
 _FAILURES = 4.0
 """Failed trials after which cliffs are taken for granted (by 1 - 1/e)."""
 
@@ -40,7 +40,8 @@ def calibrated(gp: GaussianProcess, history: History, good: float) -> GaussianPr
     """The posterior with the spread of its readings corrected; `good` is +1 where larger is better, else -1."""
     failures = sum(not o.completed for o in history.observations)
     cliff = 1.0 - math.exp(-failures / _FAILURES)
-    headroom = _HEADROOM / gp.transform.scale if gp.transform.log else math.inf
+    relative = _HEADROOM + _EARLY_HEADROOM / len(gp.z)
+    headroom = relative / gp.transform.scale if gp.transform.log else math.inf
     spread = Spread(good, _WORSE + _WORSE_BY_CLIFF * cliff, _BETTER + _BETTER_BY_CLIFF * cliff, _NOISE, headroom)
     return replace(gp, spread=spread)
 

@@ -68,7 +68,8 @@ class Encoding:
                 continue
             inside = np.clip(column, 0.0, 1.0)
             if knob.domain.integer:
-                inside = place_of(knob.domain, np.round(value_of(knob.domain, inside)))
+                step = knob.domain.step
+                inside = place_of(knob.domain, np.round(value_of(knob.domain, inside) / step) * step)
             special = column >= SPECIAL
             out[:, j] = np.where(special, column, np.clip(inside, 0.0, 1.0))
         return out
@@ -112,6 +113,7 @@ def knob_to_dict(knob: Knob) -> dict[str, Any]:
             "log": d.log,
             "integer": d.integer,
             "special": list(d.special),
+            "step": d.step,
         }
     return {"name": knob.name, "applies": knob.applies, "risk": knob.risk, "domain": domain}
 
@@ -121,7 +123,7 @@ def knob_from_dict(data: Mapping[str, Any]) -> Knob:
     d = data["domain"]
     if "options" in d:
         return Knob(data["name"], Choice(tuple(d["options"])), data["applies"], data["risk"])
-    number = Number(d["low"], d["high"], d["unit"], d["log"], d["integer"], tuple(d["special"]))
+    number = Number(d["low"], d["high"], d["unit"], d["log"], d["integer"], tuple(d["special"]), d.get("step", 1))
     return Knob(data["name"], number, data["applies"], data["risk"])
 
 

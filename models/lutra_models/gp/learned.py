@@ -53,11 +53,6 @@ class Learned:
         """(m, d + p) inputs of `wary` at (m, k) codes."""
         return _inputs(self.encoding, self.wary_trends, codes)
 
-    def gain(self, codes: Array) -> tuple[Array, Array]:
-        """Mean and deviation (m,) of the objective's gain at (m, k) codes, in the search's standard units."""
-        mean, variance = self.searching.latent(self.inputs(codes))
-        return self.sign * mean, np.sqrt(variance)
-
     def log_limits(self, codes: Array) -> Array:
         """(m,) log probability that every limit holds."""
         total = np.zeros(len(codes))
@@ -86,7 +81,8 @@ class Learned:
         codes = self.encoding.codes(sound)
         limits = self.log_limits(codes)
         holds = limits >= np.log(0.5)
-        order = np.lexsort((-np.where(holds, self.gain(codes)[0], limits), ~holds))
+        mean = self.sign * self.wary.latent(self.wary_inputs(codes))[0]
+        order = np.lexsort((-np.where(holds, mean, limits), ~holds))
         return [sound[i] for i in order]
 
 

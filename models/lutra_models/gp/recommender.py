@@ -20,7 +20,7 @@ from lutra_models.gp.encoding import Array, Encoding
 from lutra_models.gp.learned import ENOUGH, Learned, codes_of, fantasised, learn, teachable
 from lutra_models.gp.reasons import reasons
 from lutra_models.gp.safety import shortfall
-from lutra_models.gp.search import Field, Score, maximise, passing
+from lutra_models.gp.search import CURSORY, THOROUGH, Field, Score, maximise, passing
 from lutra_models.gp.snapshot import Snapshot
 from lutra_models.gp.sparse import simplified
 from lutra_models.history import History
@@ -31,6 +31,10 @@ Past = Sequence[History | Snapshot]
 _OPENING_TRIALS = 6
 """Trials before the search trusts the model: the current configuration, the starts and space-filling ones."""
 _AROUND = 3
+EFFORTS = (THOROUGH, CURSORY)
+"""Taken in turns: the one exploits the model, the other does not let all trials end on one hill of it."""
+_WARY_SHARE = 0.5
+"""The wary model's share in what improvement is expected."""
 _FREE_KNOBS = 30
 """Knobs that the search may move from the start; one more for each configuration measured."""
 _SLACK = 0.02
@@ -178,7 +182,9 @@ def _improve(history: History, learned: Learned, rng: np.random.Generator, safe:
     if safe and history.current is not None:
         incumbents = np.vstack([incumbents, encoding.snap(encoding.codes([history.current]))])
     field = replace(_field(history, encoding), pinned=_pinned(learned, incumbents[0], rng))
-    found = maximise(score, field, incumbents, rng)
+    turn = len(history.observations) + len(history.pending)
+    effort = EFFORTS[turn % len(EFFORTS)]
+    found = maximise(score, field, incumbents, rng, effort)
     if safe:
         found = [c for c in found if shortfall(learned, encoding.codes([c]))[0] >= 0.0]
     if found:
@@ -209,16 +215,30 @@ def _simplest(history: History, encoding: Encoding, score: Score, chosen: Config
 
 
 def _acquisition(history: History, learned: Learned, ranked: list[Configuration], safe: bool) -> Score:
-    """Log EI over the best by posterior, times the probabilities of running and of keeping the limits."""
+    """Log EI over the best by posterior, times the probabilities of running and of keeping the limits.
+
+    Two readings of the same data vote: the broad one, which searches far, and the wary one, which does not believe it
+    knows what was never measured.
+    """
     incumbent = learned.encoding.codes(ranked[:1])
-    best = float(learned.gain(incumbent)[0][0])
+    pending = codes_of(learned.encoding, history.pending)
     keeps = float(learned.log_limits(incumbent)[0]) >= np.log(0.5)
-    believed = fantasised(learned.searching, learned.inputs(codes_of(learned.encoding, history.pending)))
+    broad = fantasised(learned.searching, learned.inputs(pending))
+    wary = fantasised(learned.wary, learned.wary_inputs(pending))
+    views = ((broad, learned.inputs, 1.0 - _WARY_SHARE), (wary, learned.wary_inputs, _WARY_SHARE))
+
+    def improvement(codes: Array) -> Array:
+        total = np.full(len(codes), -np.inf)
+        for gp, inputs, share in views:
+            if share > 0:
+                best = float(learned.sign * gp.latent(inputs(incumbent))[0][0])
+                mean, variance = gp.latent(inputs(codes))
+                gain = acquisition.log_expected_improvement(learned.sign * mean, np.sqrt(variance), best)
+                total = np.logaddexp(total, gain + np.log(share * gp.transform.scale))
+        return np.asarray(total)
 
     def score(codes: Array) -> Array:
-        mean, variance = believed.latent(learned.inputs(codes))
-        gain = acquisition.log_expected_improvement(learned.sign * mean, np.sqrt(variance), best)
-        value = learned.log_running(codes) + learned.log_limits(codes) + (gain if keeps else 0.0)
+        value = learned.log_running(codes) + learned.log_limits(codes) + (improvement(codes) if keeps else 0.0)
         return np.asarray(value + (_PRUDENCE * shortfall(learned, codes) if safe else 0.0))
 
     return score

@@ -21,8 +21,22 @@ from lutra_models.knobs import Choice, Configuration, Number
 Score = Callable[[Array], Array]
 """(m, k) codes → (m,) scores; larger is better."""
 
-_GLOBAL, _LOCAL, _ROUNDS, _CLIMBERS, _STEPS = 512, 512, 14, 8, 32
-_SHRINK = 0.75
+_GLOBAL, _LOCAL, _CLIMBERS = 512, 512, 8
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far candidates are improved by local steps: rounds, steps per round, and how much they shrink by round."""
+
+    rounds: int
+    steps: int
+    shrink: float
+
+
+THOROUGH = Effort(14, 32, 0.75)
+"""To the top of the acquisition."""
+CURSORY = Effort(6, 24, 0.6)
+"""Up to a good place near where it happens to start: this spreads the trials of a long search."""
 _ASKED = 48
 _HALVINGS = 6
 
@@ -43,7 +57,9 @@ class Field:
         return codes if self.pinned is None else np.where(np.isnan(self.pinned), codes, self.pinned)
 
 
-def maximise(score: Score, field: Field, incumbents: Array, rng: np.random.Generator) -> list[Configuration]:
+def maximise(
+    score: Score, field: Field, incumbents: Array, rng: np.random.Generator, effort: Effort = THOROUGH
+) -> list[Configuration]:
     """Allowed configurations, the best first; `incumbents` (i, k) codes to search around. Empty where none passes."""
     encoding = field.encoding
     pool = [everywhere(encoding, _GLOBAL, rng)]
@@ -51,7 +67,7 @@ def maximise(score: Score, field: Field, incumbents: Array, rng: np.random.Gener
         pool.append(around(encoding, incumbents[rng.integers(len(incumbents), size=_LOCAL)], 0.25, rng))
     codes = field.pin(np.vstack(pool))
     values = score(codes)
-    codes, values = climb(score, field, codes, values, rng)
+    codes, values = climb(score, field, codes, values, rng, effort)
     return passing(score, field, codes, values)
 
 
@@ -85,16 +101,18 @@ def _jumps(encoding: Encoding, numbers: Array, rng: np.random.Generator) -> Arra
     return out
 
 
-def climb(score: Score, field: Field, codes: Array, values: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def climb(
+    score: Score, field: Field, codes: Array, values: Array, rng: np.random.Generator, effort: Effort
+) -> tuple[Array, Array]:
     """The pool with the best of it improved by shrinking local steps."""
     best = np.argsort(-values, kind="stable")[:_CLIMBERS]
     tops, heights = codes[best], values[best]
-    for turn in range(_ROUNDS):
-        near = field.pin(around(field.encoding, np.repeat(tops, _STEPS, axis=0), 0.2 * _SHRINK**turn, rng))
-        found = score(near).reshape(len(tops), _STEPS)
+    for turn in range(effort.rounds):
+        near = field.pin(around(field.encoding, np.repeat(tops, effort.steps, axis=0), 0.2 * effort.shrink**turn, rng))
+        found = score(near).reshape(len(tops), effort.steps)
         at = np.argmax(found, axis=1)
         better = found[np.arange(len(tops)), at] > heights
-        steps = near.reshape(len(tops), _STEPS, -1)[np.arange(len(tops)), at]
+        steps = near.reshape(len(tops), effort.steps, -1)[np.arange(len(tops)), at]
         tops = np.where(better[:, None], steps, tops)
         heights = np.maximum(heights, found[np.arange(len(tops)), at])
     return np.vstack([tops, codes]), np.concatenate([heights, values])
