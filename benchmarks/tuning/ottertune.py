@@ -31,7 +31,7 @@ class OtterTune:
 
     def __init__(self, task: Task, seed: int, _budget: int, *, first: int) -> None:
         self._task, self._rng = task, np.random.default_rng(seed)
-        self._design = qmc.LatinHypercube(len(task.space), rng=seed).random(first)
+        self._design = qmc.LatinHypercube(len(task.space), seed=seed).random(first)
         self._points: list[np.ndarray] = []
         self._losses: list[float] = []
 

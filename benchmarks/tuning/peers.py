@@ -43,7 +43,8 @@ class Smac:
     def __init__(self, task: Task, seed: int, budget: int) -> None:
         self._task = task
         self._space = _configspace(task, seed)
-        self._search = _smac(self._space, seed, budget, first=FIRST - 1)
+        self._folder = tempfile.TemporaryDirectory(prefix="lutra-bench-")
+        self._search = _smac(self._space, seed, budget, FIRST - 1, self._folder)
         self._asked: Any = None
 
     def ask(self) -> Mapping[str, Any]:
@@ -73,7 +74,8 @@ class LlamaTune:
         space = config_space.ConfigurationSpace(seed=seed)
         for axis in range(axes):
             space.add(config_space.Integer(f"z{axis}", (0, self.steps - 1)))
-        self._search = _smac(space, seed, budget, first=FIRST)
+        self._folder = tempfile.TemporaryDirectory(prefix="lutra-bench-")
+        self._search = _smac(space, seed, budget, FIRST, self._folder)
         self._asked: Any = None
 
     def ask(self) -> Mapping[str, Any]:
@@ -162,12 +164,11 @@ class BoTorch:
         return cube.configurations(knobs, cube.from_unit(knobs, np.array([unit])))[0]
 
 
-def _smac(space: Any, seed: int, budget: int, first: int) -> Any:
+def _smac(space: Any, seed: int, budget: int, first: int, folder: tempfile.TemporaryDirectory[str]) -> Any:
+    """SMAC3 over a space; it insists on writing into a folder."""
     smac = import_module("smac")
     facade = smac.HyperparameterOptimizationFacade
-    scenario = smac.Scenario(
-        space, n_trials=budget + 5, deterministic=True, seed=seed, output_directory=tempfile.mkdtemp(prefix="smac-")
-    )
+    scenario = smac.Scenario(space, n_trials=budget + 5, deterministic=True, seed=seed, output_directory=folder.name)
     return facade(
         scenario,
         _unused,
