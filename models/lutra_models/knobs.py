@@ -25,7 +25,8 @@ class Number:
     """A numeric domain `[low, high]`, in `unit`; `log` where it spans decades.
 
     `special` values ("auto", "off": often -1 or 0) are legal besides the range and mean something of their own, so
-    they are searched as values apart and never as the end of the range.
+    they are searched as values apart and never as the end of the range. `step`: the server rounds to multiples of it,
+    so only those are legal.
     """
 
     low: float
@@ -34,6 +35,7 @@ class Number:
     log: bool = False
     integer: bool = False
     special: tuple[float, ...] = ()
+    step: int = 1
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high)):
@@ -44,6 +46,11 @@ class Number:
             raise ValueError(f"a logarithmic domain needs low > 0, got {self.low}; put 0 or -1 into special")
         if self.integer and not (float(self.low).is_integer() and float(self.high).is_integer()):
             raise ValueError(f"an integer domain needs integer bounds, got {self.low} and {self.high}")
+        if self.step < 1 or (self.step > 1 and (not self.integer or self.low % self.step or self.high % self.step)):
+            raise ValueError(
+                f"a step is positive, and an integer domain's bounds are its multiples; "
+                f"got {self.step} for {self.low} to {self.high}"
+            )
         object.__setattr__(self, "special", tuple(self.special))
 
     def __contains__(self, value: object) -> bool:
@@ -51,18 +58,22 @@ class Number:
             return False
         if value in self.special:
             return True
-        return self.low <= value <= self.high and (not self.integer or float(value).is_integer())
+        whole = not self.integer or (float(value).is_integer() and int(value) % self.step == 0)
+        return self.low <= value <= self.high and whole
 
     def clip(self, value: float) -> float:
-        """The nearest legal value: special values stay, integers are rounded."""
+        """The nearest legal value: special values stay, integers are rounded to whole steps."""
         if value in self.special:
             return value
         inside = min(max(value, self.low), self.high)
-        return round(inside) if self.integer else inside
+        if not self.integer:
+            return inside
+        return round(inside) if self.step == 1 else round(inside / self.step) * self.step
 
     def __str__(self) -> str:
         span = f"[{_plain(self.low)}, {_plain(self.high)}]{' ' + self.unit if self.unit else ''}"
-        return span + (f" or {', '.join(_plain(s) for s in self.special)}" if self.special else "")
+        steps = f" in steps of {self.step}" if self.step > 1 else ""
+        return span + steps + (f" or {', '.join(_plain(s) for s in self.special)}" if self.special else "")
 
 
 @dataclass(frozen=True)
@@ -268,7 +279,8 @@ def _kind(knob: Knob, value: Value) -> Value:
 def _describe(domain: Domain) -> list[Any]:
     if isinstance(domain, Choice):
         return list(domain.options)
-    return [float(domain.low), float(domain.high), domain.unit, domain.log, domain.integer, list(domain.special)]
+    told = [float(domain.low), float(domain.high), domain.unit, domain.log, domain.integer, list(domain.special)]
+    return told if domain.step == 1 else [*told, domain.step]
 
 
 def _plain(number: float) -> str:

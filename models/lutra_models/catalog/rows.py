@@ -26,14 +26,19 @@ UNITS: dict[str, float] = {
     "h": 3_600_000,
 }
 FACTS = ("memory", "cores", "disk", "rotational", "peak_connections", "version")
-"""Host facts that formulas may read: bytes, cores, bytes, 1 or 0, connections, major version."""
+"""Host facts that formulas may read: bytes, cores, bytes, 1 or 0, connections, and the version as one number: 15, or
+101106 of 10.11.6 where the file says `version_parts = 3`."""
+
+Version = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class KnobRow:
     """What the catalogue says of one setting. Formulas speak bytes and milliseconds; the reader converts.
 
-    `tune` says whether it is searched without being named. `since` and `until` are major versions, both included.
+    `tune` says whether it is searched without being named. `since` and `until` are versions, both included: an `until`
+    of (10, 5) covers 10.5.9. `legal` are the options that the server takes besides those that are searched, for servers
+    that do not tell them. The server rounds a value to a multiple of `multiple_of`.
     """
 
     name: str
@@ -47,9 +52,11 @@ class KnobRow:
     high: Formula | None = None
     options: tuple[str, ...] = ()
     log: bool = False
+    legal: tuple[str, ...] = ()
     special: tuple[float, ...] = ()
-    since: int = 12
-    until: int | None = None
+    multiple_of: Formula | None = None
+    since: Version = ()
+    until: Version | None = None
     risk: Risk = "none"
     tune: bool = True
     rule: Formula | None = None
@@ -76,10 +83,11 @@ class KnobRow:
 
     @property
     def versions(self) -> str:
-        return f"{self.since}+" if self.until is None else f"{self.since}–{self.until}"
+        since = _dotted(self.since)
+        return f"{since}+" if self.until is None else f"{since}–{_dotted(self.until)}"
 
-    def covers(self, major: int) -> bool:
-        return self.since <= major and (self.until is None or major <= self.until)
+    def covers(self, version: Version) -> bool:
+        return self.since <= version and (self.until is None or version[: len(self.until)] <= self.until)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for an API."""
@@ -119,8 +127,25 @@ class Coupling:
 
 
 @dataclass(frozen=True)
+class Templates:
+    """The texts of a change, each a tuple of statements.
+
+    Fields: `name`; `text`, as people read the value, its quotes doubled; `literal`, as the server's grammar takes it;
+    `before`, the literal of the live value. `_restart` are of a setting that waits for a restart.
+    """
+
+    set: tuple[str, ...]
+    set_restart: tuple[str, ...]
+    reset: tuple[str, ...]
+    reset_restart: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class CatalogFile:
-    """One engine's file. `defaults` stand in for settings that a version lacks or a report leaves out."""
+    """One engine's file. `defaults` stand in for settings that a version lacks or a report leaves out.
+
+    `aliases` are further names of units ("G" of "GB"). `plain` says that the server takes no unit in a statement.
+    """
 
     engine: str
     rows: tuple[KnobRow, ...]
@@ -128,20 +153,27 @@ class CatalogFile:
     couplings: tuple[Coupling, ...]
     defaults: Mapping[str, Formula]
     shrink: tuple[str, ...]
-    set_template: str
-    reset_template: str
+    templates: Templates
+    aliases: Mapping[str, str]
+    plain: bool
+    version_parts: int
 
     def rows_for(self, version: str) -> dict[str, KnobRow]:
-        number = major(version)
-        return {r.name: r for r in self.rows if r.covers(number)}
+        parts = version_of(version)
+        return {r.name: r for r in self.rows if r.covers(parts)}
+
+    def version_number(self, version: str) -> float:
+        """The version as formulas read it."""
+        parts = (*version_of(version), 0, 0)[: self.version_parts]
+        return float(sum(part * 100**place for place, part in enumerate(reversed(parts))))
 
 
-def major(version: str) -> int:
-    """15 of "15.14 (Debian 15.14-0+deb12u1)". Raises InvalidConfiguration."""
-    found = re.match(r"\s*(\d{1,4})", version, re.ASCII)
+def version_of(version: str) -> Version:
+    """(15, 14) of "15.14 (Debian 15.14-0+deb12u1)". Raises InvalidConfiguration."""
+    found = re.match(r"\s*(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?", version, re.ASCII)
     if found is None:
         raise InvalidConfiguration(f"version {version!r} does not begin with a number")
-    return int(found[1])
+    return tuple(int(part) for part in found.groups() if part is not None)
 
 
 def engine_files() -> tuple[str, ...]:
@@ -156,7 +188,7 @@ def read_file(engine: str) -> CatalogFile:
 
 
 def from_document(engine: str, document: Mapping[str, Any]) -> CatalogFile:
-    rows = tuple(_row(r) for r in document["setting"])
+    rows = tuple(_row({"since": document.get("since", 0), **r}) for r in document["setting"])
     file = CatalogFile(
         engine,
         rows,
@@ -164,27 +196,42 @@ def from_document(engine: str, document: Mapping[str, Any]) -> CatalogFile:
         tuple(Coupling(Formula(c["holds"]), c["message"]) for c in document["coupling"]),
         {name: Formula(text) for name, text in document["defaults"].items()},
         tuple(document["shrink"]),
-        document["statements"]["set"],
-        document["statements"]["reset"],
+        _templates(document["statements"]),
+        document.get("unit_aliases", {}),
+        document.get("plain_numbers", False),
+        document.get("version_parts", 1),
     )
     _verify(file)
     return file
 
 
+def _templates(entry: Mapping[str, str | list[str]]) -> Templates:
+    texts = {n: (t,) if isinstance(t, str) else tuple(t) for n, t in entry.items()}
+    return Templates(
+        texts["set"],
+        texts.get("set_restart", texts["set"]),
+        texts["reset"],
+        texts.get("reset_restart", texts["reset"]),
+    )
+
+
 def _row(entry: Mapping[str, Any]) -> KnobRow:
     values = dict(entry)
-    for name in ("low", "high", "rule"):
+    for name in ("low", "high", "rule", "multiple_of"):
         if name in values:
             values[name] = Formula(values[name])
-    for name in ("options", "special"):
+    for name in ("options", "legal", "special"):
         values[name] = tuple(values.get(name, ()))
+    for name in ("since", "until"):
+        if name in values:
+            values[name] = version_of(str(values[name]))
     return KnobRow(**values)
 
 
 def _verify(file: CatalogFile) -> None:
     settings = {r.name for r in file.rows}
     known = settings | set(FACTS) | set(UNITS)
-    formulas = [f for r in file.rows for f in (r.low, r.high, r.rule) if f is not None]
+    formulas = [f for r in file.rows for f in (r.low, r.high, r.rule, r.multiple_of) if f is not None]
     formulas += [t.formula for t in file.terms] + [c.holds for c in file.couplings] + list(file.defaults.values())
     for formula in formulas:
         if formula.names - known:
@@ -192,3 +239,7 @@ def _verify(file: CatalogFile) -> None:
     read = {n for f in [t.formula for t in file.terms] + [c.holds for c in file.couplings] for n in f.names}
     if read & settings - set(file.defaults):
         raise ValueError(f"{file.engine}: no default for {sorted(read & settings - set(file.defaults))}")
+
+
+def _dotted(version: Version) -> str:
+    return ".".join(map(str, version))

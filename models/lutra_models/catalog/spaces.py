@@ -119,11 +119,25 @@ def _number(row: KnobRow, setting: ServerSetting, facts: Overlay, current: float
     low = low if setting.low is None else max(low, setting.low)
     high = high if setting.high is None else min(high, setting.high)
     integer = setting.kind == "integer"
+    step = _step(row, facts, per_unit, current)
     if integer:
-        low, high = math.ceil(low), math.floor(high)
+        low, high = _inwards(low, high, step)
     if not low < high:
-        raise NoRoom(f"has no room between {low:g} and {high:g}")
-    return Number(low, high, setting.unit, row.log and low > 0, integer, special)
+        raise NoRoom(f"has no room between {low:g} and {high:g}" + (f" in steps of {step}" if step > 1 else ""))
+    return Number(low, high, setting.unit, row.log and low > 0, integer, special, step)
+
+
+def _step(row: KnobRow, facts: Overlay, per_unit: float, current: float) -> int:
+    """What the server rounds to; 1 where the current value shows that it does not."""
+    if row.multiple_of is None:
+        return 1
+    step = max(1, int(row.multiple_of.number(facts.base) / per_unit))
+    return 1 if current % step else step
+
+
+def _inwards(low: float, high: float, step: int) -> tuple[int, int]:
+    """The outermost multiples of `step` inside; exact for integers beyond what a float holds."""
+    return -(-math.ceil(low) // step) * step, math.floor(high) // step * step
 
 
 def _range(file: CatalogFile, server: Server, policy: Policy, name: str) -> tuple[float, float]:
@@ -139,6 +153,8 @@ def _range(file: CatalogFile, server: Server, policy: Policy, name: str) -> tupl
 
 def _narrowed(name: str, domain: Number, asked: tuple[float, float]) -> Number:
     low, high = max(domain.low, asked[0]), min(domain.high, asked[1])
+    if domain.step > 1:
+        low, high = _inwards(low, high, domain.step)
     if not low < high:
         texts = [show(v, domain.unit) for v in (*asked, domain.low, domain.high)]
         raise InvalidConfiguration(

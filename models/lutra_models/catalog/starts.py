@@ -79,4 +79,4 @@ def _largest(name: str, values: dict[str, Value], domain: Number, rule: MemoryRu
         middle = (low + high) // 2
         low, high = (middle, high) if rule.total({**values, name: middle}) <= rule.bound_bytes else (low, middle)
     per_unit = factor(domain.unit)
-    return max(int(domain.low), int(_rounded(low * per_unit, domain) / per_unit))
+    return max(int(domain.low), int(_rounded(low * per_unit, domain) / per_unit) // domain.step * domain.step)

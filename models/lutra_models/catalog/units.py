@@ -1,11 +1,13 @@
-"""PostgreSQL's way with units: "1GB" in, 131072 of 8kB out, and back, exactly.
+"""Numbers with units: "1GB" in, 131072 of 8kB out, and back, exactly.
 
-Base units are the byte and the millisecond. Units are case-sensitive and 1024-based, as the server's own.
+Base units are the byte and the millisecond. Units are case-sensitive and 1024-based, as PostgreSQL's own; an engine's
+file may give them further names.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
 
@@ -42,14 +44,16 @@ def scale(unit: str) -> tuple[str, Fraction]:
     return "", Fraction(1)
 
 
-def parse_number(name: str, text: str, unit: str, integer: bool) -> int | float:
+def parse_number(
+    name: str, text: str, unit: str, integer: bool, aliases: Mapping[str, str] | None = None
+) -> int | float:
     """A number in `unit`. Raises InvalidConfiguration that names the units it would take."""
     found = _NUMBER.fullmatch(text)
     if found is None:
         raise InvalidConfiguration(f"{name}: {text!r} is not a number{_units_hint(unit)}")
     amount = Fraction(found[1])
     if found[2]:
-        amount = _converted(name, amount, found[2], unit, text)
+        amount = _converted(name, amount, (aliases or {}).get(found[2], found[2]), unit, text)
     if integer:
         return round(amount)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lutra_models.catalog.facts import Server, ServerSetting
-from lutra_models.catalog.rows import UNITS, CatalogFile, KnobRow, major
+from lutra_models.catalog.rows import UNITS, CatalogFile, KnobRow
 from lutra_models.catalog.units import parse_bool, parse_number, scale, show
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Configuration, Value
@@ -24,11 +24,11 @@ def live_rows(file: CatalogFile, server: Server) -> dict[str, KnobRow]:
 
 def read(file: CatalogFile, server: Server) -> Configuration:
     return Configuration(
-        {n: from_text(n, server.settings[n].value, server.settings[n]) for n in live_rows(file, server)}
+        {n: from_text(file, n, server.settings[n].value, server.settings[n]) for n in live_rows(file, server)}
     )
 
 
-def from_text(name: str, value: Value, setting: ServerSetting) -> Value:
+def from_text(file: CatalogFile, name: str, value: Value, setting: ServerSetting) -> Value:
     """A value of the setting's live kind, in its unit; ranges are not judged. Raises InvalidConfiguration."""
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
         raise InvalidConfiguration(f"{name}: a text of {len(value)} characters is no value of a setting")
@@ -38,7 +38,7 @@ def from_text(name: str, value: Value, setting: ServerSetting) -> Value:
         return str(value)
     integer = setting.kind == "integer"
     if isinstance(value, str):
-        number = parse_number(name, value, setting.unit, integer)
+        number = parse_number(name, value, setting.unit, integer, file.aliases)
         return number if integer else _as_printed(number)
     if not -LARGEST < value < LARGEST:
         raise InvalidConfiguration(f"{name}: a number beyond {LARGEST:g}, or none at all, is no value of a setting")
@@ -55,9 +55,9 @@ def parse(file: CatalogFile, server: Server, name: str, value: str | int | float
     if name not in server.settings:
         raise InvalidConfiguration(f"{name}: this server ({file.engine} {server.version}) does not report it")
     setting = server.settings[name]
-    parsed = from_text(name, value, setting)
+    parsed = from_text(file, name, value, setting)
     if isinstance(parsed, str):
-        return _option(name, parsed, setting)
+        return _option(row, parsed, setting)
     low = -math.inf if setting.low is None else setting.low
     high = math.inf if setting.high is None else setting.high
     if not low <= parsed <= high:
@@ -109,7 +109,7 @@ def overlay(file: CatalogFile, server: Server, current: Mapping[str, Value]) -> 
         "disk": float(DISK_UNKNOWN_BYTES if host.disk_bytes is None else host.disk_bytes),
         "rotational": float(bool(host.rotational)),
         "peak_connections": float(server.peak_connections),
-        "version": float(major(server.version)),
+        "version": file.version_number(server.version),
     }
     for name, default in file.defaults.items():
         base[name] = default(base)
@@ -119,13 +119,14 @@ def overlay(file: CatalogFile, server: Server, current: Mapping[str, Value]) -> 
     return Overlay(base, factors)
 
 
-def _option(name: str, value: str, setting: ServerSetting) -> str:
-    if setting.kind != "enum" or not setting.options:
+def _option(row: KnobRow, value: str, setting: ServerSetting) -> str:
+    if setting.kind != "enum":
         return value
-    for option in setting.options:
+    options = setting.options or tuple(dict.fromkeys((*row.options, *row.legal, setting.value)))
+    for option in options:
         if option.lower() == value.strip().lower():
             return option
-    raise InvalidConfiguration(f"{name}: {value!r} is none of {', '.join(setting.options)}")
+    raise InvalidConfiguration(f"{row.name}: {value!r} is none of {', '.join(options)}")
 
 
 def _as_printed(number: float) -> float:
