@@ -27,6 +27,10 @@ ENOUGH = 2
 """Readings of a metric from which it has a posterior of its own."""
 
 
+_PROVING = 5
+"""Rows from which past workloads have to prove that they help to foresee what was measured here."""
+
+
 @dataclass(frozen=True, eq=False)
 class Learned:
     """A history with its posteriors. `searching` models the objective for the search alone, `wary` for promises."""
@@ -135,11 +139,20 @@ class _Fitter:
         trends, with_trends = past.weighed(list(usable.values()), readings, codes, own, apart, self.rng)
         if not trends:
             return own, ()
-        return fit_gp(with_trends, belief), trends
+        helped = fit_gp(with_trends, belief)
+        if len(own.z) >= _PROVING and foresight(helped) < foresight(own):
+            return own, ()
+        return helped, trends
 
 
 def _inputs(encoding: Encoding, trends: tuple[Trend, ...], codes: Array) -> Array:
     return np.hstack([encoding.features(codes), *(t.column(codes)[:, None] for t in trends)])
+
+
+def foresight(gp: GaussianProcess) -> float:
+    """Mean log density of each row's target when it is left out: how well the posterior foresees."""
+    mean, variance = gp.left_out()
+    return float(np.mean(-0.5 * np.log(variance) - 0.5 * (gp.z - mean) ** 2 / variance))
 
 
 def fantasised(gp: GaussianProcess, x: Array) -> GaussianProcess:

@@ -33,11 +33,9 @@ _OPENING_TRIALS = 6
 _AROUND = 3
 EFFORTS = (THOROUGH, CURSORY)
 """Taken in turns: the one exploits the model, the other does not let all trials end on one hill of it."""
-_WARY_SHARE = 0.5
-"""The wary model's share in what improvement is expected."""
 _FREE_KNOBS = 30
 """Knobs that the search may move from the start; one more for each configuration measured."""
-_SLACK = 0.02
+_SLACK = 0.005
 """What log EI may lose for the sake of fewer changes."""
 _PRUDENCE = 100.0
 """How much a safe recommendation weighs a missing certainty against any gain."""
@@ -164,7 +162,23 @@ def _choose(
         return "repeat", history.current or tried[0]
     if learned is None or (len(tried) < _OPENING_TRIALS and not learned.trends and not safe):
         return _space_filling(history, tried, rng)
-    return _improve(history, learned, rng, safe)
+    origin, chosen = _improve(history, learned, rng, safe)
+    if learned.trends and not safe and len(tried) < _OPENING_TRIALS and len(tried) % 2 == 0:
+        return "transfer", _spread(history, learned, chosen, tried, rng)
+    return origin, chosen
+
+
+def _spread(
+    history: History, learned: Learned, chosen: Configuration, tried: list[Configuration], rng: np.random.Generator
+) -> Configuration:
+    """The chosen configuration, with the knobs that no past workload knows spread over their ranges."""
+    known = {name for trend in learned.trends for name in trend.bridge.shared}
+    encoding = learned.encoding
+    filling = design.space_filling(encoding, encoding.encode(tried), rng)
+    fixed = np.array([name in known for name in history.space.names])
+    codes = np.where(fixed, encoding.codes([chosen])[0], filling)
+    found = passing(lambda _: np.zeros(1), _field(history, encoding), codes, -np.arange(len(codes), dtype=float))
+    return found[0] if found else chosen
 
 
 def _space_filling(history: History, tried: list[Configuration], rng: np.random.Generator) -> tuple[str, Configuration]:
@@ -217,28 +231,19 @@ def _simplest(history: History, encoding: Encoding, score: Score, chosen: Config
 def _acquisition(history: History, learned: Learned, ranked: list[Configuration], safe: bool) -> Score:
     """Log EI over the best by posterior, times the probabilities of running and of keeping the limits.
 
-    Two readings of the same data vote: the broad one, which searches far, and the wary one, which does not believe it
-    knows what was never measured.
+    A safe recommendation goes by the probability of improvement instead: it prefers what is surely a little better to
+    what may be much better.
     """
     incumbent = learned.encoding.codes(ranked[:1])
-    pending = codes_of(learned.encoding, history.pending)
+    best = float(learned.sign * learned.searching.latent(learned.inputs(incumbent))[0][0])
     keeps = float(learned.log_limits(incumbent)[0]) >= np.log(0.5)
-    broad = fantasised(learned.searching, learned.inputs(pending))
-    wary = fantasised(learned.wary, learned.wary_inputs(pending))
-    views = ((broad, learned.inputs, 1.0 - _WARY_SHARE), (wary, learned.wary_inputs, _WARY_SHARE))
-
-    def improvement(codes: Array) -> Array:
-        total = np.full(len(codes), -np.inf)
-        for gp, inputs, share in views:
-            if share > 0:
-                best = float(learned.sign * gp.latent(inputs(incumbent))[0][0])
-                mean, variance = gp.latent(inputs(codes))
-                gain = acquisition.log_expected_improvement(learned.sign * mean, np.sqrt(variance), best)
-                total = np.logaddexp(total, gain + np.log(share * gp.transform.scale))
-        return np.asarray(total)
+    believed = fantasised(learned.searching, learned.inputs(codes_of(learned.encoding, history.pending)))
+    promise = acquisition.log_probability_above if safe else acquisition.log_expected_improvement
 
     def score(codes: Array) -> Array:
-        value = learned.log_running(codes) + learned.log_limits(codes) + (improvement(codes) if keeps else 0.0)
+        mean, variance = believed.latent(learned.inputs(codes))
+        gain = promise(learned.sign * mean, np.sqrt(variance), best)
+        value = learned.log_running(codes) + learned.log_limits(codes) + (gain if keeps else 0.0)
         return np.asarray(value + (_PRUDENCE * shortfall(learned, codes) if safe else 0.0))
 
     return score
