@@ -18,7 +18,7 @@ from lutra_models.wire import ApplyCode, Directive, Outcome
 from lutra_agent import checks, guard
 from lutra_agent.clock import Clock
 from lutra_agent.control import Control
-from lutra_agent.engines.base import Engine, Statement
+from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
 from lutra_agent.guard import Snapshot
 from lutra_agent.state import State
@@ -99,24 +99,26 @@ class CarryOut:
             self._state.save(guard.BASELINE, before.to_dict())
         journal = _Journal(self._state, directive.id, found.names, before)
         try:
-            self._make_active(found, journal)
+            rounded = self._make_active(found, journal)
             return self._finished(
-                self._outcome(directive.id, "applied", names=tuple(found.target), restarted=found.restart)
+                self._outcome(
+                    directive.id, "applied", message=rounded, names=tuple(found.target), restarted=found.restart
+                )
             )
         except Failed as error:
             log.error("directive %s: %s: %s", directive.id, error.code, error)
             return self._take_back(directive, found, before, journal, error)
 
-    def _make_active(self, found: checks.Plan, journal: _Journal) -> None:
-        """Raises Failed."""
+    def _make_active(self, found: checks.Plan, journal: _Journal) -> str:
+        """What the server made of it where that is not what was asked, in words. Raises Failed."""
         try:
-            self._engine.execute([Statement(c.name, c.do) for c in found.changes])
+            self._engine.execute([s for c in found.changes for s in self._engine.change(c)])
             if found.restart:
                 journal.restarting()
                 self._control.restart()
             else:
                 self._engine.reload()
-            self._verify(found)
+            return self._verify(found)
         except ApplyRefused as error:
             raise Failed(error.apply_code, str(error)) from error
         except DidNotStart as error:
@@ -125,12 +127,15 @@ class CarryOut:
             code: ApplyCode = "did_not_start" if found.restart else "database_unavailable"
             raise Failed(code, str(error)) from error
 
-    def _verify(self, found: checks.Plan) -> None:
+    def _verify(self, found: checks.Plan) -> str:
         # A reload is asynchronous: the values arrive a moment later.
         deadline = self._clock.monotonic() + SETTLE_S
-        while told := checks.unmet(found.target, found.names, self._look()):
+        while True:
+            unmet, rounded = checks.verify(found.target, found.names, self._look(), self._engine.rounds)
+            if not unmet:
+                return "; ".join(rounded)
             if self._clock.monotonic() > deadline:
-                raise Failed("not_active_after_apply", "; ".join(told))
+                raise Failed("not_active_after_apply", "; ".join(unmet))
             self._clock.sleep(POLL_S)
 
     def _take_back(

@@ -86,11 +86,8 @@ def _p99(config: Config, seen: Sequence[Visible]) -> str:
         return f"the driver ({config.driver.get('kind')})"
     if config.prometheus is not None:
         return "the Prometheus query"
-    if any(v.name == "pg_stat_monitor" and v.available for v in seen):
-        return "pg_stat_monitor's histogram"
-    if any(v.name == "pg_stat_statements" and v.available for v in seen):
-        return "estimated from pg_stat_statements"
-    return "none: no driver, no Prometheus query, no statement statistics"
+    given = next((v.p99 for v in seen if v.p99 and v.available), None)
+    return given or "none: no driver, no Prometheus query, no statement statistics"
 
 
 def _lines(found: Examination) -> Iterator[str]:

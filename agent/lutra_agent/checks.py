@@ -83,18 +83,30 @@ def able(found: Plan, engine: Engine, control: Control) -> None:
         raise ApplyRefused("insufficient_privilege", message)
 
 
-def unmet(target: Mapping[str, Value], names: Iterable[str], server: Server) -> list[str]:
-    """What is not active as asked, in words; a value of 0 or below may ask the server for one of its own choice."""
+def verify(
+    target: Mapping[str, Value], names: Iterable[str], server: Server, rounds: bool
+) -> tuple[list[str], list[str]]:
+    """What is not active as asked, and what the server has rounded, in words.
+
+    A value of 0 or below may ask the server for one of its own choice.
+    """
     active = load(server.engine).read(server)
-    told = []
+    unmet, rounded = [], []
     for name in names:
         setting, wanted = server.settings[name], target[name]
         own_choice = isinstance(wanted, int | float) and wanted <= 0 and setting.persisted is not None
+        said = f"{name} is {active[name]}, not {wanted}"
         if setting.pending_restart:
-            told.append(f"{name} waits for a restart")
-        elif active[name] != wanted and not own_choice:
-            told.append(f"{name} is {active[name]}, not {wanted}")
-    return told
+            unmet.append(f"{name} waits for a restart")
+        elif setting.shadowed:
+            unmet.append(f"{name} is outranked by {setting.shadowed}")
+        elif active[name] == wanted or own_choice:
+            continue
+        elif rounds and not isinstance(wanted, str):
+            rounded.append(said)
+        else:
+            unmet.append(said)
+    return unmet, rounded
 
 
 def _allowed(directive: Directive, server: Server, bounds: Bounds, now: datetime) -> None:

@@ -41,7 +41,11 @@ class ServiceConfig:
 
 @dataclass(frozen=True)
 class DatabaseConfig:
-    """How to reach the database. Without `password_file` the engine's own means apply (PGPASSFILE, PGPASSWORD, …)."""
+    """How to reach the database. Without `password_file` the engine's own means apply (PGPASSFILE, MYSQL_PWD, …).
+
+    `tls_ca`: the connection is encrypted and the server proves its name. `include_file`: where the agent writes
+    settings for a server that keeps none over a restart by itself.
+    """
 
     engine: str
     host: str
@@ -49,6 +53,8 @@ class DatabaseConfig:
     user: str
     dbname: str
     password_file: Path | None = None
+    tls_ca: Path | None = None
+    include_file: Path | None = None
 
     def password(self) -> str | None:
         return secret(self.password_file)
@@ -143,6 +149,8 @@ def _database(section: Section) -> DatabaseConfig:
             user=section.text("user", "lutra"),
             dbname=section.text("dbname"),
             password_file=section.path("password_file"),
+            tls_ca=section.path("tls_ca"),
+            include_file=section.path("include_file"),
         )
     )
 

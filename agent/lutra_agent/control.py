@@ -16,7 +16,7 @@ from lutra_agent.engines.base import Engine
 from lutra_agent.errors import DatabaseUnavailable, DidNotStart
 
 POLL_S = 0.1
-SECRETS = ("LUTRA_AGENT_TOKEN", "PGPASSWORD")
+SECRETS = ("LUTRA_AGENT_TOKEN", "PGPASSWORD", "MYSQL_PWD")
 
 log = logging.getLogger(__name__)
 

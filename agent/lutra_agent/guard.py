@@ -16,7 +16,7 @@ from lutra_models.knobs import fingerprint
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
-from lutra_agent.files import write_atomically
+from lutra_agent.files import remove, write_atomically
 from lutra_agent.state import State
 
 LAST_KNOWN_GOOD = "last_known_good"
@@ -27,15 +27,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SavedFile:
-    """A settings file byte by byte, with its owner and mode."""
+    """A settings file byte by byte, with its owner and mode. `content` None: there was no such file."""
 
     path: Path
-    content: bytes
+    content: bytes | None
     mode: int
     owner: tuple[int, int]
 
     def restore(self) -> None:
-        write_atomically(self.path, self.content, self.mode, self.owner)
+        if self.content is None:
+            remove(self.path)
+        else:
+            write_atomically(self.path, self.content, self.mode, self.owner)
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Snapshot:
     def to_dict(self) -> dict[str, Any]:
         file = self.file and {
             "path": str(self.file.path),
-            "content": base64.b64encode(self.file.content).decode(),
+            "content": None if self.file.content is None else base64.b64encode(self.file.content).decode(),
             "mode": self.file.mode,
             "owner": list(self.file.owner),
         }
@@ -61,9 +64,10 @@ class Snapshot:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Snapshot:
         kept = content["file"]
-        file = kept and SavedFile(
-            Path(kept["path"]), base64.b64decode(kept["content"]), kept["mode"], (kept["owner"][0], kept["owner"][1])
-        )
+        if kept is None:
+            return cls(content["texts"], content["active"], None)
+        text = None if kept["content"] is None else base64.b64decode(kept["content"])
+        file = SavedFile(Path(kept["path"]), text, kept["mode"], (kept["owner"][0], kept["owner"][1]))
         return cls(content["texts"], content["active"], file)
 
     def same(self, other: Snapshot) -> bool:
@@ -78,8 +82,12 @@ def take(engine: Engine, server: Server) -> Snapshot:
 
 
 def save_file(path: Path | None) -> SavedFile | None:
-    """The file's bytes, where this account may read it and write it back."""
-    if path is None or not (os.access(path, os.R_OK) and os.access(path.parent, os.W_OK)):
+    """The file's bytes, where this account may read it and write it back; a file that is not there yet too."""
+    if path is None or not os.access(path.parent, os.W_OK | os.X_OK):
+        return None
+    if not path.exists():
+        return SavedFile(path, None, 0o600, (os.geteuid(), os.getegid()))
+    if not os.access(path, os.R_OK):
         return None
     status = path.stat()
     return SavedFile(path, path.read_bytes(), status.st_mode & 0o7777, (status.st_uid, status.st_gid))
@@ -115,8 +123,7 @@ def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[st
     """
     if control.up():
         try:
-            _by_statements(engine, snapshot, names)
-            if restart:
+            if _by_statements(engine, control, snapshot, names) or restart:
                 control.restart()
             return
         except (DatabaseUnavailable, DidNotStart) as error:
@@ -124,15 +131,31 @@ def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[st
     _by_file(control, snapshot)
 
 
-def _by_statements(engine: Engine, snapshot: Snapshot, names: list[str]) -> None:
+def _by_statements(engine: Engine, control: Control, snapshot: Snapshot, names: list[str]) -> bool:
+    """Whether the server has to be restarted for it: where it refuses statements, and reads its file then alone."""
     try:
-        engine.execute([engine.persist(n, snapshot.texts[n]) for n in names])
+        engine.execute([s for n in names for s in engine.put_back(n, snapshot.texts[n], snapshot.active[n])])
     except ApplyRefused as error:
-        if snapshot.file is None:
+        by_restart = engine.reads_file_at_start_alone
+        if snapshot.file is None or (by_restart and not control.may_restart):
             raise
         log.error("the server refuses the way back (%s): restoring its file", error)
         snapshot.file.restore()
+        if by_restart:
+            return True
+    else:
+        _restore_bytes(engine, snapshot.file)
     engine.reload()
+    return False
+
+
+def _restore_bytes(engine: Engine, file: SavedFile | None) -> None:
+    """Where the file says the same as the saved one in other words (an order, a time), give it those words back."""
+    now = None if file is None else save_file(file.path)
+    if file is None or now is None or now.content == file.content:
+        return
+    if dict(engine.file_says(now.content or b"")) == dict(engine.file_says(file.content or b"")):
+        file.restore()
 
 
 def _by_file(control: Control, snapshot: Snapshot) -> None:

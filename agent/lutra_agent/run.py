@@ -42,8 +42,7 @@ class Beside:
     def data_dir(self) -> Path | None:
         if self.config.restart.data_dir is not None:
             return self.config.restart.data_dir
-        file = self.engine.settings_file()
-        return None if file is None else file.parent
+        return self.engine.data_dir()
 
     def look(self) -> Server:
         """The live server. Raises DatabaseUnavailable and CollectionFailed."""

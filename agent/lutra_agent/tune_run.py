@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lutra_models.catalog.facts import ServerSetting
+
 from lutra_agent import guard
 from lutra_agent.clock import SystemClock
 from lutra_agent.config import Config
@@ -46,9 +48,13 @@ def _statements(config: Config) -> Iterator[str]:
             settings = beside.look().settings
             changed = [n for n, s in settings.items() if s.value != baseline.active.get(n, s.value)]
             yield f"active now, {len(changed)} settings away from the baseline:"
-            yield from (f"  {beside.engine.persist(n, settings[n].persisted).text};" for n in changed)
+            yield from (f"  {text};" for n in changed for text in _texts(beside, n, settings[n]))
     finally:
         beside.engine.close()
+
+
+def _texts(beside: Beside, name: str, setting: ServerSetting) -> Iterator[str]:
+    return (s.text for s in beside.engine.put_back(name, setting.persisted, setting.value))
 
 
 def _free(config: Config) -> bool:

@@ -14,7 +14,7 @@ from lutra_agent.config import RestartConfig
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
-from lutra_models.catalog import load
+from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
 
@@ -48,6 +48,8 @@ class FakeEngine:
     epoch: str = "first"
     statements: list[str] = field(default_factory=list)
     family: str = "postgresql"
+    rounds: bool = False
+    reads_file_at_start_alone: bool = False
 
     def __post_init__(self) -> None:
         if not self.path.exists():
@@ -55,7 +57,7 @@ class FakeEngine:
 
     @property
     def file(self) -> dict[str, str]:
-        return dict(re.findall(r"^(\w+) = '(.*)'$", self.path.read_text(), re.MULTILINE))
+        return self.file_says(self.path.read_bytes())
 
     def ping(self) -> None:
         if not self.up:
@@ -90,8 +92,12 @@ class FakeEngine:
             self.statements.append(statement.text)
             self._write(statement)
 
-    def persist(self, name: str, text: str | None) -> Statement:
-        return Statement(name, f"ALTER SYSTEM RESET {name}" if text is None else f"ALTER SYSTEM SET {name} = '{text}'")
+    def change(self, change: Change) -> tuple[Statement, ...]:
+        return (Statement(change.name, change.do),)
+
+    def put_back(self, name: str, text: str | None, active: str) -> tuple[Statement, ...]:
+        said = f"ALTER SYSTEM RESET {name}" if text is None else f"ALTER SYSTEM SET {name} = '{text}'"
+        return (Statement(name, said),)
 
     def reload(self) -> None:
         self.ping()
@@ -100,6 +106,12 @@ class FakeEngine:
     def settings_file(self) -> Path | None:
         self.ping()
         return self.path
+
+    def file_says(self, content: bytes) -> dict[str, str]:
+        return dict(re.findall(r"^(\w+) = '(.*)'$", content.decode(), re.MULTILINE))
+
+    def data_dir(self) -> Path | None:
+        return self.path.parent
 
     def process_id(self) -> int | None:
         return None

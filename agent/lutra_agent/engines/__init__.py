@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from lutra_agent.config import DatabaseConfig
 from lutra_agent.engines.base import Engine, Family
 from lutra_agent.errors import ConfigError
 
 
-def _open_postgresql(database: DatabaseConfig) -> Engine:
+@contextmanager
+def _extra(name: str) -> Iterator[None]:
     try:
-        from lutra_agent.engines.postgresql.engine import PostgreSQL
+        yield
     except ModuleNotFoundError as error:
-        raise ConfigError(f"{error.name} is missing: pip install 'lutra-agent[postgresql]'") from error
+        raise ConfigError(f"{error.name} is missing: pip install 'lutra-agent[{name}]'") from error
+
+
+def _open_postgresql(database: DatabaseConfig) -> Engine:
+    with _extra("postgresql"):
+        from lutra_agent.engines.postgresql.engine import PostgreSQL
     return PostgreSQL(database)
 
 
-FAMILIES = (Family("postgresql", _open_postgresql),)
+def _open_mysql(database: DatabaseConfig) -> Engine:
+    with _extra("mysql"):
+        from lutra_agent.engines.mysql.engine import MysqlFamily
+        from lutra_agent.engines.mysql.mysql import MySQL
+    return MysqlFamily(database, MySQL())
+
+
+def _open_mariadb(database: DatabaseConfig) -> Engine:
+    with _extra("mysql"):
+        from lutra_agent.engines.mysql.engine import MysqlFamily
+        from lutra_agent.engines.mysql.mariadb import MariaDB
+    return MysqlFamily(database, MariaDB(database.include_file))
+
+
+FAMILIES = (Family("postgresql", _open_postgresql), Family("mysql", _open_mysql), Family("mariadb", _open_mariadb))
 
 
 def family(name: str) -> Family:

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from lutra_models.catalog import Change
 from lutra_models.catalog.facts import Host, Server
 from lutra_models.metrics import P99Of, P99Source
 
@@ -64,12 +65,16 @@ class Statement:
 
 @dataclass(frozen=True)
 class Visible:
-    """One line of `lutra-agent check`: what it is, whether it is there, and how to get it where it is not."""
+    """One line of `lutra-agent check`: what it is, whether it is there, and how to get it where it is not.
+
+    `p99` says in words where the 99th percentile comes from, where this is what gives it.
+    """
 
     name: str
     available: bool
     detail: str = ""
     remedy: str = ""
+    p99: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,9 +88,15 @@ class Permissions:
 
 
 class Engine(Protocol):
-    """One database server. Every method raises DatabaseUnavailable where it cannot be reached."""
+    """One database server. Every method raises DatabaseUnavailable where it cannot be reached.
+
+    A server that `rounds` answers a number that it cannot take with one that it can: what it then reports is its
+    answer, not a failure. Where it `reads_file_at_start_alone`, a file that was put back becomes active with a restart.
+    """
 
     family: str
+    rounds: bool
+    reads_file_at_start_alone: bool
 
     def ping(self) -> None: ...
 
@@ -105,14 +116,28 @@ class Engine(Protocol):
         """Carry out a change's statements in order. Raises ApplyRefused for the first that the server refuses."""
         ...
 
-    def persist(self, name: str, text: str | None) -> Statement:
-        """The statement that makes the settings file say `text` for a setting, or nothing of it (None)."""
+    def change(self, change: Change) -> tuple[Statement, ...]:
+        """What makes one change: in the settings file, and active as far as that needs no restart."""
         ...
 
-    def reload(self) -> None: ...
+    def put_back(self, name: str, text: str | None, active: str) -> tuple[Statement, ...]:
+        """What makes the settings file say `text` again (nothing of the setting, where None), and `active` active."""
+        ...
+
+    def reload(self) -> None:
+        """Make what `execute` did active; where the server works on that for a while, wait for it."""
+        ...
 
     def settings_file(self) -> Path | None:
         """The file which `execute` changes, where this host has it."""
+        ...
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        """Setting → text in a settings file of this content."""
+        ...
+
+    def data_dir(self) -> Path | None:
+        """Where this host has the server's data, as far as the account may know."""
         ...
 
     def process_id(self) -> int | None:

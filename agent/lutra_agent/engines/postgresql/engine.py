@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from lutra_models.catalog import load
+from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server
 from lutra_models.wire import ApplyCode
 
@@ -18,7 +18,7 @@ from lutra_agent.engines.postgresql import histogram, statements
 from lutra_agent.engines.postgresql.collect import Collect
 from lutra_agent.engines.postgresql.connect import Connection, quoted
 from lutra_agent.engines.postgresql.permissions import read_permissions
-from lutra_agent.engines.postgresql.settings import SETTINGS_FILE, read_settings
+from lutra_agent.engines.postgresql.settings import SETTINGS_FILE, parse_settings_file, read_settings
 from lutra_agent.engines.postgresql.visible import visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed
 
@@ -49,6 +49,8 @@ class Identity:
 
 class PostgreSQL:
     family = "postgresql"
+    rounds = False
+    reads_file_at_start_alone = False
 
     def __init__(self, database: DatabaseConfig) -> None:
         self._connection = Connection(database)
@@ -95,12 +97,16 @@ class PostgreSQL:
             except CollectionFailed as error:
                 raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
 
-    def persist(self, name: str, text: str | None) -> Statement:
+    def change(self, change: Change) -> tuple[Statement, ...]:
+        return (Statement(change.name, change.do),)
+
+    def put_back(self, name: str, text: str | None, active: str) -> tuple[Statement, ...]:
+        # The reload makes active what the file says.
         setting = name if re.fullmatch(r"[a-z_][a-z0-9_.]*", name) else quoted(name)
         if text is None:
-            return Statement(name, f"ALTER SYSTEM RESET {setting}")
+            return (Statement(name, f"ALTER SYSTEM RESET {setting}"),)
         escaped = text.replace("'", "''")
-        return Statement(name, f"ALTER SYSTEM SET {setting} = '{escaped}'")
+        return (Statement(name, f"ALTER SYSTEM SET {setting} = '{escaped}'"),)
 
     def reload(self) -> None:
         try:
@@ -111,6 +117,12 @@ class PostgreSQL:
     def settings_file(self) -> Path | None:
         directory = self._known()[0].data_dir
         return None if directory is None else directory / SETTINGS_FILE
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        return parse_settings_file(content.decode(errors="replace"))
+
+    def data_dir(self) -> Path | None:
+        return self._known()[0].data_dir
 
     def process_id(self) -> int | None:
         directory = self._known()[0].data_dir

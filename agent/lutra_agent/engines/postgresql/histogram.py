@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lutra_agent.engines.buckets import percentile
 from lutra_agent.engines.postgresql.connect import APPLICATION, Connection, quoted
 from lutra_agent.errors import CollectionFailed
 
 SINCE = (2, 0)
-P99 = 0.99
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,3 @@ def p99_ms(before: Histogram, after: Histogram) -> float | None:
     if before.bounds != after.bounds or min(counts, default=-1) < 0:
         return None
     return percentile(after.bounds, counts)
-
-
-def percentile(bounds: Sequence[tuple[float, float]], counts: Sequence[int], share: float = P99) -> float | None:
-    """Interpolated within its range, on a logarithmic scale where the range begins above zero."""
-    wanted, below = share * sum(counts), 0
-    for (low, high), count in zip(bounds, counts, strict=True):
-        if count and below + count >= wanted:
-            part = (wanted - below) / count
-            if math.isinf(high):
-                return None
-            return low * (high / low) ** part if low > 0 else high * part
-        below += count
-    return None

@@ -11,7 +11,7 @@ from lutra_agent.engines.postgresql.histogram import HistogramView
 from lutra_agent.engines.postgresql.statements import StatementsView
 from lutra_agent.errors import CollectionFailed
 
-HISTOGRAM = Visible("pg_stat_monitor", True, "p99 from its response-time histogram")
+HISTOGRAM = Visible("pg_stat_monitor", True, "p99 from its response-time histogram", p99="pg_stat_monitor's histogram")
 MONITOR = "SELECT current_user, pg_has_role('pg_monitor', 'MEMBER')"
 AVAILABLE = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
 
@@ -20,7 +20,7 @@ def visible(
     connection: Connection, major: int, view: StatementsView | None, timings: HistogramView | None
 ) -> tuple[Visible, ...]:
     """One line per view, then the extensions and the account's own rights."""
-    seen = (_statements(connection, view), *((HISTOGRAM,) if timings else ()), _monitor(connection))
+    seen = (*((HISTOGRAM,) if timings else ()), _statements(connection, view), _monitor(connection))
     return (*_views(connection, major), *seen)
 
 
@@ -41,7 +41,8 @@ def _views(connection: Connection, major: int) -> Iterator[Visible]:
 def _statements(connection: Connection, view: StatementsView | None) -> Visible:
     if view is not None:
         version = ".".join(map(str, view.version))
-        return Visible("pg_stat_statements", True, f"{version} in schema {view.schema}: qps, and p99 as an estimate")
+        detail = f"{version} in schema {view.schema}: qps, and p99 as an estimate"
+        return Visible("pg_stat_statements", True, detail, p99="estimated from pg_stat_statements")
     if not connection.rows(AVAILABLE):
         return Visible("pg_stat_statements", False, "not installed on this server: no qps and no estimated p99")
     remedy = (

@@ -1,0 +1,24 @@
+"""Percentiles of a histogram: counts per range of durations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+P99 = 0.99
+
+
+def percentile(bounds: Sequence[tuple[float, float]], counts: Sequence[int], share: float = P99) -> float | None:
+    """Interpolated within its range, on a logarithmic scale where the range begins above zero.
+
+    `bounds` are the ranges' ends. None where nothing was counted, or where the percentile lies in an open range.
+    """
+    wanted, below = share * sum(counts), 0
+    for (low, high), count in zip(bounds, counts, strict=True):
+        if count and below + count >= wanted:
+            part = (wanted - below) / count
+            if math.isinf(high):
+                return None
+            return low * (high / low) ** part if low > 0 else high * part
+        below += count
+    return None

@@ -1,0 +1,27 @@
+"""Connections and the threads that serve them."""
+
+from __future__ import annotations
+
+from lutra_agent.engines.mysql.collectors.base import FromStatus
+
+THREADS = FromStatus(
+    "threads",
+    {
+        "connections": "Connections",
+        "created": "Threads_created",
+        "aborted_clients": "Aborted_clients",
+        "aborted_connects": "Aborted_connects",
+        "refused": "Connection_errors_max_connections",
+        "slow_launch": "Slow_launch_threads",
+        "bytes_received": "Bytes_received",
+        "bytes_sent": "Bytes_sent",
+    },
+    {
+        "connected": "Threads_connected",
+        "running": "Threads_running",
+        "cached": "Threads_cached",
+        "most_used": "Max_used_connections",
+        "pool_threads": "Threadpool_threads",
+        "pool_idle": "Threadpool_idle_threads",
+    },
+)

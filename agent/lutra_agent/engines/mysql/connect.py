@@ -1,0 +1,131 @@
+"""One connection, opened when it is needed and again after it broke. The only module of the family that dials."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pymysql
+
+from lutra_agent.config import DatabaseConfig
+from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable
+
+APPLICATION = "lutra-agent"
+CONNECT_TIMEOUT_S = 5
+ANSWER_TIMEOUT_S = 120
+"""Long enough for a buffer pool that is resized while the statement waits."""
+SOCKETS = ("mysqld.sock", "mysql.sock")
+
+GONE = frozenset({1040, 1053, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
+"""Too many connections, shutdown, connection killed, and the client's own words for a lost server. 1317 and 3024 are
+left out: a query that was cancelled or took too long says nothing about the server."""
+
+
+class Connection:
+    """Raises DatabaseUnavailable when the server is gone, CollectionFailed when it refuses a statement.
+
+    `generation` grows with each dial, so a restarted server is never taken for the one before. `durations_s` are of the
+    statements since they were last taken: what the server's own figures have to be cleared of.
+    """
+
+    def __init__(self, database: DatabaseConfig) -> None:
+        self._database = database
+        self._open: pymysql.Connection[Any] | None = None
+        self.generation = 0
+        self.durations_s: list[float] = []
+
+    @property
+    def server_version(self) -> str:
+        """As the server's greeting says it."""
+        return str(self._connected().server_version)  # type: ignore[attr-defined]
+
+    def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+        return self.named_rows(query, parameters)[1]
+
+    def row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """The first row. Raises CollectionFailed where there is none."""
+        found = self.rows(query, parameters)
+        if not found:
+            raise CollectionFailed("the statement gave no row")
+        return found[0]
+
+    def named_rows(
+        self, query: str, parameters: Sequence[Any] | None = None
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The columns' names, and the rows."""
+        connection = self._connected()
+        began = time.perf_counter()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(query, parameters)
+                return [c[0] for c in cursor.description or ()], list(cursor.fetchall() or ())
+        except pymysql.Error as error:
+            if not connection.open or _number(error) in GONE:
+                self.close()
+                raise DatabaseUnavailable(message(error)) from error
+            raise CollectionFailed(f"{message(error)} [{_number(error)}]") from error
+        except OSError as error:
+            self.close()
+            raise DatabaseUnavailable(str(error)) from error
+        finally:
+            self.durations_s.append(time.perf_counter() - began)
+
+    def close(self) -> None:
+        connection, self._open = self._open, None
+        if connection is not None and connection.open:
+            try:
+                connection.close()
+            except (pymysql.Error, OSError):
+                return  # the server was gone first
+
+    def _connected(self) -> pymysql.Connection[Any]:
+        if self._open is None or not self._open.open:
+            self._open = self._dial()
+            self.generation += 1
+            self.durations_s = []
+        return self._open
+
+    def _dial(self) -> pymysql.Connection[Any]:
+        database = self._database
+        password = database.password()
+        where: dict[str, Any] = {"host": database.host, "port": database.port}
+        if database.host.startswith("/"):
+            where = {"unix_socket": str(socket_of(Path(database.host)))}
+        if database.tls_ca is not None:
+            where |= {"ssl_ca": str(database.tls_ca), "ssl_verify_cert": True, "ssl_verify_identity": True}
+        try:
+            return pymysql.connect(
+                user=database.user,
+                password=os.environ.get("MYSQL_PWD", "") if password is None else password,
+                database=database.dbname or None,
+                connect_timeout=CONNECT_TIMEOUT_S,
+                read_timeout=ANSWER_TIMEOUT_S,
+                write_timeout=ANSWER_TIMEOUT_S,
+                autocommit=True,
+                charset="utf8mb4",
+                program_name=APPLICATION,
+                init_command="SET SESSION wait_timeout = 28800, SESSION sql_mode = ''",
+                **where,
+            )
+        except (pymysql.Error, OSError) as error:
+            raise DatabaseUnavailable(message(error)) from error
+        except RuntimeError as error:  # a password by RSA needs a package that we do not
+            raise ConfigError(f"{error}; use TLS or the server's socket") from error
+
+
+def socket_of(path: Path) -> Path:
+    """The socket itself, or the one in a folder."""
+    return next((path / name for name in SOCKETS if (path / name).exists()), path)
+
+
+def message(error: Exception) -> str:
+    """What the server said, on one line."""
+    text = error.args[1] if len(error.args) > 1 else str(error)
+    return " ".join(str(text).split()) or type(error).__name__
+
+
+def _number(error: pymysql.Error) -> int:
+    return error.args[0] if error.args and isinstance(error.args[0], int) else 0

@@ -1,0 +1,251 @@
+"""The MySQL family, as the agent sees it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+from lutra_models.catalog import Change, load
+from lutra_models.catalog.facts import Host, Role, Server
+from lutra_models.catalog.rows import KnobRow
+from lutra_models.wire import ApplyCode
+
+from lutra_agent.config import DatabaseConfig
+from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
+from lutra_agent.engines.mysql import grants, replica
+from lutra_agent.engines.mysql.collectors import COLLECTORS
+from lutra_agent.engines.mysql.collectors.base import Status
+from lutra_agent.engines.mysql.connect import Connection
+from lutra_agent.engines.mysql.flavour import Flavour, Identity
+from lutra_agent.engines.mysql.histogram import MS_PER_S, Histogram, p99_ms
+from lutra_agent.engines.mysql.steps import Line, Sql, checked, same
+from lutra_agent.errors import ApplyRefused, CollectionFailed, ConfigError
+
+DENIED = ("[1044]", "[1045]", "[1142]", "[1227]", "[3630]")
+PASSES = 3
+"""The server cuts a value by another one's, which may be about to change: what was cut is asked for again."""
+RESIZING = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status%'"
+RESIZE_POLLS = 600
+DONE = ("", "completed", "size did not change", "not started")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the targets are made of. `own_questions` are the agent's, which the server's count has to be cleared of."""
+
+    own_questions: float
+    histogram: Histogram | None
+    transactions: float | None
+
+
+class MysqlFamily:
+    rounds = True
+    reads_file_at_start_alone = True
+
+    def __init__(self, database: DatabaseConfig, flavour: Flavour, now_s: Callable[[], float] = time.time) -> None:
+        self.family = flavour.family
+        self._flavour = flavour
+        self._connection = Connection(database)
+        self._now_s = now_s
+        self._identity: tuple[int, Identity] | None = None
+        self._peak = 0.0
+
+    def ping(self) -> None:
+        self._connection.row("SELECT 1")
+
+    def server(self, host: Host) -> Server:
+        identity = self._known()
+        settings = self._flavour.settings(self._connection, tuple(self._rows().values()), identity)
+        return Server(self.family, identity.version, settings, host, self._role(), int(self._peak))
+
+    def sample(self, at: datetime, monotonic_s: float) -> Sample:
+        self._known()
+        problems: list[str] = []
+        status: Status = {str(n): str(v) for n, v in self._connection.rows("SHOW GLOBAL STATUS")}
+        own = float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1])
+        readings = {"server": self._epoch(status), **self._readings(status, problems)}
+        self._peak = max(self._peak, readings["threads"].gauges.get("most_used", 0.0) if "threads" in readings else 0.0)
+        try:
+            histogram = self._histogram()
+        except CollectionFailed as error:
+            histogram = None
+            problems.append(f"histogram: {error}")
+        seen = Seen(own, histogram, self._flavour.transactions(self._connection))
+        return Sample(at, monotonic_s, readings, seen, tuple(problems))
+
+    def targets(self, before: Sample, after: Sample) -> Targets:
+        seconds = after.monotonic_s - before.monotonic_s
+        old, new = before.statements, after.statements
+        if not isinstance(old, Seen) or not isinstance(new, Seen):
+            return Targets()
+        metrics = {}
+        counted = _statements_between(before, after)
+        if counted is not None:
+            metrics["qps"] = max(counted["questions"] - (new.own_questions - old.own_questions), 0.0) / seconds
+            ended = _ended(old, new, counted)
+            if ended is not None:
+                metrics["tps"] = ended / seconds
+        p99 = p99_ms(old.histogram, new.histogram) if old.histogram and new.histogram else None
+        return Targets(metrics, None if p99 is None else Latency(p99, "histogram", "statement"))
+
+    def permissions(self, names: Iterable[str]) -> Permissions:
+        self._known()
+        held, account = grants.read(self._connection)
+        return self._flavour.permissions(held, account, {n: self._restarts(n) for n in names})
+
+    def change(self, change: Change) -> tuple[Statement, ...]:
+        return self._flavour.make(change.name, str(change.after), change.applies == "restart")
+
+    def put_back(self, name: str, text: str | None, active: str) -> tuple[Statement, ...]:
+        return self._flavour.put_back(name, text, active, self._restarts(name))
+
+    def execute(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            self._carry_out(statement)
+        wanted = {s.setting: s for s in statements if isinstance(s, Sql) and s.wanted is not None}
+        for _ in range(PASSES - 1):
+            cut = [s for s in wanted.values() if not same(self._active(s.setting), s.wanted or "")]
+            if len(wanted) < 2 or not cut:
+                return
+            for statement in cut:
+                self._carry_out(statement)
+
+    def reload(self) -> None:
+        """Nothing is to be read again; but a buffer pool may still be on its way to its new size."""
+        for _ in range(RESIZE_POLLS):
+            status = {str(n).lower(): str(v) for n, v in self._connection.rows(RESIZING)}
+            code = status.get("innodb_buffer_pool_resize_status_code")
+            text = status.get("innodb_buffer_pool_resize_status", "").strip().lower()
+            if code == "0" or (code is None and text.startswith(DONE[1:])) or not text:
+                return
+            self._connection.rows("DO SLEEP(0.1)")
+
+    def settings_file(self) -> Path | None:
+        return self._flavour.file(self._known())
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        return self._flavour.file_says(content)
+
+    def data_dir(self) -> Path | None:
+        return self._known().data_dir
+
+    def process_id(self) -> int | None:
+        return self._known().pid
+
+    def visible(self) -> tuple[Visible, ...]:
+        self._known()
+        held, account = grants.read(self._connection)
+        status: Status = {str(n): str(v) for n, v in self._connection.rows("SHOW GLOBAL STATUS")}
+        seen = []
+        for collector in COLLECTORS:
+            try:
+                there = collector.read(self._connection, status) is not None
+                seen.append(Visible(collector.view, there, "" if there else "this server has none of it"))
+            except CollectionFailed as error:
+                seen.append(Visible(collector.view, False, str(error)))
+        return (*seen, *self._flavour.visible(self._connection, held, account))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _carry_out(self, statement: Statement) -> None:
+        try:
+            if isinstance(statement, Line):
+                self._flavour.write(statement, self._now_s())
+            else:
+                self._connection.rows(statement.text)
+        except CollectionFailed as error:
+            raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
+        except OSError as error:
+            message = f"{statement.setting}: the include file: {error.strerror or error}"
+            raise ApplyRefused("internal_error", message) from error
+
+    def _active(self, name: str) -> str:
+        return str(self._connection.row(f"SELECT @@GLOBAL.{checked(name)}")[0])
+
+    def _histogram(self) -> Histogram | None:
+        # The statement that reads the histogram is in the next one: the server counts it when it is over.
+        own, self._connection.durations_s = self._connection.durations_s, []
+        found = self._flavour.histogram(self._connection)
+        return found and replace(found, own_ms=tuple(MS_PER_S * s for s in own))
+
+    def _readings(self, status: Status, problems: list[str]) -> dict[str, Reading]:
+        readings = {}
+        for collector in COLLECTORS:
+            try:
+                reading = collector.read(self._connection, status)
+            except CollectionFailed as error:
+                problems.append(f"{collector.name}: {error}")
+                continue
+            if reading is not None:
+                readings[collector.name] = reading
+        return readings
+
+    def _epoch(self, status: Status) -> Reading:
+        """FLUSH STATUS makes the second clock go back; a restart ends the connection."""
+        uptimes = {"uptime_s": "Uptime", "uptime_since_flush_s": "Uptime_since_flush_status"}
+        counters = {ours: float(status[theirs]) for ours, theirs in uptimes.items() if theirs in status}
+        return Reading(counters, epoch=str(self._connection.generation))
+
+    def _rows(self) -> dict[str, KnobRow]:
+        return {r.name: r for r in load(self.family).rows_for(self._known().version)}
+
+    def _restarts(self, name: str) -> bool:
+        row = self._rows().get(name)
+        return row is not None and self._flavour.restarts(self._connection, row)
+
+    def _role(self) -> Role:
+        if self._connection.row("SELECT @@GLOBAL.read_only")[0]:
+            return "standby"
+        try:
+            return "standby" if replica.channels(self._connection) else "primary"
+        except CollectionFailed:
+            return "primary"  # not this account's to see; a replica that takes writes is rare, and read_only tells
+
+    def _known(self) -> Identity:
+        """Read again after each dial: what answers then may be another server."""
+        query = "SELECT VERSION(), @@GLOBAL.datadir, @@GLOBAL.pid_file"
+        if self._identity is None or self._identity[0] != self._connection.generation:
+            version, data_dir, pid_file = map(str, self._connection.row(query))
+            if not self._flavour.serves(version):
+                raise ConfigError(f"database.engine = {self.family!r}, but the server calls itself {version}")
+            pid = _pid(Path(data_dir) / pid_file)
+            identity = Identity(version, Path(data_dir), pid, _started_s(pid))
+            self._identity = (self._connection.generation, identity)
+        return self._identity[1]
+
+
+def _statements_between(before: Sample, after: Sample) -> dict[str, float] | None:
+    old, new = before.readings.get("statements"), after.readings.get("statements")
+    if old is None or new is None:
+        return None
+    return {n: v - old.counters.get(n, v) for n, v in new.counters.items()}
+
+
+def _ended(old: Seen, new: Seen, counted: Mapping[str, float]) -> float | None:
+    """Transactions that ended: as the server counts them all, else COMMIT and ROLLBACK, where clients say so."""
+    if old.transactions is not None and new.transactions is not None and new.transactions >= old.transactions:
+        return new.transactions - old.transactions
+    return counted.get("commit", 0.0) + counted.get("rollback", 0.0) or None
+
+
+def _code(text: str) -> ApplyCode:
+    return "insufficient_privilege" if text.endswith(DENIED) else "invalid_value"
+
+
+def _pid(file: Path) -> int | None:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _started_s(pid: int | None) -> float | None:
+    try:
+        return None if pid is None else float(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return None

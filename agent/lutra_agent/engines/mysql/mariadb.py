@@ -1,0 +1,184 @@
+"""MariaDB 10.6 and later: SET GLOBAL and an include file of the agent's, information_schema, a plugin's histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lutra_models.catalog.facts import ServerSetting
+from lutra_models.catalog.rows import KnobRow
+
+from lutra_agent.engines.base import Permissions, Statement, Visible
+from lutra_agent.engines.mysql import include
+from lutra_agent.engines.mysql.connect import Connection
+from lutra_agent.engines.mysql.flavour import Identity
+from lutra_agent.engines.mysql.histogram import Histogram, from_upper_ends
+from lutra_agent.engines.mysql.steps import Line, Sql, checked, literal, same
+from lutra_agent.errors import CollectionFailed
+
+SETTINGS = """SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, NUMERIC_MIN_VALUE,
+NUMERIC_MAX_VALUE, ENUM_VALUE_LIST, READ_ONLY FROM information_schema.SYSTEM_VARIABLES
+WHERE VARIABLE_NAME IN %s AND GLOBAL_VALUE IS NOT NULL"""
+READ_ONLY = "SELECT READ_ONLY FROM information_schema.SYSTEM_VARIABLES WHERE VARIABLE_NAME = %s"
+HISTOGRAM = "SELECT TIME, COUNT FROM information_schema.QUERY_RESPONSE_TIME"
+PLUGIN = """SELECT PLUGIN_STATUS, @@GLOBAL.query_response_time_stats, @@GLOBAL.query_response_time_range_base
+FROM information_schema.PLUGINS WHERE PLUGIN_NAME = 'QUERY_RESPONSE_TIME'"""
+TRANSACTIONS = """SELECT SUM(COUNT) FROM information_schema.INNODB_METRICS WHERE ENABLED = 1
+AND NAME IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits', 'trx_rollbacks') HAVING COUNT(*) = 4"""
+
+ALL = "ALL PRIVILEGES"
+BINLOG = ("binlog_", "sync_binlog", "max_binlog_", "expire_logs_days")
+CONNECTION = ("max_connections", "max_connect_errors", "connect_timeout", "extra_max_connections", "slow_launch_time")
+SEES = ("PROCESS", "SLAVE MONITOR")
+RANGE_BASE = 2
+UNKNOWN_TABLE = "[1109]"
+
+
+class MariaDB:
+    """`include_file` is the agent's own, in a folder that the server reads last; None where none is configured."""
+
+    family = "mariadb"
+
+    def __init__(self, include_file: Path | None) -> None:
+        self._file = include_file
+
+    def serves(self, version: str) -> bool:
+        return "mariadb" in version.lower()
+
+    def settings(self, connection: Connection, rows: Sequence[KnobRow], identity: Identity) -> dict[str, ServerSetting]:
+        by_name = {r.name: r for r in rows}
+        try:
+            written = include.read(self._file)
+        except OSError as error:
+            raise CollectionFailed(f"{self._file}: {error.strerror}") from error
+        found = connection.rows(SETTINGS, (tuple(n.upper() for n in by_name) or ("",),))
+        return {r[0]: self._setting(r, by_name[r[0]], written.get(r[0]), identity.started_s) for r in found}
+
+    def restarts(self, connection: Connection, row: KnobRow) -> bool:
+        found = connection.rows(READ_ONLY, (row.name.upper(),))
+        return bool(found) and found[0][0] == "YES"
+
+    def file(self, identity: Identity) -> Path | None:
+        return self._file
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        return {n: e.value for n, e in include.entries(content.decode(errors="replace")).items()}
+
+    def make(self, name: str, text: str, restart: bool) -> tuple[Statement, ...]:
+        line = self._line(name, text)
+        return (line,) if restart else (_set(name, text), line)
+
+    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+        line = self._line(name, text)
+        return (line,) if restart else (_set(name, active), line)
+
+    def write(self, line: Line, now_s: float) -> None:
+        if self._file is None:
+            raise OSError("database.include_file is not configured")
+        include.write(self._file, line.setting, line.value, now_s)
+
+    def histogram(self, connection: Connection) -> Histogram | None:
+        try:
+            return from_upper_ends(connection.rows(HISTOGRAM))
+        except CollectionFailed as error:
+            if UNKNOWN_TABLE in str(error):
+                return None  # the plugin is not installed
+            raise
+
+    def transactions(self, connection: Connection) -> float | None:
+        try:
+            found = connection.rows(TRANSACTIONS)
+        except CollectionFailed:
+            return None
+        return float(found[0][0]) if found else None
+
+    def permissions(self, grants: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
+        if self._file is None:
+            how = "database.include_file is not configured: MariaDB keeps no changed setting over a restart by itself"
+            return Permissions(frozenset(), True, explanation=how)
+        needs = {name: None if restart else _privilege(name) for name, restart in names.items()}
+        missing = sorted({p for p in needs.values() if p and p not in grants and ALL not in grants})
+        changeable = frozenset(n for n, p in needs.items() if p not in missing)
+        remedies = (f"GRANT {', '.join(missing)} ON *.* TO {account};",) if missing else ()
+        return Permissions(changeable, True, remedies)
+
+    def visible(self, connection: Connection, grants: frozenset[str], account: str) -> tuple[Visible, ...]:
+        seen = []
+        for name in SEES:
+            there = name in grants or ALL in grants
+            seen.append(Visible(name, there, "", "" if there else f"GRANT {name} ON *.* TO {account};"))
+        return (*seen, _plugin(connection))
+
+    def _line(self, name: str, text: str | None) -> Line:
+        said = f"{checked(name)} = {text}" if text is not None else f"without {checked(name)}"
+        return Line(name, f"in the include file: {said}", text)
+
+    def _setting(
+        self, row: tuple[Any, ...], knob: KnobRow, written: include.Entry | None, started_s: float | None
+    ) -> ServerSetting:
+        _, value, origin, path, low, high, options, read_only = row
+        value, ours = str(value), path is not None and self._file is not None and Path(path) == self._file
+        numeric, waits = knob.kind in ("integer", "real"), read_only == "YES"
+        return ServerSetting(
+            value=value,
+            unit=knob.unit,
+            kind=knob.kind,
+            low=float(low) if numeric and low is not None else None,
+            high=float(high) if numeric and high is not None else None,
+            options=tuple(options.split(",")) if options and knob.kind == "enum" else (),
+            applies="restart" if waits else "reload",
+            source=str(origin).lower(),
+            persisted=written.value if written else None,
+            shadowed=_shadow(str(origin), path, ours, written, started_s),
+            pending_restart=waits and _waits(value, ours, written, started_s),
+        )
+
+
+def _set(name: str, text: str) -> Sql:
+    return Sql(name, f"SET GLOBAL {checked(name)} = {literal(text)}", text)
+
+
+def _privilege(name: str) -> str:
+    if name.startswith(BINLOG):
+        return "BINLOG ADMIN"
+    return "CONNECTION ADMIN" if name in CONNECTION else "SUPER"
+
+
+def _read(written: include.Entry, started_s: float | None) -> bool:
+    """Whether the line stood there when the server started."""
+    return written.written_s is not None and started_s is not None and written.written_s < started_s
+
+
+def _waits(value: str, ours: bool, written: include.Entry | None, started_s: float | None) -> bool:
+    """Whether the include file says something that the running server has not read yet."""
+    if written is None:
+        return ours
+    return not same(written.value, value) and not (ours and _read(written, started_s))
+
+
+def _shadow(
+    origin: str, path: str | None, ours: bool, written: include.Entry | None, started_s: float | None
+) -> str | None:
+    """What stands above the include file: the command line, or a file that the server read after it."""
+    if origin.upper().startswith("COMMAND"):
+        return "the command line"
+    if origin.upper() == "CONFIG" and not ours and written is not None and _read(written, started_s):
+        return f"{path}, which the server reads later"
+    return None
+
+
+def _plugin(connection: Connection) -> Visible:
+    name, install = "QUERY_RESPONSE_TIME", "INSTALL SONAME 'query_response_time'; "
+    settings = "SET GLOBAL query_response_time_range_base = 2, GLOBAL query_response_time_stats = ON, "
+    remedy = (
+        f"{settings}GLOBAL query_response_time_flush = ON; and the first two in an option file, to outlast a restart"
+    )
+    try:
+        status, counts, base = connection.row(PLUGIN)
+    except CollectionFailed:
+        return Visible(name, False, "the plugin is not installed: no p99", install + remedy)
+    if status != "ACTIVE" or not int(counts):
+        return Visible(name, False, "the plugin is installed and counts nothing: no p99", remedy)
+    told = "" if int(base) == RANGE_BASE else f", coarse: query_response_time_range_base = {base}"
+    return Visible(name, True, f"p99 of all statements{told}", p99="the server's histogram of response times")

@@ -1,0 +1,179 @@
+"""MySQL 8.0 and later: SET PERSIST, mysqld-auto.cnf, performance_schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lutra_models.catalog.facts import ServerSetting
+from lutra_models.catalog.rows import KnobRow
+
+from lutra_agent.engines.base import Permissions, Statement, Visible
+from lutra_agent.engines.mysql.connect import Connection
+from lutra_agent.engines.mysql.flavour import Identity
+from lutra_agent.engines.mysql.histogram import Histogram, from_picoseconds
+from lutra_agent.engines.mysql.steps import Line, Sql, checked, literal, same
+from lutra_agent.errors import CollectionFailed
+
+FILE = "mysqld-auto.cnf"
+
+SETTINGS = """SELECT i.VARIABLE_NAME, g.VARIABLE_VALUE, i.VARIABLE_SOURCE, i.MIN_VALUE, i.MAX_VALUE, p.VARIABLE_VALUE
+FROM performance_schema.variables_info i JOIN performance_schema.global_variables g USING (VARIABLE_NAME)
+LEFT JOIN performance_schema.persisted_variables p USING (VARIABLE_NAME) WHERE i.VARIABLE_NAME IN %s"""
+HISTOGRAM = """SELECT BUCKET_TIMER_LOW, BUCKET_TIMER_HIGH, COUNT_BUCKET
+FROM performance_schema.events_statements_histogram_global ORDER BY BUCKET_NUMBER"""
+TRANSACTIONS = """SELECT s.COUNT_STAR - COALESCE((SELECT t.COUNT_STAR
+FROM performance_schema.events_transactions_summary_by_thread_by_event_name t
+WHERE t.EVENT_NAME = 'transaction' AND t.THREAD_ID = PS_CURRENT_THREAD_ID()), 0)
+FROM performance_schema.events_transactions_summary_global_by_event_name s
+JOIN performance_schema.setup_instruments i ON i.NAME = s.EVENT_NAME
+WHERE s.EVENT_NAME = 'transaction' AND i.ENABLED = 'YES'"""
+
+MAY_CHANGE = frozenset({"SYSTEM_VARIABLES_ADMIN", "SUPER"})
+MAY_PERSIST = "PERSIST_RO_VARIABLES_ADMIN"
+SEES = ("PROCESS", "REPLICATION CLIENT")
+US_PER_S = 1e6
+
+
+class MySQL:
+    family = "mysql"
+
+    def serves(self, version: str) -> bool:
+        return "mariadb" not in version.lower()
+
+    def settings(self, connection: Connection, rows: Sequence[KnobRow], identity: Identity) -> dict[str, ServerSetting]:
+        by_name = {r.name: r for r in rows}
+        loads = bool(connection.row("SELECT @@GLOBAL.persisted_globals_load")[0])
+        shadow = None if loads else "persisted_globals_load = OFF: what is persisted is not read at the start"
+        written = _written_s(identity.data_dir / FILE)
+        found = connection.rows(SETTINGS, (tuple(by_name) or ("",),))
+        return {r[0]: _setting(r, by_name[r[0]], shadow, written.get(r[0]), identity.started_s) for r in found}
+
+    def restarts(self, connection: Connection, row: KnobRow) -> bool:
+        return row.applies == "restart"  # no view of the server tells
+
+    def file(self, identity: Identity) -> Path | None:
+        return identity.data_dir / FILE
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        return {name: str(entry.get("Value")) for name, entry in _entries(content).items()}
+
+    def make(self, name: str, text: str, restart: bool) -> tuple[Statement, ...]:
+        way = "PERSIST_ONLY" if restart else "PERSIST"
+        return (_sql(name, f"SET {way} {checked(name)} = {literal(text)}", None if restart else text),)
+
+    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+        if text is not None and (restart or same(text, active)):
+            return self.make(name, text, restart)
+        at_once = _sql(name, f"SET GLOBAL {checked(name)} = {literal(active)}", active)
+        if text is None:
+            kept = _sql(name, f"RESET PERSIST IF EXISTS {checked(name)}")
+        else:
+            kept = _sql(name, f"SET PERSIST_ONLY {checked(name)} = {literal(text)}")
+        return (kept,) if restart else (at_once, kept)
+
+    def write(self, line: Line, now_s: float) -> None:
+        raise NotImplementedError("MySQL writes its own file")
+
+    def histogram(self, connection: Connection) -> Histogram | None:
+        rows = connection.rows(HISTOGRAM)
+        return from_picoseconds(rows) if rows else None
+
+    def transactions(self, connection: Connection) -> float | None:
+        try:
+            found = connection.rows(TRANSACTIONS)
+        except CollectionFailed:
+            return None
+        return float(found[0][0]) if found else None
+
+    def permissions(self, grants: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
+        may, may_restart = bool(grants & MAY_CHANGE), MAY_PERSIST in grants
+        changeable = frozenset(n for n, restart in names.items() if may and (may_restart or not restart))
+        missing = [] if may else ["SYSTEM_VARIABLES_ADMIN"]
+        missing += [MAY_PERSIST] if not may_restart and any(names.values()) else []
+        remedies = (f"GRANT {', '.join(missing)} ON *.* TO {account};",) if missing else ()
+        return Permissions(changeable, True, remedies)
+
+    def visible(self, connection: Connection, grants: frozenset[str], account: str) -> tuple[Visible, ...]:
+        seen = [_grant(name, name in grants, account) for name in SEES]
+        view = "performance_schema.events_statements_histogram_global"
+        try:
+            found = self.histogram(connection)
+        except CollectionFailed as error:
+            remedy = f"GRANT SELECT ON performance_schema.* TO {account};"
+            return (*seen, Visible(view, False, str(error), remedy))
+        if found is None or not sum(found.counts):
+            remedy = "set performance_schema = ON, restart, and enable the consumer global_instrumentation"
+            return (*seen, Visible(view, False, "it counts nothing: no p99", remedy))
+        return (*seen, Visible(view, True, "p99 of all statements", p99="the server's histogram of statements"))
+
+
+def _sql(name: str, text: str, wanted: str | None = None) -> Sql:
+    return Sql(name, text, wanted)
+
+
+def _grant(name: str, there: bool, account: str) -> Visible:
+    return Visible(name, there, "", "" if there else f"GRANT {name} ON *.* TO {account};")
+
+
+def _setting(
+    row: tuple[Any, ...], knob: KnobRow, shadow: str | None, written_s: float | None, started_s: float | None
+) -> ServerSetting:
+    _, value, source, low, high, persisted = row
+    value = str(value)
+    waits = knob.applies == "restart" and _waits(value, source, persisted, written_s, started_s)
+    return ServerSetting(
+        value=value,
+        unit=knob.unit,
+        kind=knob.kind,
+        low=_bound(low) if knob.kind in ("integer", "real") else None,
+        high=_bound(high) if knob.kind in ("integer", "real") else None,
+        applies=knob.applies,
+        source=str(source).lower(),
+        persisted=persisted,
+        shadowed=shadow,
+        pending_restart=waits,
+    )
+
+
+def _waits(value: str, source: str, persisted: str | None, written_s: float | None, started_s: float | None) -> bool:
+    """Whether the file says something that the running server has not read yet."""
+    if persisted is None:
+        return source == "PERSISTED"
+    if same(persisted, value):
+        return False
+    # What was written before the start was read there, and the server made of it what it is.
+    return written_s is None or started_s is None or written_s >= started_s
+
+
+def _bound(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def _written_s(file: Path) -> dict[str, float]:
+    """Setting → epoch second at which it was persisted; empty where this account may not read the file."""
+    try:
+        entries = _entries(file.read_bytes())
+    except OSError:
+        return {}
+    return {n: e["Metadata"]["Timestamp"] / US_PER_S for n, e in entries.items() if "Metadata" in e}
+
+
+def _entries(content: bytes) -> dict[str, Any]:
+    """The variables of every section of the file."""
+    try:
+        document = json.loads(content)
+    except ValueError:
+        return {}
+    sections = document.values() if isinstance(document, dict) else ()
+    found: dict[str, Any] = {}
+    for section in (s for s in sections if isinstance(s, dict)):
+        found.update({n: e for n, e in section.items() if isinstance(e, dict) and "Value" in e})
+        for nested in (s for s in section.values() if isinstance(s, dict) and "Value" not in s):
+            found.update({n: e for n, e in nested.items() if isinstance(e, dict) and "Value" in e})
+    return found

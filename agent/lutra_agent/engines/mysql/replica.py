@@ -1,0 +1,38 @@
+"""The replication channels through which this server follows another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lutra_agent.engines.mysql.connect import Connection
+
+RENAMED = (8, 0, 22)
+
+
+@dataclass(frozen=True)
+class Channel:
+    lag_s: float | None
+    running: bool
+
+
+def channels(connection: Connection) -> list[Channel]:
+    """Raises CollectionFailed where the account may not see them."""
+    names, rows = connection.named_rows(statement(connection.server_version))
+    return [_channel(dict(zip((n.lower() for n in names), row, strict=True))) for row in rows]
+
+
+def statement(version: str) -> str:
+    """What shows the channels on a server that greets so."""
+    if "mariadb" in version.lower():
+        return "SHOW ALL SLAVES STATUS"
+    numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:3])
+    return "SHOW REPLICA STATUS" if numbers >= RENAMED else "SHOW SLAVE STATUS"
+
+
+def _channel(row: Mapping[str, Any]) -> Channel:
+    lag = row.get("seconds_behind_source", row.get("seconds_behind_master"))
+    threads = [v for n, v in row.items() if n.endswith(("_io_running", "_sql_running"))]
+    return Channel(None if lag is None else float(lag), all(v == "Yes" for v in threads))

@@ -1,0 +1,240 @@
+"""What every engine must do, whichever it is: one suite, run over each family and over the fake.
+
+A test class derives from EngineConformance and gives the fixture `subject`: a server of its own, in any state that a
+fresh one may be in, with the means to break it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lutra_agent import guard
+from lutra_agent.carry_out import CarryOut
+from lutra_agent.checks import Bounds
+from lutra_agent.clock import Clock, SystemClock
+from lutra_agent.control import Control
+from lutra_agent.engines.base import Engine, Sample
+from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
+from lutra_agent.state import State
+from lutra_agent.window import Discarded, rates
+from lutra_models.catalog import load
+from lutra_models.catalog.facts import Host, Server
+from lutra_models.wire import Directive, Outcome
+
+HOST = Host(memory_bytes=8 << 30, cores=4)
+
+
+@dataclass
+class Subject:
+    """An engine beside its server. `fresh` reads every setting over a connection that nobody else has.
+
+    `at_once` and `with_restart` are new values of some settings; `prevents_boot` is one that the server takes and does
+    not start with; `refused` one that it never takes, found out by its catalogue or by itself. `not_kept` are settings
+    that a restart changes by itself.
+    """
+
+    engine: Engine
+    control: Control
+    folder: Path
+    fresh: Callable[[], Mapping[str, str]]
+    load: Callable[[], None]
+    stop: Callable[[], None]
+    at_once: Mapping[str, Any]
+    with_restart: Mapping[str, Any]
+    prevents_boot: Mapping[str, Any]
+    refused: Mapping[str, Any]
+    not_kept: frozenset[str] = frozenset()
+    clock: Clock = field(default_factory=SystemClock)
+
+    def __post_init__(self) -> None:
+        self.state = State(self.folder)
+        self.carry_out = CarryOut(
+            self.engine, self.state, self.control, self.clock, self.look, lambda: Bounds("lab", False, 0.8)
+        )
+
+    def look(self) -> Server:
+        return self.engine.server(HOST)
+
+    def sample(self) -> Sample:
+        return self.engine.sample(datetime.now(UTC), self.clock.monotonic())
+
+    def do(self, identifier: str, settings: Mapping[str, Any], **more: Any) -> Outcome:
+        return self.carry_out.directive(self.directive(identifier, settings, **more))
+
+    def directive(self, identifier: str, settings: Mapping[str, Any], **more: Any) -> Directive:
+        fields = {"id": identifier, "recommendation": identifier, "settings": dict(settings), "restart_allowed": True}
+        expires = self.clock.now() + timedelta(minutes=10)
+        return Directive.model_validate({**fields, "expires_at": expires, **more})
+
+    def kept_settings(self) -> dict[str, str]:
+        return {n: v for n, v in self.fresh().items() if n not in self.not_kept}
+
+    def active(self, names: Mapping[str, Any]) -> dict[str, Any]:
+        """The catalogue's values of what a fresh connection reads, as far as that is the same text."""
+        server = self.look()
+        read = load(server.engine).read(server)
+        return {n: read[n] for n in names}
+
+    def file(self) -> bytes | None:
+        path = self.engine.settings_file()
+        assert path is not None
+        return path.read_bytes() if path.exists() else None
+
+
+class EngineConformance:
+    """Derive, and give the fixture `subject`."""
+
+    def test_it_collects_and_two_samples_make_a_window(self, subject: Subject) -> None:
+        before = subject.sample()
+        subject.load()
+        after = subject.sample()
+        assert before.problems == after.problems == ()
+        found = rates(before, after)
+        assert not isinstance(found, Discarded)
+        assert found
+        assert all(v >= 0 for v in found.values())
+        targets = subject.engine.targets(before, after)
+        assert set(targets.metrics) <= {"qps", "tps"}
+        assert all(v >= 0 for v in targets.metrics.values())
+
+    def test_it_reports_the_catalogues_settings_alone_and_each_can_be_read(self, subject: Subject) -> None:
+        server = subject.look()
+        assert server.settings
+        assert set(server.settings) <= {r.name for r in load(server.engine).rows_for(server.version)}
+        assert set(load(server.engine).read(server)) == set(server.settings)
+        assert server.role == "primary"
+
+    def test_its_own_catalogue_takes_every_value_that_it_reports(self, subject: Subject) -> None:
+        server = subject.look()
+        catalog = load(server.engine)
+        for name, value in catalog.read(server).items():
+            assert catalog.parse(server, name, value) == value, name
+
+    def test_check_has_a_line_for_what_it_sees_and_the_settings_are_its_to_change(self, subject: Subject) -> None:
+        assert any(v.available for v in subject.engine.visible())
+        permissions = subject.engine.permissions({**subject.at_once, **subject.with_restart})
+        assert permissions.changeable == {*subject.at_once, *subject.with_restart}
+        assert permissions.may_reload
+
+    def test_a_change_is_active_without_a_restart_and_taken_back_exactly(self, subject: Subject) -> None:
+        before, file = subject.fresh(), subject.file()
+        old = subject.active(subject.at_once)
+        outcome = subject.do("rec_1", subject.at_once)
+        assert (outcome.state, outcome.restarted, outcome.message) == ("applied", False, "")
+        assert outcome.active == dict(subject.at_once) == subject.active(subject.at_once)
+        snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
+        guard.go_back(subject.engine, subject.control, snapshot, list(subject.at_once), restart=False)
+        self.settle(subject, old)
+        assert subject.fresh() == before
+        assert subject.file() == file
+
+    def test_a_change_with_a_restart_is_active_and_taken_back_exactly(self, subject: Subject) -> None:
+        before, file = subject.kept_settings(), subject.file()
+        wanted = {**subject.at_once, **subject.with_restart}
+        outcome = subject.do("rec_1", wanted)
+        assert (outcome.state, outcome.restarted, outcome.message) == ("applied", True, "")
+        assert outcome.active == wanted == subject.active(wanted)
+        snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
+        guard.go_back(subject.engine, subject.control, snapshot, list(wanted), restart=True)
+        assert subject.kept_settings() == before
+        assert subject.file() == file
+
+    def test_going_back_by_a_directive_makes_the_old_values_active(self, subject: Subject) -> None:
+        wanted = {**subject.at_once, **subject.with_restart}
+        old, before = subject.active(wanted), subject.kept_settings()
+        assert subject.do("rec_1", wanted).state == "applied"
+        assert subject.do("rec_2", old, restore=True).state == "applied"
+        assert subject.active(wanted) == old
+        after = subject.kept_settings()
+        assert {n: v for n, v in after.items() if n not in wanted} == {
+            n: v for n, v in before.items() if n not in wanted
+        }
+
+    def test_what_the_server_never_takes_is_refused_or_undone_and_nothing_else_changes(self, subject: Subject) -> None:
+        before, file = subject.fresh(), subject.file()
+        outcome = subject.do("rec_1", {**subject.at_once, **subject.refused})
+        assert outcome.state in ("refused", "reverted")
+        assert outcome.code == "invalid_value"
+        assert subject.fresh() == before
+        assert subject.file() == file
+
+    def test_a_restart_that_is_not_allowed_is_refused_before_the_first_statement(self, subject: Subject) -> None:
+        before, file = subject.fresh(), subject.file()
+        outcome = subject.do("rec_1", {**subject.at_once, **subject.with_restart}, restart_allowed=False)
+        assert (outcome.state, outcome.code) == ("refused", "restart_not_allowed")
+        assert (subject.fresh(), subject.file()) == (before, file)
+
+    def test_it_survives_a_value_that_prevents_the_boot(self, subject: Subject) -> None:
+        before, file = subject.kept_settings(), subject.file()
+        # `restore` is how a fault gets past the memory check.
+        outcome = subject.do("rec_1", {**subject.at_once, **subject.prevents_boot}, restore=True)
+        assert (outcome.state, outcome.code) == ("reverted", "did_not_start")
+        subject.engine.ping()
+        assert subject.kept_settings() == before
+        assert subject.file() == file
+
+    def test_a_server_that_is_down_is_unavailable_and_comes_back_as_another_one(self, subject: Subject) -> None:
+        before = subject.sample()
+        subject.stop()
+        for ask in (subject.engine.ping, subject.sample, subject.look):
+            with pytest.raises(DatabaseUnavailable):
+                ask()
+        subject.control.start()
+        subject.engine.ping()
+        assert isinstance(rates(before, subject.sample()), Discarded)
+
+    def test_an_agent_that_ended_half_way_goes_back_at_its_next_start(self, subject: Subject) -> None:
+        before, file = subject.fresh(), subject.file()
+        old = subject.active(subject.at_once)
+        halfway = _EndsAfterTheFirst(subject.engine)
+        subject.carry_out._engine = halfway
+        with pytest.raises(Ended):
+            subject.do("rec_1", subject.at_once)
+        subject.carry_out._engine = subject.engine
+        outcome = subject.carry_out.recover()
+        assert outcome is not None
+        assert (outcome.state, outcome.code) == ("reverted", "internal_error")
+        self.settle(subject, old)
+        assert subject.fresh() == before
+        assert subject.file() == file
+
+    def settle(self, subject: Subject, wanted: Mapping[str, Any]) -> None:
+        """A reload is asynchronous on some servers."""
+        for _ in range(100):
+            if subject.active(wanted) == wanted:
+                return
+            subject.clock.sleep(0.05)
+        raise AssertionError(f"{subject.active(wanted)} never became {wanted}")
+
+
+class Ended(BaseException):
+    """The agent's process ended here."""
+
+
+class _EndsAfterTheFirst:
+    """An engine whose agent is killed when the first step of a change is done."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def execute(self, statements: Any) -> None:
+        self._engine.execute(statements[:1])
+        raise Ended
+
+
+def refuses_everything(engine: Engine) -> Engine:
+    """The same engine once the account has lost its rights."""
+    return _Refuses(engine)  # type: ignore[return-value]
+
+
+class _Refuses(_EndsAfterTheFirst):
+    def execute(self, statements: Any) -> None:
+        raise ApplyRefused("insufficient_privilege", "the account may no longer do that")
