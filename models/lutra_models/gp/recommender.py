@@ -36,7 +36,7 @@ EFFORTS = (THOROUGH, CURSORY)
 _FREE_KNOBS = 30
 """Knobs that the search may move from the start; one more for each configuration measured."""
 _SLACK = 0.005
-"""What log EI may lose for the sake of fewer changes."""
+"""What a safe recommendation's score may lose for the sake of fewer changes. An experiment may change what it likes."""
 _PRUDENCE = 100.0
 """How much a safe recommendation weighs a missing certainty against any gain."""
 
@@ -155,7 +155,7 @@ def _choose(
     first = design.opening(history, with_starts=not safe)
     if first:
         return first
-    tried = [*(o.configuration for o in history.observations), *history.pending]
+    tried = list(dict.fromkeys([*(o.configuration for o in history.observations), *history.pending]))
     if not tried:
         return "middle", design.middle(history)
     if learned is None and safe:
@@ -202,7 +202,7 @@ def _improve(history: History, learned: Learned, rng: np.random.Generator, safe:
     if safe:
         found = [c for c in found if shortfall(learned, encoding.codes([c]))[0] >= 0.0]
     if found:
-        return "improvement", _simplest(history, encoding, score, found[0])
+        return "improvement", _simplest(history, encoding, score, found[0]) if safe else found[0]
     return "repeat", next((c for c in ranked if design.legal(history, c)), history.current or ranked[0])
 
 
@@ -252,7 +252,7 @@ def _acquisition(history: History, learned: Learned, ranked: list[Configuration]
 def _field(history: History, encoding: Encoding) -> Field:
     known = {o.configuration for o in history.observations} | set(history.pending)
     sound = [c for c in (history.current, *history.starts) if c is not None and design.legal(history, c)]
-    sound += [o.configuration for o in history.completed if design.legal(history, o.configuration)]
+    sound += [c for c in dict.fromkeys(o.configuration for o in history.completed) if design.legal(history, c)]
 
     def allowed(configuration: Configuration) -> bool:
         return configuration not in known and design.legal(history, configuration)

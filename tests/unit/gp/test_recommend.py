@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +16,8 @@ from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp import Snapshot, fit, handover, recommend
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history, measure
+
+ROOT = Path(__file__).parents[3]
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -203,3 +209,27 @@ def test_reasons_are_sentences_about_the_settings() -> None:
         assert reason.sentence.endswith(".")
         assert reason.effect is not None
     assert replace(advice.reasons[0], effect=None).effect is None
+
+
+def test_many_windows_of_the_current_configuration_do_not_end_the_opening() -> None:
+    windows = [Observation(DEFAULT, measure(DEFAULT, rng(i))) for i in range(30)]
+    advice = recommend(History(SPACE, Objective("qps", "maximize"), observations=windows, current=DEFAULT), rng=rng())
+    assert advice.origin == "space_filling"
+
+
+def test_four_threads_at_once_get_the_same_bits_as_one() -> None:
+    alone = recommend(history(12), rng=rng())
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda _: recommend(history(12), rng=rng()), range(8)))
+    assert all(advice == alone for advice in together)
+
+
+def test_a_fresh_process_gives_the_same_bits() -> None:
+    code = (
+        "import numpy as np; from lutra_models.gp import recommend; from tests.unit.gp.helpers import history; "
+        "a = recommend(history(9), rng=np.random.default_rng(1)); "
+        "print(repr((sorted(a.configuration.items()), a.predictions['qps'])), end='')"
+    )
+    advice = recommend(history(9), rng=rng())
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    assert printed == repr((sorted(advice.configuration.items()), advice.predictions["qps"]))
