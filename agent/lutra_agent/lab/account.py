@@ -75,6 +75,7 @@ def main(arguments: Sequence[str]) -> None:
     os.initgroups(entry.pw_name, entry.pw_gid)
     os.setgid(entry.pw_gid)
     os.setuid(entry.pw_uid)
+    os.chdir("/")  # where the caller is, this account may not be
     os.execvp(arguments[1], list(arguments[1:]))  # noqa: S606 - becoming the command is the point
 
 
