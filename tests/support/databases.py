@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lutra_agent.lab.mysqld import ScratchMysqld
 from lutra_agent.lab.postgresql import ScratchPostgres
 
 
@@ -14,10 +15,12 @@ class Where:
     user: str = "someone"
     dbname: str = "somewhere"
     secret: str | None = None
+    engine: str = "postgresql"
 
     def password(self) -> str | None:
         return self.secret
 
     @classmethod
-    def of(cls, server: ScratchPostgres, dbname: str | None = None) -> Where:
-        return cls(server.host, server.port, server.user, dbname or server.dbname)
+    def of(cls, server: ScratchPostgres | ScratchMysqld, dbname: str | None = None) -> Where:
+        engine = server.engine if isinstance(server, ScratchMysqld) else "postgresql"
+        return cls(server.host, server.port, server.user, dbname or server.dbname, engine=engine)

@@ -113,6 +113,27 @@ def libpq_environment(database: Database, folder: Path) -> dict[str, str]:
     return environment
 
 
+def mysql_options(database: Database, folder: Path) -> list[str]:
+    """sysbench's words for a database of the MySQL family. The password, where there is one, stands in a file of
+    `folder` that only we can read: an argument could be seen by everybody on the host.
+    """
+    host = [f"--mysql-host={database.host}", f"--mysql-port={database.port}"]
+    if database.host.startswith("/"):
+        host = [f"--mysql-socket={database.host}"]
+    password = database.password()
+    password = os.environ.get("MYSQL_PWD") if password is None else password
+    given = [*host, f"--mysql-user={database.user}", f"--mysql-db={database.dbname}"]
+    if not password:
+        return given
+    file = folder / "options"
+    file.touch(mode=0o600)
+    quote = "'" if '"' in password else '"'
+    if quote in password:
+        raise DriverFailed("sysbench reads no password that has both kinds of quotation marks")
+    file.write_text(f"mysql-password={quote}{password}{quote}\n")
+    return [*given, f"--config-file={file}"]
+
+
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode(errors="replace")

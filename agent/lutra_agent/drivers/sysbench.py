@@ -1,7 +1,11 @@
-"""sysbench over PostgreSQL: counters reset at the end of the warm-up, percentiles from its own histogram (± 2 %)."""
+"""sysbench over PostgreSQL, MySQL and MariaDB.
+
+Counters begin anew at the end of the warm-up; percentiles are from its own histogram (± 2 %).
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -11,7 +15,8 @@ from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 
 from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
-from lutra_agent.drivers.process import Finished, Span, libpq_environment, run
+from lutra_agent.drivers.process import Finished, Span, libpq_environment, mysql_options, run
+from lutra_agent.errors import ConfigError
 from lutra_agent.toml import Section
 
 SINGLE_STATEMENT = (
@@ -24,6 +29,8 @@ SINGLE_STATEMENT = (
     "select_random_ranges",
 )
 """Their event is one statement; another script's is a transaction."""
+CLIENTS = {"postgresql": "pgsql", "mysql": "mysql", "mariadb": "mysql"}
+"""Which of sysbench's clients speaks to an engine."""
 DISTRIBUTIONS = ("uniform", "pareto", "special", "gaussian")
 
 
@@ -62,8 +69,11 @@ class Sysbench:
     name = "sysbench"
 
     def __init__(self, options: Options, database: Database) -> None:
+        if database.engine not in CLIENTS:
+            raise ConfigError(f"driver.kind: sysbench does not know {database.engine!r}; it knows {', '.join(CLIENTS)}")
         self.options = options
         self.database = database
+        self.client = CLIENTS[database.engine]
 
     def context(self) -> dict[str, Value]:
         o = self.options
@@ -87,19 +97,26 @@ class Sysbench:
 
     def _sysbench(self, verb: str, span: Span, on_start: Moment, on_end: Moment) -> Finished:
         with tempfile.TemporaryDirectory(prefix="lutra-sysbench-") as name:
-            env = libpq_environment(self.database, Path(name))
-            return run([*self._argv(), verb], env, span, on_start, on_end)
+            connection, env = _connection(self.client, self.database, Path(name))
+            return run([*self._argv(connection), verb], env, span, on_start, on_end)
 
-    def _argv(self) -> list[str]:
-        o, d = self.options, self.database
-        # No password here: libpq, inside sysbench, finds it in the file that its environment names.
-        connection = [f"--pgsql-host={d.host}", f"--pgsql-port={d.port}", f"--pgsql-user={d.user}"]
+    def _argv(self, connection: list[str]) -> list[str]:
+        o = self.options
         load = [f"--threads={o.threads}", f"--tables={o.tables}", f"--table-size={o.table_size}"]
         load += [f"--rate={o.rate}", f"--rand-type={o.distribution}"]
         # 1.0 knows no warm-up: a checkpoint prints what was and begins to count anew.
         warmup = [f"--report-checkpoints={o.span.warmup_s:g}"] if o.span.warmup_s else []
         measure = [f"--time={o.span.total_s:g}", "--events=0", "--percentile=99", "--db-ps-mode=auto", *warmup]
-        return [o.bin, "--db-driver=pgsql", *connection, f"--pgsql-db={d.dbname}", *load, *measure, o.script]
+        return [o.bin, f"--db-driver={self.client}", *connection, *load, *measure, o.script]
+
+
+def _connection(client: str, database: Database, folder: Path) -> tuple[list[str], dict[str, str]]:
+    """Arguments and environment. No password among them: it is in a file of `folder`."""
+    if client == "mysql":
+        return mysql_options(database, folder), dict(os.environ)
+    d = database
+    arguments = [f"--pgsql-host={d.host}", f"--pgsql-port={d.port}", f"--pgsql-user={d.user}", f"--pgsql-db={d.dbname}"]
+    return arguments, libpq_environment(database, folder)
 
 
 _FIGURES = {
