@@ -55,16 +55,16 @@ class Grouped:
         return np.concatenate(self.readings)
 
 
-def readings_of(grouped: Grouped, encoding: Encoding, good: float = 0.0) -> Readings:
-    """What a surrogate is fitted to. With `good` = ±1 (the sign of what is better) the bad tail is drawn in.
+def readings_of(grouped: Grouped, encoding: Encoding, good: float, drawn: bool = False) -> Readings:
+    """What a surrogate is fitted to; `good` is +1 where larger is better, else -1. The bad tail is drawn in where `drawn`.
 
     What is terrible need not be modelled precisely: below the median by more than the distance from the median to the
     best, standard units grow with the logarithm only (after HEBO, Cowen-Rivers et al., JAIR 2022).
     """
-    transform = Transform.of(grouped.values)
+    transform = Transform.of(grouped.values, good)
     each = [transform.forward(v) for v in grouped.readings]
     z = np.array([np.mean(v) for v in each])
-    if good:
+    if drawn:
         z = good * _drawn_in(good * z)
     guess = min(max(transform.relative(_NOISE, grouped.values), 0.01), 0.7)
     scatter = float(sum(np.sum((v - np.mean(v)) ** 2) for v in each))

@@ -104,7 +104,7 @@ def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Genera
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, rng)
-    searching, trends = fitter.fit(metric, grouped[metric], BROAD, direction(history, metric))
+    searching, trends = fitter.fit(metric, grouped[metric], BROAD, drawn=True)
     posteriors, columns = {}, {}
     for name, group in grouped.items():
         if len(group.values) >= ENOUGH or name == metric:
@@ -112,7 +112,7 @@ def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Genera
             posteriors[name] = calibrated(gp, history, direction(history, name))
     wary = posteriors[metric]
     enough = {name: gp for name, gp in posteriors.items() if len(grouped[name].values) >= ENOUGH}
-    home = encoding.codes([history.current or history.completed[0].configuration])[0]
+    home = encoding.codes([history.current or history.observations[0].configuration])[0]
     snapshot = Snapshot(encoding, enough, home, trends={name: columns[name] for name in enough})
     running = fit_feasibility(history, encoding)
     return Learned(history, encoding, searching, trends, wary, columns[metric], snapshot, running)
@@ -126,10 +126,10 @@ class _Fitter:
     rng: np.random.Generator
 
     def fit(
-        self, metric: str, group: Grouped, belief: Belief, good: float = 0.0
+        self, metric: str, group: Grouped, belief: Belief, drawn: bool = False
     ) -> tuple[GaussianProcess, tuple[Trend, ...]]:
         """The posterior of a metric, and the trends of past workloads that it holds."""
-        readings = readings_of(group, self.encoding, good)
+        readings = readings_of(group, self.encoding, direction(self.history, metric), drawn)
         usable = past.candidates(self.encoding, metric, readings.transform, self.snapshots)
         own = fit_gp(readings, belief)
         if not usable:

@@ -16,6 +16,7 @@ import numpy as np
 from lutra_models.advice import Recommendation
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp import acquisition, design
+from lutra_models.gp.context import split
 from lutra_models.gp.encoding import Array, Encoding
 from lutra_models.gp.learned import ENOUGH, Learned, codes_of, fantasised, learn, teachable
 from lutra_models.gp.reasons import reasons
@@ -62,7 +63,8 @@ def recommend(
     """
     if count < 1:
         raise ValueError(f"count must be at least 1, got {count}")
-    snapshots = _snapshots(past)
+    history, elsewhere = split(history)
+    snapshots = _snapshots((*past, *elsewhere))
     least = 1 if snapshots or safe else ENOUGH
     learned = learn(history, snapshots, rng, least) if teachable(history, least) else None
     chosen: list[Recommendation] = []
@@ -77,12 +79,13 @@ def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> 
 
     Raises NotEnoughObservations where nothing was measured.
     """
+    history, elsewhere = split(history)
     measured = history.values(history.objective.metric)
     if not measured:
         raise NotEnoughObservations(f"{history.objective.metric} was not measured under any configuration yet")
-    snapshots = _snapshots(past)
     if not teachable(history):
         return measured[0][0]
+    snapshots = _snapshots((*past, *elsewhere))
     ranked = learn(history, snapshots, rng).ranked()
     return next((c for c in ranked if c == history.current or design.legal(history, c)), ranked[0])
 
@@ -94,7 +97,9 @@ def fit(history: History, past: Past = (), *, rng: np.random.Generator) -> Snaps
     """
     from lutra_models.gp.pruning import signature  # sklearn is slow to import, and only a fit needs it
 
-    return replace(learn(history, _snapshots(past), rng).snapshot, signature=signature(history))
+    history, elsewhere = split(history)
+    snapshot = learn(history, _snapshots((*past, *elsewhere)), rng).snapshot
+    return replace(snapshot, signature=signature(history))
 
 
 _FITTED: OrderedDict[str, Snapshot] = OrderedDict()

@@ -1,7 +1,8 @@
 """Targets on a scale where a Gaussian is a fair description: logarithms of what is positive, then standard units.
 
-The logarithm is taken a little above the reading, so that a throughput near zero is a bad reading and not an abyss:
-between a tenth and a hundredth of the usual throughput there is nothing to learn for anybody.
+A throughput's logarithm is taken a little above the reading, so that one near zero is bad and not an abyss: between a
+tenth and a hundredth of the usual throughput there is nothing to learn for anybody. A latency's good end is near zero,
+and keeps its full resolution.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from lutra_models.gp.encoding import Array
 
 _LIFT = 0.1
-"""What is added to a reading before its logarithm, as a share of the median reading."""
+"""What is added before its logarithm to a reading of which more is better, as a share of the median reading."""
 _PRIOR_SPREAD = 0.25
 """How far, relatively, a database's readings spread over its settings, before anything else is known …"""
 _PRIOR_ROWS = 2.0
@@ -32,10 +33,11 @@ class Transform:
     lift: float = 0.0
 
     @classmethod
-    def of(cls, values: Array) -> Transform:
-        """The transform for readings (n,), all of one metric."""
+    def of(cls, values: Array, good: float = 1.0) -> Transform:
+        """The transform for readings (n,) of one metric; `good` is +1 where larger is better, else -1."""
         log = bool(np.all(values >= 0) and np.any(values > 0))
-        lift = _LIFT * float(np.median(values[values > 0])) if log else 0.0
+        lifted = log and (good > 0 or bool(np.any(values == 0)))
+        lift = _LIFT * float(np.median(values[values > 0])) if lifted else 0.0
         f = np.log(values + lift) if log else values
         typical = 1.0 if log else max(float(np.mean(np.abs(f))), 1e-12)
         squares = float(np.sum((f - np.mean(f)) ** 2)) + _PRIOR_ROWS * (_PRIOR_SPREAD * typical) ** 2

@@ -9,6 +9,7 @@ import numpy as np
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp import Snapshot, fit, mapping, recommend
 from lutra_models.gp.bridge import Bridge
+from lutra_models.gp.context import split
 from lutra_models.gp.encoding import Encoding
 from lutra_models.gp.posterior import GaussianProcess
 from lutra_models.gp.pruning import signature, telling
@@ -131,3 +132,29 @@ def test_a_signature_holds_counters_and_no_targets() -> None:
     assert "qps" not in kept
     assert "constant" not in kept
     assert signature(history(5)) == {}
+
+
+def in_context(observation: Observation, **context: object) -> Observation:
+    return Observation(observation.configuration, observation.metrics, context=context)
+
+
+def test_readings_of_another_context_are_a_past_workload() -> None:
+    many = [in_context(o, threads=16, engine_version="17") for o in history(6).observations]
+    few = [Observation(o.configuration, {"qps": o.metrics["qps"] * 5}, context={"threads": 200}) for o in past_like()]
+    mixed = History(SPACE, OBJECTIVE, observations=[*many, *few], current=DEFAULT, context={"threads": 16})
+    own, others = split(mixed)
+    assert len(own.observations) == 6
+    assert [len(o.observations) for o in others] == [len(few)]
+    predicted = fit(mixed, rng=rng()).predict([DEFAULT])[0]["qps"]
+    assert predicted.high < 2 * many[0].metrics["qps"]
+
+
+def past_like() -> tuple[Observation, ...]:
+    return history(20, seed=8).observations
+
+
+def test_a_history_of_one_context_stays_whole() -> None:
+    same = [in_context(o, threads=t) for o, t in zip(history(4).observations, (16, 17, 15, 16), strict=True)]
+    whole = History(SPACE, OBJECTIVE, observations=same, context={"threads": 16})
+    assert split(whole) == (whole, ())
+    assert split(history(4))[1] == ()
