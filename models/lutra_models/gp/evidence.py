@@ -56,10 +56,11 @@ class Grouped:
 
 
 def readings_of(grouped: Grouped, encoding: Encoding, good: float, drawn: bool = False) -> Readings:
-    """What a surrogate is fitted to; `good` is +1 where larger is better, else -1. The bad tail is drawn in where `drawn`.
+    """What a surrogate is fitted to; `good` is +1 where larger is better, else -1.
 
-    What is terrible need not be modelled precisely: below the median by more than the distance from the median to the
-    best, standard units grow with the logarithm only (after HEBO, Cowen-Rivers et al., JAIR 2022).
+    Where `drawn`, the bad tail is drawn in: what is terrible need not be modelled precisely. Below the median by more
+    than the distance from the median to the best, standard units grow with the logarithm only (after HEBO,
+    Cowen-Rivers et al., JAIR 2022).
     """
     transform = Transform.of(grouped.values, good)
     each = [transform.forward(v) for v in grouped.readings]
