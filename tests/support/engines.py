@@ -16,18 +16,13 @@ from pathlib import Path
 import pytest
 from lutra_agent.lab import binaries
 from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mariadb import ScratchMariadb
+from lutra_agent.lab.mariadb import HISTOGRAM, ScratchMariadb
 from lutra_agent.lab.mysql import ScratchMysql
 from lutra_agent.lab.mysqld import ScratchMysqld
 from lutra_agent.lab.postgresql import ScratchPostgres
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100"}
-HISTOGRAM = {
-    "plugin_load_add": "query_response_time",
-    "query_response_time_stats": "ON",
-    "query_response_time_range_base": "2",
-}
 PROGRAMS = {
     "postgres15": "postgresql-15 (apt-get install postgresql-15)",
     "sysbench": "sysbench (apt-get install sysbench)",
@@ -131,7 +126,6 @@ def scratch_mysqld(kind: type[ScratchMysqld], **options: str) -> Iterator[Scratc
 def mariadb() -> Iterator[ScratchMysqld]:
     """Debian's MariaDB with its histogram of response times."""
     with scratch_mysqld(ScratchMariadb, **HISTOGRAM) as server:
-        server.sql("SET GLOBAL query_response_time_flush = ON")  # the ranges are cut anew by this alone
         yield server
 
 

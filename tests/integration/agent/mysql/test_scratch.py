@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import pymysql
 import pytest
 from lutra_agent.lab.daemon import accepts
 from lutra_agent.lab.mysqld import ScratchMysqld
@@ -48,3 +50,38 @@ def test_a_server_goes_with_a_process_that_was_killed(own_mysqld: ScratchMysqld)
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert until(lambda: not directory.exists() and not accepts(port))
+
+
+@pytest.mark.parametrize("name", SCRATCH_MYSQLDS)
+def test_the_lab_command_describes_its_server_and_takes_it_away(name: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="lutra-test-") as folder:
+        directory = Path(folder) / "server"
+        code = "from lutra_agent.lab.cli import lab; lab()"
+        argv = [
+            sys.executable,
+            "-c",
+            code,
+            name,
+            "--dir",
+            str(directory),
+            "--scale",
+            "1",
+            "--set",
+            "max_connections=77",
+        ]
+        process = subprocess.Popen(argv, stdin=-1, stdout=-1, stderr=-1, text=True)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.communicate()[1]
+        server = json.loads(line)
+        assert (server["engine"], accepts(server["port"])) == (name, True)
+        where = {"host": server["host"], "port": server["port"], "user": server["user"]}
+        with pymysql.connect(**where, database=server["dbname"]) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT (SELECT COUNT(*) FROM sbtest1), @@max_connections")
+            assert cursor.fetchone() == (100_000, 77)
+        subprocess.run(server["restart_command"], check=True, cwd="/")
+        assert accepts(server["port"])
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert not directory.exists()
+        assert not accepts(server["port"])
