@@ -18,7 +18,7 @@ from lutra_models.wire import ApplyCode, Directive, Outcome
 from lutra_agent import checks, guard
 from lutra_agent.clock import Clock
 from lutra_agent.control import Control
-from lutra_agent.engines.base import Engine
+from lutra_agent.engines.base import Engine, Statement
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
 from lutra_agent.guard import Snapshot
 from lutra_agent.state import State
@@ -71,7 +71,8 @@ class CarryOut:
             return self._answered(self._outcome(directive.id, "failed", "database_unavailable", str(error)))
         if not found.changes:
             return self._answered(self._outcome(directive.id, "applied", names=tuple(found.target)))
-        return self._change(directive, found, guard.take(self._engine, server))
+        words = guard.former_words(self._engine, self._state, server, found.changes) if directive.restore else []
+        return self._change(directive, found, guard.take(self._engine, server), words)
 
     def recover(self) -> Outcome | None:
         """Finish what an earlier run of the agent, or an earlier attempt, left half done; None where nothing was.
@@ -94,12 +95,13 @@ class CarryOut:
         message = journal["failed"] or "the agent ended while it carried this out"
         return self._finished(self._outcome(journal["directive"], "reverted", code, message, tuple(names)))
 
-    def _change(self, directive: Directive, found: checks.Plan, before: Snapshot) -> Outcome:
+    def _change(self, directive: Directive, found: checks.Plan, before: Snapshot, words: list[Statement]) -> Outcome:
+        """`words`: the statements to try first, where there are better ones than the plain."""
         if self._state.load(guard.BASELINE) is None:
             self._state.save(guard.BASELINE, before.to_dict())
         journal = _Journal(self._state, directive.id, found.names, before)
         try:
-            rounded = self._make_active(found, journal)
+            rounded = self._make_active(found, journal, words)
             return self._finished(
                 self._outcome(
                     directive.id, "applied", message=rounded, names=tuple(found.target), restarted=found.restart
@@ -109,10 +111,21 @@ class CarryOut:
             log.error("directive %s: %s: %s", directive.id, error.code, error)
             return self._take_back(directive, found, before, journal, error)
 
-    def _make_active(self, found: checks.Plan, journal: _Journal) -> str:
+    def _make_active(self, found: checks.Plan, journal: _Journal, words: list[Statement]) -> str:
         """What the server made of it where that is not what was asked, in words. Raises Failed."""
+        plain = [s for c in found.changes for s in self._engine.change(c)]
         try:
-            self._engine.execute([s for c in found.changes for s in self._engine.change(c)])
+            return self._tried(found, journal, words or plain)
+        except Failed as error:
+            if not words or words == plain or error.code != "not_active_after_apply":
+                raise
+            log.warning("what the file said before gives other values by now (%s): setting them", error)
+            return self._tried(found, journal, plain)
+
+    def _tried(self, found: checks.Plan, journal: _Journal, statements: list[Statement]) -> str:
+        """Raises Failed."""
+        try:
+            self._engine.execute(statements)
             if found.restart:
                 journal.restarting()
                 self._control.restart()

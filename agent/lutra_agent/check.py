@@ -9,6 +9,7 @@ from typing import Any
 
 from lutra_models.catalog import Policy, load
 from lutra_models.catalog.facts import Server
+from lutra_models.history import Mode
 from lutra_models.memory import limit_bytes, worst_case
 
 from lutra_agent import guard
@@ -20,7 +21,11 @@ from lutra_agent.run import Beside
 
 @dataclass(frozen=True)
 class Examination:
-    """`complete` where the configured mode can do all that it says."""
+    """`complete` where the configured mode can do all that it says.
+
+    `movable` are the settings that the mode moves where nobody names others. Rights to the rest are not asked for:
+    a directive that an operator makes of them is refused with the statement that is missing.
+    """
 
     server: Server
     mode: str
@@ -29,6 +34,7 @@ class Examination:
     permissions: Permissions
     shadowed: dict[str, str]
     memory: dict[str, int]
+    movable: tuple[str, ...]
     missing: tuple[str, ...]
 
     @property
@@ -42,7 +48,7 @@ def examine(config: Config) -> Examination:
     try:
         beside.engine.ping()
         server = beside.look()
-        movable = [n for n, s in server.settings.items() if s.applies != "fixed"]
+        movable = _movable(server, config.agent.mode)
         permissions, seen = beside.engine.permissions(movable), beside.engine.visible()
         limit = limit_bytes(server, Policy(memory_fraction=config.agent.memory_fraction))
         total = worst_case(server, load(server.engine).read(server)).total_bytes
@@ -54,10 +60,18 @@ def examine(config: Config) -> Examination:
             permissions,
             {n: s.shadowed for n, s in server.settings.items() if s.shadowed},
             {"worst_case_bytes": round(total), "limit_bytes": round(limit)},
+            movable,
             tuple(_missing(config, beside, permissions, movable, seen)),
         )
     finally:
         beside.engine.close()
+
+
+def _movable(server: Server, mode: Mode) -> tuple[str, ...]:
+    applies = ("reload",) if mode == "reload_only" else ("reload", "restart")
+    rows = load(server.engine).rows_for(server.version)
+    searched = [r.name for r in rows if r.tune and r.risk != "durability" and r.name in server.settings]
+    return tuple(n for n in searched if server.settings[n].applies in applies and not server.settings[n].shadowed)
 
 
 def show(found: Examination, as_json: bool) -> str:
@@ -100,8 +114,8 @@ def _lines(found: Examination) -> Iterator[str]:
         yield f"  {'yes' if item.available else 'no ':3}  {item.name:{width}}  {item.detail}".rstrip()
     yield ""
     yield f"p99 comes from: {found.p99}"
-    changeable = len(found.permissions.changeable)
-    yield f"settings: {len(server.settings)} known, {changeable} that this account may change"
+    known, tuned, changeable = len(server.settings), len(found.movable), len(found.permissions.changeable)
+    yield f"settings: {known} known; of the {tuned} that it may tune, this account may change {changeable}"
     for name, by in found.shadowed.items():
         yield f"  {name} is outranked by {by}"
     yield f"memory: {_size(memory['worst_case_bytes'])} in the worst case, limit {_size(memory['limit_bytes'])}"
@@ -120,6 +134,7 @@ def _document(found: Examination) -> dict[str, Any]:
         "visible": [asdict(v) for v in found.visible],
         "p99": found.p99,
         "settings": len(found.server.settings),
+        "movable": list(found.movable),
         "changeable": sorted(found.permissions.changeable),
         "may_reload": found.permissions.may_reload,
         "shadowed": found.shadowed,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import base64
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Server
+from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import fingerprint
 
 from lutra_agent.control import Control
-from lutra_agent.engines.base import Engine
+from lutra_agent.engines.base import Engine, Statement
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
 from lutra_agent.files import remove, write_atomically
 from lutra_agent.state import State
@@ -113,6 +115,28 @@ def differences(server: Server, snapshot: Snapshot) -> list[str]:
         if name in snapshot.texts
         and (setting.persisted != snapshot.texts[name] or setting.value != snapshot.active[name])
     ]
+
+
+def former_words(engine: Engine, state: State, server: Server, changes: Sequence[Change]) -> list[Statement]:
+    """A way back in the baseline's words where these gave the same value: no line in the file where there was none."""
+    baseline = find(state, BASELINE)
+    if baseline is None:
+        return []
+    statements: list[Statement] = []
+    for change in changes:
+        active = baseline.active.get(change.name)
+        if active is not None and _means(server, change, active):
+            statements += engine.put_back(change.name, baseline.texts[change.name], active)
+        else:
+            statements += engine.change(change)
+    return statements
+
+
+def _means(server: Server, change: Change, text: str) -> bool:
+    try:
+        return load(server.engine).parse(server, change.name, text) == change.after
+    except InvalidConfiguration:  # this server takes it no longer
+        return False
 
 
 def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> None:

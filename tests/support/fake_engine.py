@@ -43,6 +43,7 @@ class FakeEngine:
     ungranted: set[str] = field(default_factory=set)
     ignored: set[str] = field(default_factory=set)
     settings: dict[str, ServerSetting] = field(default_factory=lambda: dict(SETTINGS))
+    defaults: dict[str, ServerSetting] = field(default_factory=lambda: dict(SETTINGS))
     commits: float = 0.0
     calls: int = 0
     epoch: str = "first"
@@ -132,7 +133,7 @@ class FakeEngine:
         server, catalog, file = self.server(HOST), load(self.family), self.file
         for name, old in self.settings.items():
             text = file.get(name)
-            value = SETTINGS[name].value if text is None else str(catalog.parse(server, name, text))
+            value = self.defaults[name].value if text is None else str(catalog.parse(server, name, text))
             if name == "wal_buffers" and value == "-1":
                 value = "512"
             if name in self.ignored:

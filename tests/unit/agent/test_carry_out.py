@@ -233,3 +233,27 @@ def test_the_baseline_is_what_was_there_before_the_first_change(bench: Bench) ->
     baseline = guard.find(bench.state, guard.BASELINE)
     assert baseline is not None
     assert baseline.active["work_mem"] == "4096"
+
+
+def test_a_way_back_leaves_no_line_in_the_file_where_there_was_none(bench: Bench) -> None:
+    bench.do({"work_mem": 8192, "shared_buffers": 32768})
+    outcome = bench.do({"work_mem": 4096, "shared_buffers": 16384}, id="rec_2", restore=True)
+    assert outcome.state == "applied"
+    assert bench.engine.file == {}
+    assert bench.active()["shared_buffers"] == "16384"
+
+
+def test_a_way_back_sets_the_value_where_the_former_words_mean_another_by_now(bench: Bench) -> None:
+    bench.do({"work_mem": 8192})
+    bench.engine.defaults["work_mem"] = replace(bench.engine.defaults["work_mem"], value="16384")
+    outcome = bench.do({"work_mem": 4096}, id="rec_2", restore=True)
+    assert outcome.state == "applied"
+    assert bench.engine.file == {"work_mem": "4MB"}
+    assert bench.active()["work_mem"] == "4096"
+
+
+def test_a_way_back_to_another_value_than_the_baselines_sets_it(bench: Bench) -> None:
+    bench.do({"work_mem": 8192})
+    bench.do({"work_mem": 16384}, id="rec_2")
+    bench.do({"work_mem": 8192}, id="rec_3", restore=True)
+    assert bench.engine.file == {"work_mem": "8MB"}
