@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,6 +49,9 @@ _TITLES = {
     422: "Unprocessable",
     500: "Internal error",
 }
+VALUE_BRANCHES = ("int", "float", "constrained-str")
+"""How a setting's value, a number or a text, is named in an error of each of its branches."""
+
 SHOWN = 20
 """Of a body's many errors the first ones are told."""
 
@@ -75,8 +79,8 @@ def install(app: FastAPI) -> None:
 
 def invalid(errors: Sequence[Mapping[str, Any]]) -> JSONResponse:
     """A body or query that does not parse. An unknown field names the protocol: the other side may be newer."""
-    told = [{"at": _place(e), "message": str(e["msg"])} for e in errors[:SHOWN]]
-    unknown = [_place(e) for e in errors if e["type"] == "extra_forbidden"]
+    told = [{"at": at, "message": message} for at, message in _messages(errors).items()][:SHOWN]
+    unknown = [".".join(_place(e)) for e in errors if e["type"] == "extra_forbidden"]
     if unknown:
         detail = f"this service speaks protocol {PROTOCOL} and does not know the field {', '.join(unknown[:SHOWN])}"
         return problem("unknown_field", detail, errors=told, protocol=PROTOCOL)
@@ -105,6 +109,27 @@ def _unexpected(request: Request, error: Exception) -> Response:
     return problem("internal_error", "the service failed; its log says why")
 
 
-def _place(error: Mapping[str, Any]) -> str:
-    path = [str(p) for p in error["loc"] if p not in ("body", "query", "path", "header")]
-    return ".".join(path)[:200]
+def _messages(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Place → what is wrong there, and what was given. The branches of a union are one place."""
+    told: dict[str, str] = {}
+    for error in errors:
+        place = _place(error)
+        if place and place[-1] in VALUE_BRANCHES:
+            at, wanted = ".".join(place[:-1]), "a number or a text is wanted"
+        elif not place and error["type"] in ("model_attributes_type", "model_type"):
+            at, wanted = "", "the body has to be a JSON object"
+        else:
+            at, wanted = ".".join(place), str(error["msg"])
+        told.setdefault(at[:200], wanted + _given(error))
+    return told
+
+
+def _given(error: Mapping[str, Any]) -> str:
+    given = error.get("input")
+    if error["type"] in ("extra_forbidden", "missing") or not isinstance(given, str | int | float | None):
+        return ""
+    return f", got {json.dumps(given)[:100]}"
+
+
+def _place(error: Mapping[str, Any]) -> list[str]:
+    return [str(p) for p in error["loc"] if p not in ("body", "query", "path", "header")]

@@ -6,11 +6,12 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from lutra_service.api import databases, health, knobs, predictions, recommendations, reports, sessions
+from lutra_service.api import databases, health, knobs, predictions, recommendations, reports, seen, sessions
 from lutra_service.api.problems import STATUS
 
 ROUTERS = (
     databases.router,
+    seen.router,
     reports.router,
     recommendations.router,
     predictions.router,

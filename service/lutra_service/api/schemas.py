@@ -68,6 +68,34 @@ class DatabaseAnswer(BaseModel):
     last_window_end: datetime | None
 
 
+class SettingAnswer(BaseModel):
+    """A live setting. `value` is in the server's own unit; `range` says where it is searched, null where it stays."""
+
+    setting: str
+    value: SettingValue
+    text: str
+    unit: str
+    applies: str
+    source: str
+    persisted: str | None = Field(description="What the file that the agent writes says of it.")
+    shadowed: str | None = Field(description="What outranks that file, so that a change would have no effect.")
+    pending_restart: bool
+    range: str | None
+
+
+class WindowAnswer(BaseModel):
+    id: str
+    start: datetime
+    end: datetime
+    metrics: dict[str, float]
+    p99_source: str | None
+    p99_of: str | None
+    failure: str | None
+    agent: str
+    session: str | None
+    recommendation: str | None = Field(description="The recommendation whose settings it measured.")
+
+
 class NewToken(Body):
     name: Label
     scopes: list[Scope] = Field(min_length=1, max_length=4)

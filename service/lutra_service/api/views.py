@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from lutra_service.api.schemas import (
     DatabaseAnswer,
     NewTokenAnswer,
     PredictionsAnswer,
     RecommendationAnswer,
     SessionAnswer,
+    SettingAnswer,
     TokenAnswer,
     TrialAnswer,
+    WindowAnswer,
 )
 from lutra_service.app import known, plain
 from lutra_service.app.predictions import WhatIf
+from lutra_service.app.seen import Setting
 from lutra_service.app.sessions import Progress
-from lutra_service.db.records import Database, Recommendation, Token
+from lutra_service.db.records import Database, Recommendation, StoredReport, Token
 
 
 def database(record: Database) -> DatabaseAnswer:
     fields = {n: getattr(record, n) for n in DatabaseAnswer.model_fields if n != "agent"}
     return DatabaseAnswer.model_validate({**fields, "agent": record.agent_status})
+
+
+def setting(found: Setting) -> SettingAnswer:
+    domain = None if found.domain is None else str(found.domain)
+    fields = {**vars(found.reported), "setting": found.name, "value": found.value, "text": found.text, "range": domain}
+    return SettingAnswer.model_validate(fields)
+
+
+def window(record: StoredReport, metrics: Collection[str]) -> WindowAnswer:
+    """With those of its metrics that are named, or with all."""
+    fields = {
+        **vars(record),
+        "id": str(record.id),
+        "start": record.window_start,
+        "end": record.window_end,
+        "metrics": {n: v for n, v in record.metrics.items() if not metrics or n in metrics},
+        "session": record.session_id,
+        "recommendation": record.recommendation_id,
+    }
+    return WindowAnswer.model_validate(fields)
 
 
 def token(record: Token) -> TokenAnswer:

@@ -25,9 +25,11 @@ def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recomm
 
     Raises SessionClosed without a running session, and NotEnoughObservations before the agent's first report.
     """
-    if session is None or session.state != "running":
-        told = f"{session.id} is {session.state}" if session else f"{database.id} has no open session"
-        raise SessionClosed(f"{told}: POST /v1/databases/{database.id}/sessions opens one")
+    if session is None:
+        raise SessionClosed(f"{database.id} has no open session: POST /v1/databases/{database.id}/sessions opens one")
+    if session.state != "running":
+        why = f" ({session.message})" if session.message else ""
+        raise SessionClosed(f"{session.id} is {session.state}{why}: POST /v1/sessions/{session.id}/resume goes on")
     own = unit.recommendations.of_session(session.id)
     pending = next((r for r in own if r.state in WAITING and r.kind in ("search", "handover")), None)
     if pending is not None:
@@ -81,9 +83,7 @@ def checked(unit: Unit, at: Live, settings: Mapping[str, Any]) -> Configuration:
     space = at.space_with(settings)
     unknown = [n for n in settings if n not in space]
     if unknown:
-        raise InvalidConfiguration(
-            f"not settings that may move: {', '.join(unknown)}; these may: {', '.join(space.names)}"
-        )
+        raise InvalidConfiguration("; ".join(f"{n} may not move: {_why_not(at, n)}" for n in unknown))
     wanted = at.active.restrict(space.names).replace(settings)
     if wanted == at.active.restrict(space.names) or known.measured_before(unit, at.database.id, wanted):
         return space.normalise(wanted)
@@ -101,6 +101,17 @@ def checked(unit: Unit, at: Live, settings: Mapping[str, Any]) -> Configuration:
     return normal
 
 
+def _why_not(at: Live, name: str) -> str:
+    setting = at.server.settings[name]
+    if name in at.policy.pins:
+        return f"the policy pins it to {at.policy.pins[name]}"
+    if setting.shadowed:
+        return f"{setting.shadowed} outranks what the agent could write"
+    if setting.applies == "restart" and not at.policy.restart:
+        return f"it needs a restart, which the policy or mode {at.mode} does not allow"
+    return f"this server, or its policy, leaves it at {at.catalog.text(name, at.active[name], setting.unit)}"
+
+
 def propose(
     unit: Unit,
     at: Live,
@@ -110,6 +121,7 @@ def propose(
     origin: str,
     session: Session | None = None,
     parent_id: str | None = None,
+    trial: int | None = None,
     state: str = "proposed",
     decided_by: str | None = None,
 ) -> Recommendation:
@@ -122,6 +134,7 @@ def propose(
             database_id=at.database.id,
             session_id=session.id if session else None,
             parent_id=parent_id,
+            trial=trial,
             kind=kind,
             origin=origin,
             state=state,

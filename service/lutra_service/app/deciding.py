@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import timedelta
 from typing import cast
 
@@ -15,7 +15,7 @@ from lutra_service.app import details
 from lutra_service.app.asking import checked, propose
 from lutra_service.app.errors import Conflict
 from lutra_service.app.live import Live, live
-from lutra_service.db.records import Database, Recommendation, Session
+from lutra_service.db.records import Database, Document, Recommendation, Session
 from lutra_service.db.store import Unit
 
 APPROVAL_LASTS = timedelta(hours=24)
@@ -56,7 +56,16 @@ def _subset(
     assert whole.configuration is not None
     configuration = checked(unit, at, {n: whole.configuration[n] for n in names})
     _step(unit, whole, "rejected", **_decision(unit, by), ended_at=unit.now)
-    part = propose(unit, at, configuration, kind="subset", origin="subset", session=session, parent_id=whole.id)
+    part = propose(
+        unit,
+        at,
+        configuration,
+        kind="subset",
+        origin="subset",
+        session=session,
+        parent_id=whole.id,
+        trial=whole.trial,
+    )
     _step(unit, part, "approved", **_decision(unit, by))
     return unit.recommendations.get(part.id)
 
@@ -97,12 +106,19 @@ def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
         state="approved",
         decided_by=by,
     )
-    unit.recommendations.change(back.id, expires_at=unit.now + APPROVAL_LASTS)
+    changes = _undone(back.changes or (), recommendation.changes or ())
+    unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
     if session is not None and session.state == "running":
         unit.sessions.step(session, "paused", message=f"paused by the rollback of {id_}")
         unit.announce(session.id)
     unit.announce(back.id, database.id)
     return unit.recommendations.get(back.id)
+
+
+def _undone(back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
+    """The way back in the words of each change's own undo: a setting that had no line in the file gets none."""
+    undo = {(c["setting"], c["before"], c["after"]): c["undo"] for c in changes}
+    return [{**c, "do": undo.get((c["setting"], c["after"], c["before"]), c["do"])} for c in back]
 
 
 def _held(unit: Unit, id_: str) -> tuple[Recommendation, Database, Session | None]:

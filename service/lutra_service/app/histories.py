@@ -17,14 +17,23 @@ WINDOWS_PER_CONFIGURATION = 20
 def history(unit: Unit, live: Live, session: Session) -> History:
     """What `recommend` sees of `session`."""
     space = live.space
+    rule_based = live.active.replace(live.catalog.rule_based(live.server, live.policy))
     return History(
         space,
         objective(session),
         limits=limits(session),
         observations=observations(unit, session, space),
         current=live.active,
-        starts=[live.active.replace(live.catalog.rule_based(live.server, live.policy))],
+        starts=[] if _rejected(unit, session, rule_based.restrict(space.names)) else [rule_based],
         context=context(live),
+    )
+
+
+def _rejected(unit: Unit, session: Session, configuration: Configuration) -> bool:
+    """Whether an operator has turned it down, whole or for a part of it: then it is not proposed again."""
+    return any(
+        r.state == "rejected" and r.decided_by is not None and Configuration(r.configuration or {}) == configuration
+        for r in unit.recommendations.of_session(session.id)
     )
 
 

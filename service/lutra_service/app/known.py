@@ -22,9 +22,14 @@ def failure(recommendation: Recommendation) -> str | None:
     return recommendation.error or recommendation.state
 
 
+def is_trial(recommendation: Recommendation) -> bool:
+    """One of its session's search, or the part of such a one that was approved instead of the whole."""
+    return recommendation.kind == "search" or (recommendation.kind == "subset" and recommendation.trial is not None)
+
+
 def counts(recommendation: Recommendation) -> bool:
     """Whether it is one of its session's trials that are done: measured, or tried and failed."""
-    if recommendation.kind != "search" or recommendation.decided_at is None:
+    if not is_trial(recommendation) or recommendation.decided_at is None:
         return False
     if recommendation.state == "refused":
         return (recommendation.error or "").split(":")[0] in OF_THE_CONFIGURATION

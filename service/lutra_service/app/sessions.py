@@ -36,7 +36,7 @@ def open_session(unit: Unit, database_id: str, asked: TuningSession, seed: int) 
     database = unit.databases.lock(database_id)
     other = unit.sessions.open_one(database_id)
     if other is not None:
-        raise Conflict(f"{other.id} is {other.state}: one session at a time; stop it first")
+        raise Conflict(f"{other.id} is {other.state}: one session at a time; POST /v1/sessions/{other.id}/stop ends it")
     session = Session(
         id=unit.new_id("ts"),
         database_id=database_id,
@@ -135,8 +135,8 @@ def progress(unit: Unit, session: Session) -> Progress:
 
 
 def trials(unit: Unit, session_id: str) -> list[Recommendation]:
-    """The session's searched recommendations, in order."""
-    return [r for r in unit.recommendations.of_session(session_id) if r.kind == "search"]
+    """The session's searched recommendations, and the parts of them that were approved, in order."""
+    return [r for r in unit.recommendations.of_session(session_id) if known.is_trial(r)]
 
 
 def _incumbent(session: Session, rows: list[Recommendation]) -> str | None:

@@ -127,6 +127,14 @@ class Reports(Repository[StoredReport]):
         useful = or_(c.window_end.is_not(None), c.failure.is_not(None))
         return self._many(select(self.table).where(c.session_id == session_id, useful).order_by(c.id))
 
+    def windows(self, database_id: str, limit: int, after: int | None) -> list[StoredReport]:
+        """Newest first, from below the row `after`."""
+        c = self.table.c
+        statement = select(self.table).where(c.database_id == database_id, c.window_end.is_not(None))
+        if after is not None:
+            statement = statement.where(c.id < after)
+        return self._many(statement.order_by(c.id.desc()).limit(limit))
+
     def of_recommendation(self, recommendation_id: str) -> list[StoredReport]:
         c = self.table.c
         return self._many(select(self.table).where(c.recommendation_id == recommendation_id).order_by(c.id))

@@ -218,3 +218,63 @@ def test_an_unknown_recommendation_is_not_found(service: Service) -> None:
     assert service.code("GET", "/v1/recommendations/rec_none") == (404, "not_found")
     assert service.code("GET", "/v2/nothing") == (404, "not_found")
     assert service.code("DELETE", "/v1/databases") == (405, "method_not_allowed")
+
+
+def test_a_rollback_is_shown_in_the_words_of_the_changes_own_undo(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.send()
+    made = propose(service, database, approve=True, work_mem="8MB")
+    assert made["changes"][0]["undo"] == "ALTER SYSTEM RESET work_mem"
+    directive = agent.directive()
+    assert directive is not None
+    agent.carry_out(directive)
+    back = service.take("POST", f"/v1/recommendations/{made['id']}/rollback")
+    assert [c["do"] for c in back["changes"]] == ["ALTER SYSTEM RESET work_mem"]
+
+
+def test_a_restart_that_the_mode_forbids_is_named_as_the_reason(service: Service, database: str) -> None:
+    agent = service.agent(database, mode="reload_only")
+    agent.send()
+    told = service.ask("POST", f"/v1/databases/{database}/recommendations", {"settings": {"shared_buffers": "1GB"}})
+    assert "needs a restart" in told.json()["detail"]
+    assert "reload_only" in told.json()["detail"]
+
+
+def test_a_paused_session_says_how_it_goes_on_and_why_it_paused(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{database}/sessions", OBSERVE)["id"]
+    service.take("POST", f"/v1/sessions/{session}/pause")
+    told = service.ask("POST", f"/v1/databases/{database}/recommendations").json()
+    assert (told["code"], f"/v1/sessions/{session}/resume" in told["detail"]) == ("session_closed", True)
+    told = service.ask("POST", f"/v1/databases/{database}/sessions", OBSERVE).json()
+    assert f"/v1/sessions/{session}/stop" in told["detail"]
+
+
+def test_the_part_of_a_trial_that_was_approved_is_a_trial(service: Service, database: str) -> None:
+    agent = service.agent(database, mode="reload_only")
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{database}/sessions", OBSERVE)["id"]
+    path = f"/v1/databases/{database}/recommendations"
+    first = service.take("POST", path, None, Prefer="wait=10")
+    service.take("POST", f"/v1/recommendations/{first['id']}/approve")
+    for _ in range(4):
+        agent.send(agent.report(**agent.window(qps=900.0, p99_ms=12.0)))
+    whole = service.take("POST", path, None, Prefer="wait=10")
+    assert [c["setting"] for c in whole["changes"]] == ["work_mem"]
+    part = service.take("POST", f"/v1/recommendations/{whole['id']}/approve", {"settings": ["work_mem"]})
+    told = service.take("GET", f"/v1/sessions/{session}/trials")["items"]
+    assert [(t["trial"], t["state"]) for t in told] == [(1, "confirmed"), (2, "rejected"), (2, "approved")]
+    assert told[-1]["recommendation"] == part["id"]
+
+
+def test_rule_based_settings_that_were_turned_down_are_not_proposed_again(service: Service, database: str) -> None:
+    agent = service.agent(database, mode="reload_only")
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{database}/sessions", OBSERVE)["id"]
+    path = f"/v1/sessions/{session}/history"
+    (rule_based,) = service.take("GET", path)["starts"]
+    changed = {n: v for n, v in rule_based.items() if v != service.take("GET", path)["current"][n]}
+    made = propose(service, database, **changed)
+    service.take("POST", f"/v1/recommendations/{made['id']}/reject")
+    assert service.take("GET", path)["starts"] == []
