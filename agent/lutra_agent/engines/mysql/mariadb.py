@@ -53,11 +53,12 @@ class MariaDB:
         except OSError as error:
             raise CollectionFailed(f"{self._file}: {error.strerror}") from error
         found = connection.rows(SETTINGS, (tuple(n.upper() for n in by_name) or ("",),))
-        return {r[0]: self._setting(r, by_name[r[0]], written.get(r[0]), identity.started_s) for r in found}
+        idle = _idle(connection)
+        return {r[0]: self._setting(r, by_name[r[0]], written.get(r[0]), identity.started_s, idle) for r in found}
 
     def restarts(self, connection: Connection, row: KnobRow) -> bool:
         found = connection.rows(READ_ONLY, (row.name.upper(),))
-        return bool(found) and found[0][0] == "YES"
+        return row.name in _idle(connection) or (bool(found) and found[0][0] == "YES")
 
     def file(self, identity: Identity) -> Path | None:
         return self._file
@@ -115,11 +116,16 @@ class MariaDB:
         return Line(name, f"in the include file: {said}", text)
 
     def _setting(
-        self, row: tuple[Any, ...], knob: KnobRow, written: include.Entry | None, started_s: float | None
+        self,
+        row: tuple[Any, ...],
+        knob: KnobRow,
+        written: include.Entry | None,
+        started_s: float | None,
+        idle: frozenset[str],
     ) -> ServerSetting:
-        _, value, origin, path, low, high, options, read_only = row
+        name, value, origin, path, low, high, options, read_only = row
         value, ours = str(value), path is not None and self._file is not None and Path(path) == self._file
-        numeric, waits = knob.kind in ("integer", "real"), read_only == "YES"
+        numeric, waits = knob.kind in ("integer", "real"), read_only == "YES" or name in idle
         return ServerSetting(
             value=value,
             unit=knob.unit,
@@ -133,6 +139,12 @@ class MariaDB:
             shadowed=_shadow(str(origin), path, ours, written, started_s),
             pending_restart=waits and _waits(value, ours, written, started_s),
         )
+
+
+def _idle(connection: Connection) -> frozenset[str]:
+    """Settings of a thread pool that does not run: the server takes a new value for them and makes it 0."""
+    handling = connection.row("SELECT @@GLOBAL.thread_handling")[0]
+    return frozenset() if handling == "pool-of-threads" else frozenset({"thread_pool_size"})
 
 
 def _set(name: str, text: str) -> Sql:

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lutra_agent.engines.mysql import include
+from lutra_agent.engines.mysql.include import Entry, entries
+
+
+def test_a_line_is_written_replaced_and_taken_out(tmp_path: Path) -> None:
+    file = tmp_path / "zz-lutra.cnf"
+    include.write(file, "sort_buffer_size", "4194304", 10.5)
+    include.write(file, "max_connections", "200", 11.0)
+    include.write(file, "sort_buffer_size", "8388608", 12.25)
+    assert include.read(file) == {"max_connections": Entry("200", 11.0), "sort_buffer_size": Entry("8388608", 12.25)}
+    include.write(file, "max_connections", None, 13.0)
+    assert list(include.read(file)) == ["sort_buffer_size"]
+    assert "[mariadbd]" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
+def test_no_file_says_nothing(tmp_path: Path) -> None:
+    assert include.read(tmp_path / "absent.cnf") == {}
+    assert include.read(None) == {}
+
+
+def test_what_an_operator_wrote_there_is_kept_and_read(tmp_path: Path) -> None:
+    file = tmp_path / "zz-lutra.cnf"
+    file.write_text("# by hand\n[mysqld]\nsort-buffer-size=2M\nskip_name_resolve\n")
+    file.chmod(0o640)
+    assert include.read(file) == {"sort_buffer_size": Entry("2M", None)}
+    include.write(file, "join_buffer_size", "262144", 1.0)
+    assert file.read_text().startswith("# by hand\n[mysqld]\nsort-buffer-size=2M\nskip_name_resolve\n")
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "zz-lutra.cnf"
+    include.write(file, "max_connections", "200", 1.0)
+    before = file.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        include.write(file, "max_connections", "300", 2.0)
+    assert file.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["zz-lutra.cnf"]
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=300))
+def test_reading_is_total_on_arbitrary_text(text: str) -> None:
+    assert all(isinstance(e.value, str) for e in entries(text).values())
+
+
+@given(
+    st.from_regex(r"[a-z][a-z_]{0,30}", fullmatch=True),
+    st.one_of(
+        st.integers(-(2**63), 2**64).map(str),
+        st.floats(0, 1e9).map(repr),
+        st.sampled_from(["on", "O_DIRECT", "mrr=on,mrr_cost_based=off", "a b", "x#y"]),
+    ),
+    st.floats(1, 4e9),
+)
+def test_what_is_written_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, name: str, value: str, at: float
+) -> None:
+    file = tmp_path_factory.mktemp("include") / "x.cnf"
+    include.write(file, name, value, at)
+    found = include.read(file)[name]
+    assert found.value == value
+    assert found.written_s == pytest.approx(at, abs=0.001)
