@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation, gp
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("GPy", "paramz", "sklearn", "scipy.optimize", "scipy.stats", "matplotlib", "dask", "distributed")
@@ -22,6 +25,27 @@ def test_the_services_process_never_loads_what_fits_models() -> None:
 
 def test_a_prediction_is_answered_without_them_too() -> None:
     assert not loaded_by("lutra_models.gp.snapshot").intersection(HEAVY)
+
+
+PREDICT = """
+import json, sys, lutra_service.main
+from lutra_models.gp.snapshot import Snapshot
+asked = json.load(sys.stdin)
+Snapshot.from_dict(asked["snapshot"]).predict([asked["configuration"]], 0.95)
+print("\\n".join(sys.modules))
+"""
+
+
+@pytest.mark.slow
+def test_predicting_from_a_stored_model_loads_nothing_more() -> None:
+    space = KnobSpace([Knob("work_mem", Number(64, 65536, unit="kB", log=True, integer=True))])
+    seen = [Observation({"work_mem": 1024 * n}, {"qps": 900.0 + 10 * n}) for n in (1, 4, 16)]
+    snapshot = gp.fit(History(space, Objective("qps", "maximize"), observations=seen), rng=np.random.default_rng(1))
+    asked = json.dumps({"snapshot": snapshot.to_dict(), "configuration": {"work_mem": 2048}})
+    done = subprocess.run([sys.executable, "-c", PREDICT], input=asked, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "lutra_models.gp.snapshot" in loaded
+    assert not loaded.intersection(HEAVY)
 
 
 def test_the_core_needs_the_standard_library_alone() -> None:
