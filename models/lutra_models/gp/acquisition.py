@@ -7,9 +7,13 @@ Log EI with stable tails: Ament et al., NeurIPS 2023. Feasibility: Gelbart et al
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
 from lutra_models.gp.encoding import Array
+
+_ROOT2PI = np.sqrt(2.0 * np.pi)
+_FAR = -200.0
+"""Left of here the bracket has lost its digits, and 1/u² has all that matter."""
 
 
 def log_expected_improvement(mean: Array, deviation: Array, best: float) -> Array:
@@ -24,16 +28,9 @@ def log_probability_above(mean: Array, deviation: Array, bound: float) -> Array:
 
 
 def _log_h(u: Array) -> Array:
-    """log(φ(u) + u Φ(u)), stable far to the left."""
-    u = np.asarray(u, dtype=float)
-    out = np.empty_like(u)
-    near = u > -1.0
-    v = u[near]
-    out[near] = np.log(np.exp(-0.5 * v * v) / np.sqrt(2 * np.pi) + v * np.exp(log_ndtr(v)))
-    v = u[~near]
-    # φ(u) + uΦ(u) = φ(u) (1 + u √(π/2) erfcx(-u/√2)); the bracket tends to 1/u², and loses its digits near there.
-    bracket = np.where(v > -1e4, 1.0 + v * np.sqrt(np.pi / 2) * erfcx(-v / np.sqrt(2)), 1.0 / np.maximum(v * v, 1.0))
-    far = 1.0 / np.maximum(v * v, 1.0)
-    bracket = np.where(v > -1e3, np.maximum(bracket, 1e-300), far)
-    out[~near] = -0.5 * v * v - 0.5 * np.log(2 * np.pi) + np.log(bracket)
-    return out
+    """log(φ(u) + u Φ(u)), stable far to the left, where it is φ(u) times a bracket that tends to 1/u²."""
+    near, left = np.maximum(u, -1.0), np.minimum(u, -1.0)
+    direct = np.log(np.exp(-0.5 * near * near) / _ROOT2PI + near * ndtr(near))
+    middle = np.maximum(left, _FAR)
+    bracket = np.where(left > _FAR, 1.0 + middle * np.sqrt(np.pi / 2.0) * erfcx(-middle / np.sqrt(2.0)), 1.0 / left**2)
+    return np.asarray(np.where(u > -1.0, direct, -0.5 * left * left - np.log(_ROOT2PI) + np.log(bracket)))
