@@ -205,7 +205,8 @@ class CarryOut:
 
     def _answered(self, outcome: Outcome) -> Outcome:
         self._state.remember(outcome)
-        log.info("directive %s: %s %s %s", outcome.directive, outcome.state, outcome.code or "", outcome.message)
+        told = " ".join(filter(None, (outcome.state, outcome.code, outcome.message)))
+        log.info("directive %s: %s", outcome.directive, told)
         return outcome
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,33 @@ if TYPE_CHECKING:
     from lutra_service.settings import Settings
 
 
-@click.group()
+class Commands(click.Group):
+    """What an operator can mend ends with one line, not with a traceback."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except Exception as error:
+            told = _mendable(error)
+            if told is None:
+                raise
+            raise click.ClickException(told) from error
+
+
+def _mendable(error: Exception) -> str | None:
+    from pydantic import ValidationError
+    from sqlalchemy.exc import ArgumentError, OperationalError
+
+    if isinstance(error, ValidationError):
+        return "; ".join(f"LUTRA_{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
+    if isinstance(error, OperationalError):
+        return f"the database of LUTRA_DATABASE_URL: {error.orig}"
+    if isinstance(error, ArgumentError):  # its message holds the URL, and that a password
+        return "LUTRA_DATABASE_URL is no URL of a database; it begins with sqlite:/// or postgresql://"
+    return None
+
+
+@click.group(cls=Commands)
 @click.version_option(package_name="lutra-service")
 def main() -> None:
     """Lutra recommends database settings, and predicts the p99 and QPS that they give."""

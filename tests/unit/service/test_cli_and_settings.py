@@ -62,3 +62,22 @@ def test_migrating_twice_is_migrating_once(own_url: str) -> None:
 
 def test_the_settings_never_show_the_database_url() -> None:
     assert "secret" not in repr(Settings(database_url="postgresql://u:secret@h/d"))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("LUTRA_PORT", "many", "LUTRA_PORT: "),
+        ("LUTRA_DATABASE_URL", "sqlite:////nowhere/at/all.db", "unable to open database file"),
+        ("LUTRA_DATABASE_URL", "hunter2", "begins with sqlite:/// or postgresql://"),
+    ],
+)
+def test_a_wrong_environment_is_told_in_one_line(
+    variable: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    ended = CliRunner().invoke(main, ["migrate"])
+    assert ended.exit_code == 1
+    assert told in ended.output
+    assert ended.output.count("\n") == 1
+    assert "hunter2" not in ended.output
