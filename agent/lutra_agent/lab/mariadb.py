@@ -43,7 +43,8 @@ class ScratchMariadb(ScratchMysqld):
     def initialise(self) -> list[str]:
         install = shutil.which("mariadb-install-db") or "mariadb-install-db"
         ways = ["--auth-root-authentication-method=normal", "--skip-test-db"]
-        return [install, "--no-defaults", "--basedir=/usr", f"--datadir={self.data_dir}", *ways]
+        where = ["--basedir=/usr", f"--datadir={self.data_dir}", f"--tmpdir={self.directory / 'tmp'}"]
+        return [install, "--no-defaults", *where, *ways]
 
 
 def installed() -> str:

@@ -16,7 +16,7 @@ from lutra_agent.lab.errors import LabError
 from lutra_agent.lab.postgresql import LONGEST_SOCKET, free_port
 from lutra_agent.lab.watch import Watch
 
-OURS = ("data", "include", "server.log", "server.cnf", daemon.FILE)
+OURS = ("data", "tmp", "include", "server.log", "server.cnf", daemon.FILE)
 FIRST_STATEMENTS = (
     "CREATE USER IF NOT EXISTS root@'127.0.0.1'",
     "GRANT ALL PRIVILEGES ON *.* TO root@'127.0.0.1' WITH GRANT OPTION",
@@ -126,7 +126,7 @@ class ScratchMysqld:
     def remove(self) -> None:
         """Stop the server and delete what was made: nothing of it is left."""
         self._daemon.kill()
-        for path in (self.data_dir, self.directory / "include"):
+        for path in (self.data_dir, self.directory / "include", self.directory / "tmp"):
             shutil.rmtree(path, ignore_errors=True)
         for path in (self.log, self.defaults, self.socket, self.directory / daemon.FILE, self.directory / "server.pid"):
             path.unlink(missing_ok=True)
@@ -179,11 +179,15 @@ class ScratchMysqld:
         self._account.own(self.directory)
         self.log.touch()
         self._account.own(self.log)
+        # Two servers that share one trip over each other's temporary tables.
+        (self.directory / "tmp").mkdir(mode=0o700, exist_ok=True)
+        self._account.own(self.directory / "tmp")
 
     def _write_files(self) -> None:
         self._daemon.write(self.directory)
         ours = {
             "datadir": str(self.data_dir),
+            "tmpdir": str(self.directory / "tmp"),
             "socket": str(self.socket),
             "pid_file": self._daemon.pid_file,
             "bind_address": self.host,

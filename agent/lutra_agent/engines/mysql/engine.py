@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,8 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed, ConfigError
 DENIED = ("[1044]", "[1045]", "[1142]", "[1227]", "[3630]")
 PASSES = 3
 """The server cuts a value by another one's, which may be about to change: what was cut is asked for again."""
+log = logging.getLogger(__name__)
+
 RESIZING = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status%'"
 RESIZE_POLLS = 600
 DONE = ("", "completed", "size did not change", "not started")
@@ -104,15 +107,16 @@ class MysqlFamily:
         return self._flavour.put_back(name, text, active, self._restarts(name))
 
     def execute(self, statements: Sequence[Statement]) -> None:
+        restarts = _restarts(statements)
         for statement in statements:
-            self._carry_out(statement)
+            self._carry_out(statement, restarts)
         wanted = {s.setting: s for s in statements if isinstance(s, Sql) and s.wanted is not None}
         for _ in range(PASSES - 1):
             cut = [s for s in wanted.values() if not same(self._active(s.setting), s.wanted or "")]
             if len(wanted) < 2 or not cut:
                 return
             for statement in cut:
-                self._carry_out(statement)
+                self._carry_out(statement, restarts)
 
     def reload(self) -> None:
         """Nothing is to be read again; but a buffer pool may still be on its way to its new size."""
@@ -152,14 +156,18 @@ class MysqlFamily:
     def close(self) -> None:
         self._connection.close()
 
-    def _carry_out(self, statement: Statement) -> None:
+    def _carry_out(self, statement: Statement, restarts: bool) -> None:
         try:
             if isinstance(statement, Line):
                 self._flavour.write(statement, self._now_s())
             else:
                 self._connection.rows(statement.text)
         except CollectionFailed as error:
-            raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
+            code = _code(str(error))
+            if restarts and code == "invalid_value":
+                log.info("%s is left to the restart: %s", statement.setting, error)
+                return
+            raise ApplyRefused(code, f"{statement.setting}: {error}") from error
         except OSError as error:
             message = f"{statement.setting}: the include file: {error.strerror or error}"
             raise ApplyRefused("internal_error", message) from error
@@ -217,6 +225,15 @@ class MysqlFamily:
             identity = Identity(version, Path(data_dir), pid, _started_s(pid))
             self._identity = (self._connection.generation, identity)
         return self._identity[1]
+
+
+def _restarts(statements: Sequence[Statement]) -> bool:
+    """Whether a line of the include file stands without a statement: then only a restart makes it active.
+
+    A value may be refused as long as another one's old value is active; the restart brings both at once.
+    """
+    at_once = {s.setting for s in statements if isinstance(s, Sql)}
+    return any(isinstance(s, Line) and s.setting not in at_once for s in statements)
 
 
 def _statements_between(before: Sample, after: Sample) -> dict[str, float] | None:
