@@ -18,12 +18,12 @@ import numpy as np
 from lutra_models.gp.posterior import GaussianProcess, Spread
 from lutra_models.history import History
 
-_WORSE, _WORSE_BY_CLIFF = 1.4, 1.6
-_BETTER, _BETTER_BY_CLIFF = 1.1, 1.1
+_WORSE, _WORSE_BY_CLIFF = 1.4, 1.9
+_BETTER, _BETTER_BY_CLIFF = 1.1, 1.25
 _NOISE = 1.3
-_HEADROOM, _EARLY_HEADROOM = 0.04, 0.4
-"""Relative to the best reading so far: the first, and the second over the number of configurations measured."""
-_FAILURES = 4.0
+_HEADROOM, _EARLY_HEADROOM = 0.04, 0.8
+"""Relative to the best reading so far: the first, and the second over n^1.5, n being the configurations measured."""
+_FAILURES = 6.0
 """Failed trials after which cliffs are taken for granted (by 1 - 1/e)."""
 
 
@@ -40,7 +40,7 @@ def calibrated(gp: GaussianProcess, history: History, good: float) -> GaussianPr
     """The posterior with the spread of its readings corrected; `good` is +1 where larger is better, else -1."""
     failures = sum(not o.completed for o in history.observations)
     cliff = 1.0 - math.exp(-failures / _FAILURES)
-    relative = _HEADROOM + _EARLY_HEADROOM / len(gp.z)
+    relative = _HEADROOM + _EARLY_HEADROOM / len(gp.z) ** 1.5
     headroom = relative / gp.transform.scale if gp.transform.log else math.inf
     spread = Spread(good, _WORSE + _WORSE_BY_CLIFF * cliff, _BETTER + _BETTER_BY_CLIFF * cliff, _NOISE, headroom)
     return replace(gp, spread=spread)
