@@ -43,7 +43,7 @@ def memory_refusal(live: Live, configuration: Mapping[str, Value]) -> Refusal | 
 
 def warnings(live: Live, configuration: Configuration, changes: tuple[Change, ...]) -> list[str]:
     """What an operator should know before approving."""
-    told = []
+    told = [] if changes else ["nothing changes: these settings are active already"]
     refusal = memory_refusal(live, configuration)
     if refusal is not None:
         told.append(refusal.message)

@@ -30,6 +30,18 @@ def test_a_session_is_refitted_and_drawn(served: Served, tmp_path: Path, monkeyp
     monkeypatch.setenv("LUTRA_URL", str(served.client.base_url))
     monkeypatch.setenv("LUTRA_TOKEN", served.token)
     answers = run("01_retrain.ipynb", tmp_path)
-    assert answers[0].startswith(f"'{session}: 7 trials")
+    assert answers[0].startswith(f"'{session}: 7 observations")
     assert "held" in answers[1]
     assert sum("Chart" in a for a in answers) == 2
+
+
+def test_a_session_whose_predictions_are_still_to_come_is_refitted_too(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, _, session = tune(served, trials=2)
+    monkeypatch.setenv("LUTRA_URL", str(served.client.base_url))
+    monkeypatch.setenv("LUTRA_TOKEN", served.token)
+    answers = run("01_retrain.ipynb", tmp_path)
+    assert answers[0].startswith(f"'{session}: 3 observations")
+    assert "no trial was predicted" in answers[2]
+    assert sum("Chart" in a for a in answers) == 1

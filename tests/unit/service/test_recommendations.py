@@ -261,7 +261,8 @@ def test_the_part_of_a_trial_that_was_approved_is_a_trial(service: Service, data
     for _ in range(4):
         agent.send(agent.report(**agent.window(qps=900.0, p99_ms=12.0)))
     whole = service.take("POST", path, None, Prefer="wait=10")
-    assert [c["setting"] for c in whole["changes"]] == ["work_mem"]
+    assert (first["changes"], [c["setting"] for c in whole["changes"]]) == ([], ["work_mem"])
+    assert first["warnings"] == ["nothing changes: these settings are active already"]
     part = service.take("POST", f"/v1/recommendations/{whole['id']}/approve", {"settings": ["work_mem"]})
     told = service.take("GET", f"/v1/sessions/{session}/trials")["items"]
     assert [(t["trial"], t["state"]) for t in told] == [(1, "confirmed"), (2, "rejected"), (2, "approved")]
