@@ -7,7 +7,8 @@ import math
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_models import Choice, Configuration, Knob, Number
+from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
+from lutra_models.gp import recommend
 from lutra_models.gp.encoding import Encoding, knob_from_dict, knob_to_dict
 
 integers = st.builds(
@@ -76,3 +77,16 @@ def test_values_outside_a_domain_and_unknown_options_have_finite_features() -> N
     x = encoding.encode([{"n": 0, "c": "w"}, {"n": 10**9, "c": "x"}])
     assert np.all(np.isfinite(x))
     assert encoding.snap(encoding.codes([{"n": 10**9, "c": "w"}]))[0].tolist() == [1.0, 0.0]
+
+
+@settings(max_examples=12, deadline=None)
+@given(spaces, st.integers(0, 2**32 - 1), st.integers(2, 9))
+def test_a_recommendation_is_legal_in_any_space_after_any_history(knobs: list[Knob], seed: int, trials: int) -> None:
+    space, encoding, rng = KnobSpace(knobs), Encoding(knobs), np.random.default_rng(seed)
+    rows = [encoding.decode(c) for c in encoding.cube(rng.random((trials, len(knobs))))]
+    seen = [
+        Observation.failed(c, "did_not_start") if rng.random() < 0.2 else Observation(c, {"qps": rng.lognormal()})
+        for c in rows
+    ]
+    history = History(space, Objective("qps", "maximize"), observations=seen, current=rows[0])
+    assert space.parse(recommend(history, rng=rng).configuration)
