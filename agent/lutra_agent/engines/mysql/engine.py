@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-import psutil
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server
 from lutra_models.catalog.rows import KnobRow
@@ -221,8 +220,8 @@ class MysqlFamily:
             version, data_dir, pid_file = map(str, self._connection.row(query))
             if not self._flavour.serves(version):
                 raise ConfigError(f"database.engine = {self.family!r}, but the server calls itself {version}")
-            pid = _pid(Path(data_dir) / pid_file)
-            identity = Identity(version, Path(data_dir), pid, _started_s(pid))
+            file = Path(data_dir) / pid_file
+            identity = Identity(version, Path(data_dir), _pid(file), _started_s(file))
             self._identity = (self._connection.generation, identity)
         return self._identity[1]
 
@@ -261,8 +260,10 @@ def _pid(file: Path) -> int | None:
         return None
 
 
-def _started_s(pid: int | None) -> float | None:
+def _started_s(pid_file: Path) -> float | None:
+    # The server writes it once it has read its options, by the clock that the agent's lines are written by. The
+    # kernel's own time of a process's start is off by up to a second.
     try:
-        return None if pid is None else float(psutil.Process(pid).create_time())
-    except psutil.Error:
+        return pid_file.stat().st_mtime
+    except OSError:
         return None

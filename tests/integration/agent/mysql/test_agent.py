@@ -1,0 +1,179 @@
+"""The whole agent beside MySQL and MariaDB: what it ships, what it is told to do, what `check` says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lutra_agent.check import examine
+from lutra_agent.config import parse
+from lutra_agent.engines.base import Sample
+from lutra_agent.errors import ConfigError, DatabaseUnavailable
+from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_agent.run import running
+from lutra_agent.window import Discarded, rates
+from lutra_models.catalog.facts import Host
+
+from tests.support.agents import TOKEN, write_toml
+from tests.support.engines import program
+from tests.support.fake_engine import NoShield
+from tests.support.fake_service import FakeService, serving
+from tests.support.mysqlds import database, document, engine_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+HOST = Host(memory_bytes=8 << 30, cores=4)
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
+    with serving(FakeService()) as found:
+        yield found
+
+
+def sample(engine: Any) -> Sample:
+    found = engine.sample(datetime.now(UTC), time.monotonic())
+    assert isinstance(found, Sample)
+    return found
+
+
+def test_windows_carry_qps_and_a_p99_from_the_histogram(
+    mysqld: ScratchMysqld, service: FakeService, tmp_path: Path
+) -> None:
+    made = parse(document(mysqld, service.url, tmp_path / "state", mode="observe"))
+    with running(made, shield=NoShield()) as loop:
+        loop.cycle()
+        for _ in range(300):
+            mysqld.sql("SELECT COUNT(*) FROM information_schema.ENGINES")
+        loop.run(ended=lambda: any(r.metrics.get("p99_ms") for r in service.reports))
+    report = next(r for r in service.reports if r.metrics.get("p99_ms"))
+    assert (report.engine, report.p99_source, report.p99_of) == (mysqld.engine, "histogram", "statement")
+    assert report.metrics["qps"] > 0
+    assert service.reports[0].settings
+
+
+def test_a_trial_is_applied_measured_and_reported(mysqld: ScratchMysqld, service: FakeService, tmp_path: Path) -> None:
+    driver = {"kind": "sysbench", "bin": program("sysbench"), "threads": 2, "table_size": 500, "rate": 50}
+    driver |= {"warmup_s": 0, "duration_s": 2}
+    where = [f"--mysql-{k}={v}" for k, v in (("host", mysqld.host), ("port", mysqld.port), ("user", mysqld.user))]
+    prepare = ["sysbench", *where, "--mysql-db=sbtest", "--tables=1", "--table-size=500", "oltp_read_write"]
+    subprocess.run([*prepare, "prepare"], check=True, capture_output=True)
+    try:
+        made = parse(document(mysqld, service.url, tmp_path / "state", driver=driver))
+        service.offer("rec_1", {"sort_buffer_size": 524288}, restart_allowed=True, measure=True)
+        with running(made, shield=NoShield()) as loop:
+            loop.run(ended=lambda: service.outcome("rec_1") is not None)
+            report = service.report_of("rec_1")
+            assert (report.measures, report.p99_source, report.failure) == ("rec_1", "driver", None)
+            assert report.outcomes[0].active == {"sort_buffer_size": 524288}
+            assert report.metrics["qps"] > 0
+            service.offer("rec_2", {"sort_buffer_size": 262144}, restore=True)
+            loop.run(ended=lambda: service.outcome("rec_2") is not None)
+    finally:
+        subprocess.run([*prepare, "cleanup"], check=True, capture_output=True)
+
+
+def test_check_prints_the_least_grants_and_with_them_nothing_is_missing(mysqld: ScratchMysqld, tmp_path: Path) -> None:
+    names = ("watcher@'localhost'", "watcher@'127.0.0.1'")
+    for name in names:
+        mysqld.sql(f"CREATE USER {name}")
+    try:
+        made = document(
+            mysqld,
+            "http://127.0.0.1:1",
+            tmp_path / "state",
+            mode="reload_only",
+            database={"user": "watcher", "dbname": ""},
+        )
+        file = write_toml(tmp_path / "agent.toml", made)
+        done = subprocess.run(
+            [sys.executable, "-m", "lutra_agent", "check", "--json", "--config", str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1, done.stderr
+        grants = [m for m in json.loads(done.stdout)["missing"] if m.startswith("GRANT")]
+        assert grants
+        for grant in grants:
+            mysqld.sql(grant.rstrip(";"))
+        after = examine(parse(made))
+        assert after.missing == ()
+        assert "histogram" in after.p99
+        assert after.permissions.changeable
+        assert after.permissions.remedies == ()
+    finally:
+        for name in names:
+            mysqld.sql(f"DROP USER {name}")
+
+
+def test_a_reset_of_the_statistics_discards_the_window(mysqld: ScratchMysqld) -> None:
+    engine = engine_of(mysqld)
+    sample(engine)
+    time.sleep(1.1)  # the clock that tells a reset counts whole seconds
+    before = sample(engine)
+    mysqld.sql("FLUSH STATUS")
+    assert isinstance(rates(before, sample(engine)), Discarded)
+    after = sample(engine)
+    assert not isinstance(rates(after, sample(engine)), Discarded)
+    engine.close()
+
+
+def test_a_server_that_is_read_only_is_no_primary(own_mysqld: ScratchMysqld) -> None:
+    engine = engine_of(own_mysqld)
+    assert engine.server(HOST).role == "primary"
+    own_mysqld.sql("SET GLOBAL read_only = ON")
+    assert engine.server(HOST).role == "standby"
+    engine.close()
+
+
+def test_the_socket_is_as_good_as_the_network_and_a_stranger_is_named(mysqld: ScratchMysqld) -> None:
+    by_socket = engine_of(mysqld, host=str(mysqld.socket))
+    by_socket.ping()
+    by_socket.close()
+    other = {"mysql": "mariadb", "mariadb": "mysql"}[mysqld.engine]
+    stranger = engine_of(mysqld, engine=other)
+    with pytest.raises(ConfigError, match="calls itself"):
+        stranger.server(HOST)
+    stranger.close()
+
+
+def test_tls_proves_the_servers_name_or_there_is_no_connection(mysqld: ScratchMysqld, tmp_path: Path) -> None:
+    authority = mysqld.data_dir / "ca.pem"
+    if not authority.exists():
+        authority = tmp_path / "ca.pem"
+        authority.write_bytes(Path(__import__("certifi").where()).read_bytes())
+    engine = engine_of(mysqld, tls_ca=authority)
+    # The server made its certificate itself, for a name that is not this host's.
+    with pytest.raises(DatabaseUnavailable):
+        engine.ping()
+    engine.close()
+
+
+def test_a_password_comes_from_a_file_or_from_the_environment(
+    mysqld: ScratchMysqld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mysqld.sql("CREATE USER IF NOT EXISTS guarded IDENTIFIED BY 'hunter2-secret'")
+    try:
+        (tmp_path / "password").write_text("hunter2-secret\n")
+        by_file = engine_of(mysqld, user="guarded", dbname="", password_file=tmp_path / "password")
+        by_file.ping()
+        by_file.close()
+        without = engine_of(mysqld, user="guarded", dbname="")
+        with pytest.raises(DatabaseUnavailable) as refused:
+            without.ping()
+        assert "hunter2" not in str(refused.value)
+        monkeypatch.setenv("MYSQL_PWD", "hunter2-secret")
+        without.ping()
+        without.close()
+        assert "hunter2" not in repr(database(mysqld, password_file=tmp_path / "password"))
+    finally:
+        mysqld.sql("DROP USER guarded")
