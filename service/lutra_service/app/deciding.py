@@ -106,7 +106,7 @@ def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
         state="approved",
         decided_by=by,
     )
-    changes = _undone(back.changes or (), recommendation.changes or ())
+    changes = _undone(at, back.changes or (), recommendation.changes or ())
     unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
     if session is not None and session.state == "running":
         unit.sessions.step(session, "paused", message=f"paused by the rollback of {id_}")
@@ -115,10 +115,15 @@ def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
     return unit.recommendations.get(back.id)
 
 
-def _undone(back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
-    """The way back in the words of each change's own undo: a setting that had no line in the file gets none."""
-    undo = {(c["setting"], c["before"], c["after"]): c["undo"] for c in changes}
-    return [{**c, "do": undo.get((c["setting"], c["after"], c["before"]), c["do"])} for c in back]
+def _undone(at: Live, back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
+    """The way back in the words of each change's own undo: a setting that had no line in the file gets none.
+
+    A value that the server derives follows by itself: its setting was not changed and has no line to take away.
+    """
+    undo = {c["setting"]: c["undo"] for c in changes}
+    before = {c["setting"]: c["before"] for c in changes}
+    told = [c for c in back if c["setting"] in undo or at.server.settings[c["setting"]].persisted is not None]
+    return [{**c, "do": undo[c["setting"]]} if before.get(c["setting"]) == c["after"] else c for c in told]
 
 
 def _held(unit: Unit, id_: str) -> tuple[Recommendation, Database, Session | None]:

@@ -40,24 +40,32 @@ def _after_applied(unit: Unit, id_: str, outcome: Outcome) -> None:
     if outcome.state == "reverted":
         unit.recommendations.step(applied, "reverted", error=_error(outcome), ended_at=unit.now)
     elif applied.kind == "rollback":
-        unit.recommendations.step(applied, "confirmed", ended_at=unit.now)
-        parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
-        if parent is not None and parent.state in ("applied", "confirmed"):
-            unit.recommendations.step(parent, "reverted", ended_at=unit.now)
-            unit.announce(parent.id)
+        _rolled_back(unit, applied)
+
+
+def _rolled_back(unit: Unit, applied: Recommendation) -> None:
+    """A rollback needs no measurement, and what it took back is reverted."""
+    unit.recommendations.step(applied, "confirmed", ended_at=unit.now)
+    parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
+    if parent is not None and parent.state in ("applied", "confirmed"):
+        unit.recommendations.step(parent, "reverted", ended_at=unit.now)
+        unit.announce(parent.id)
 
 
 def notice_active(unit: Unit, database: Database, configuration: Document) -> None:
-    """An operator who applies an approved recommendation by hand, in mode observe, has applied it."""
+    """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
+
+    What it changes counts: the server may derive other settings from these (wal_buffers from shared_buffers).
+    """
     for approved in unit.recommendations.in_states(database.id, ("approved",)):
         session = unit.sessions.get(approved.session_id) if approved.session_id else None
-        wanted = approved.configuration or {}
+        wanted = {c["setting"]: c["after"] for c in approved.changes or ()}
         if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
             continue
         told = {"state": "applied", "message": "applied by hand", "at": unit.now.isoformat()}
         unit.recommendations.step(approved, "applied", outcome=told, applied_at=unit.now)
         if approved.kind == "rollback":
-            unit.recommendations.step(unit.recommendations.get(approved.id), "confirmed", ended_at=unit.now)
+            _rolled_back(unit, unit.recommendations.get(approved.id))
         unit.announce(approved.id, database.id)
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from lutra_models.catalog.facts import ServerSetting
 
-from tests.support.service import MEMORY_BYTES, Agent, Document, Service
+from tests.support.service import MEMORY_BYTES, POSTGRESQL, Agent, Document, Service
 
 OBSERVE = {"objective": {"metric": "p99_ms", "goal": "minimize"}, "mode": "reload_only", "max_trials": 5}
 
@@ -279,3 +281,22 @@ def test_rule_based_settings_that_were_turned_down_are_not_proposed_again(servic
     made = propose(service, database, **changed)
     service.take("POST", f"/v1/recommendations/{made['id']}/reject")
     assert service.take("GET", path)["starts"] == []
+
+
+def test_a_change_by_hand_is_noticed_though_the_server_derives_another_setting_from_it(
+    service: Service, database: str
+) -> None:
+    agent = service.agent(database, mode="observe")
+    agent.settings["wal_buffers"] = ServerSetting("512", "8kB", "integer", -1, 262143, applies="restart")
+    agent.send()
+    made = propose(service, database, approve=True, shared_buffers="256MB")
+    agent.apply({"shared_buffers": 32768})
+    agent.settings["wal_buffers"] = replace(agent.settings["wal_buffers"], value="1024")
+    agent.send()
+    assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "applied"
+    back = service.take("POST", f"/v1/recommendations/{made['id']}/rollback")
+    assert [c["do"] for c in back["changes"]] == ["ALTER SYSTEM RESET shared_buffers"]
+    agent.settings["shared_buffers"] = POSTGRESQL["shared_buffers"]
+    agent.send()
+    assert service.take("GET", f"/v1/recommendations/{back['id']}")["state"] == "confirmed"
+    assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "reverted"
