@@ -1,0 +1,127 @@
+"""p99 from MySQL's and MariaDB's own histograms, against the one that sysbench's clients saw on the same windows.
+
+Single-statement loads, so that both count the same thing. Both servers and sysbench must be installed. Prints Markdown
+and writes results.json beside itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from lutra_agent.config import DatabaseConfig
+from lutra_agent.drivers import build
+from lutra_agent.drivers.sysbench import Sysbench
+from lutra_agent.engines import family
+from lutra_agent.engines.base import Sample
+from lutra_agent.lab.mariadb import HISTOGRAM, ScratchMariadb
+from lutra_agent.lab.mysql import ScratchMysql
+from lutra_agent.lab.mysqld import ScratchMysqld
+
+HERE = Path(__file__).parent
+SERVERS: tuple[tuple[type[ScratchMysqld], dict[str, str]], ...] = ((ScratchMysql, {}), (ScratchMariadb, HISTOGRAM))
+LOADS = (
+    ("oltp_point_select", 1, 200),
+    ("oltp_point_select", 2, 1000),
+    ("oltp_point_select", 4, 2000),
+    ("oltp_point_select", 1, 0),
+    ("oltp_point_select", 16, 0),
+    ("oltp_update_index", 1, 100),
+    ("oltp_update_index", 4, 200),
+    ("oltp_update_index", 1, 0),
+    ("oltp_update_index", 4, 0),
+    ("oltp_update_index", 16, 0),
+)
+"""Script, threads, events per second (0: as many as there can be)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    engine: str
+    load: str
+    client_qps: float
+    server_qps: float
+    client_p99_ms: float
+    server_p99_ms: float
+    busy: float
+    """The processors' part that was busy, 0 to 1, whoever kept them so."""
+
+
+@click.command()
+@click.option("--warmup", default=2, help="Seconds before each window.")
+@click.option("--duration", default=10, help="Seconds of each window.")
+@click.option("--rows", default=100_000)
+def main(warmup: int, duration: int, rows: int) -> None:
+    load_average, seen, versions = os.getloadavg()[0], list[Row](), {}
+    for kind, options in SERVERS:
+        with (
+            tempfile.TemporaryDirectory(prefix="lutra-bench-") as folder,
+            kind(Path(folder) / "server", options=options) as server,
+        ):
+            versions[server.engine] = server.version
+            for script, threads, rate in LOADS:
+                seen.append(measured(server, script, threads, rate, rows, warmup, duration))
+                print(seen[-1], file=sys.stderr)
+    about = {**versions, "cores": os.cpu_count(), "load_average_before": load_average, "duration_s": duration}
+    (HERE / "results.json").write_text(json.dumps({**about, "loads": [asdict(r) for r in seen]}, indent=1) + "\n")
+    print(table(seen))
+
+
+def measured(
+    server: ScratchMysqld, script: str, threads: int, rate: int, rows: int, warmup_s: int, duration_s: int
+) -> Row:
+    where = DatabaseConfig(server.engine, server.host, server.port, server.user, server.dbname)
+    section = {"kind": "sysbench", "script": script, "threads": threads, "rate": rate, "table_size": rows}
+    driver = build({**section, "warmup_s": warmup_s, "duration_s": duration_s}, where)
+    assert isinstance(driver, Sysbench)
+    engine, samples, busy = family(server.engine).open(where), list[Sample](), list[tuple[float, float]]()
+
+    def note() -> None:
+        samples.append(engine.sample(datetime.now(UTC), time.monotonic()))
+        busy.append(processor_s())
+
+    driver.prepare()
+    try:
+        note()  # connects
+        samples.clear()
+        busy.clear()
+        found = driver.run(note, note).metrics
+        targets = engine.targets(*samples)
+    finally:
+        driver.cleanup()
+        engine.close()
+    assert targets.latency is not None
+    worked, total = (b - a for a, b in zip(*busy, strict=True))
+    name = f"{script} ×{threads}" + (f" {rate}/s" if rate else "")
+    share = worked / total
+    return Row(
+        server.engine, name, found["qps"], targets.metrics["qps"], found["p99_ms"], targets.latency.p99_ms, share
+    )
+
+
+def processor_s() -> tuple[float, float]:
+    """Busy and all ticks of this machine's processors."""
+    ticks = [int(t) for t in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return float(sum(ticks) - ticks[3] - ticks[4]), float(sum(ticks))
+
+
+def table(rows: Sequence[Row]) -> str:
+    head = ["| engine | load | qps, clients | qps, server | p99 clients, ms | p99 server, ms | difference, ms | busy |"]
+    head.append("|---|---|--:|--:|--:|--:|--:|--:|")
+    for r in rows:
+        apart = r.client_p99_ms - r.server_p99_ms
+        figures = f"{r.client_qps:.0f} | {r.server_qps:.0f} | {r.client_p99_ms:.2f} | {r.server_p99_ms:.2f}"
+        head.append(f"| {r.engine} | {r.load} | {figures} | {apart:+.2f} | {r.busy:.0%} |")
+    return "\n".join(head)
+
+
+if __name__ == "__main__":
+    main()
