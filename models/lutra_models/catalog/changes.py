@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from lutra_models.catalog.facts import Server, ServerSetting
 from lutra_models.catalog.rows import CatalogFile
+from lutra_models.catalog.sums import coupling_rule
 from lutra_models.catalog.units import show
-from lutra_models.catalog.values import from_text, parse
+from lutra_models.catalog.values import from_text, overlay, parse, read
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Applies, Value
 
@@ -37,17 +38,33 @@ class Change:
 def changes(file: CatalogFile, server: Server, target: Mapping[str, Value]) -> tuple[Change, ...]:
     """What differs from the live server, and what waits there for a restart. Raises InvalidConfiguration.
 
-    In the catalogue's order: a server may move one setting along with another that passes it.
+    In an order that keeps the couplings at every step, forwards and backwards: a server may clamp a setting to another.
     """
     found = []
-    places = {row.name: place for place, row in enumerate(file.rows)}
-    for name, value in sorted(target.items(), key=lambda item: places.get(item[0], 0)):
+    for name, value in target.items():
         after = parse(file, server, name, value)
         setting = server.settings[name]
         before = from_text(file, name, setting.value, setting)
         if before != after or setting.pending_restart:
             found.append(_change(file, name, setting, before, after))
-    return tuple(found)
+    return tuple(_ordered(file, server, found))
+
+
+def _ordered(file: CatalogFile, server: Server, found: list[Change]) -> list[Change]:
+    """Those that take part in a coupling come first, each as soon as the couplings that hold now let it."""
+    now = overlay(file, server, read(file, server))
+    rule = coupling_rule(file, frozenset(c.name for c in found), now)
+    bound = {n for c in rule.couplings for n in c.holds.names}
+    waiting, free = [c for c in found if c.name in bound], [c for c in found if c.name not in bound]
+    done: dict[str, Value] = {}
+    ordered = []
+    while waiting:
+        fits = (c for c in waiting if rule.broken({**done, c.name: c.after}) is None)
+        following = next(fits, waiting[0])
+        waiting.remove(following)
+        done[following.name] = following.after
+        ordered.append(following)
+    return ordered + free
 
 
 def _change(file: CatalogFile, name: str, setting: ServerSetting, before: Value, after: Value) -> Change:

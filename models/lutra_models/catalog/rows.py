@@ -38,7 +38,8 @@ class KnobRow:
 
     `tune` says whether it is searched without being named. `since` and `until` are versions, both included: an `until`
     of (10, 5) covers 10.5.9. `legal` are the options that the server takes besides those that are searched, for servers
-    that do not tell them. The server rounds a value to a multiple of `multiple_of`.
+    that do not tell them. The server rounds a value to a multiple of `multiple_of`. Where the live server does not
+    fulfil `needs`, the setting has no effect there and does not move; one that is `fixed` is only shown.
     """
 
     name: str
@@ -46,7 +47,7 @@ class KnobRow:
     kind: Kind
     meaning: str
     manual: str
-    applies: Applies
+    applies: Applies | Literal["fixed"]
     unit: str = ""
     low: Formula | None = None
     high: Formula | None = None
@@ -55,6 +56,7 @@ class KnobRow:
     legal: tuple[str, ...] = ()
     special: tuple[float, ...] = ()
     multiple_of: Formula | None = None
+    needs: Formula | None = None
     since: Version = ()
     until: Version | None = None
     risk: Risk = "none"
@@ -64,7 +66,7 @@ class KnobRow:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise ValueError(f"{self.name}: kind {self.kind!r} is none of {get_args(Kind)}")
-        if self.applies not in get_args(Applies) or self.risk not in get_args(Risk):
+        if self.applies not in (*get_args(Applies), "fixed") or self.risk not in get_args(Risk):
             raise ValueError(f"{self.name}: applies={self.applies!r}, risk={self.risk!r}")
         numeric = self.kind in ("integer", "real")
         if numeric and (self.low is None or self.high is None):
@@ -217,7 +219,7 @@ def _templates(entry: Mapping[str, str | list[str]]) -> Templates:
 
 def _row(entry: Mapping[str, Any]) -> KnobRow:
     values = dict(entry)
-    for name in ("low", "high", "rule", "multiple_of"):
+    for name in ("low", "high", "rule", "multiple_of", "needs"):
         if name in values:
             values[name] = Formula(values[name])
     for name in ("options", "legal", "special"):
@@ -231,7 +233,7 @@ def _row(entry: Mapping[str, Any]) -> KnobRow:
 def _verify(file: CatalogFile) -> None:
     settings = {r.name for r in file.rows}
     known = settings | set(FACTS) | set(UNITS)
-    formulas = [f for r in file.rows for f in (r.low, r.high, r.rule, r.multiple_of) if f is not None]
+    formulas = [f for r in file.rows for f in (r.low, r.high, r.rule, r.multiple_of, r.needs) if f is not None]
     formulas += [t.formula for t in file.terms] + [c.holds for c in file.couplings] + list(file.defaults.values())
     for formula in formulas:
         if formula.names - known:

@@ -29,7 +29,7 @@ def space(file: CatalogFile, server: Server, policy: Policy, current: Configurat
     for name, row in live_rows(file, server).items():
         if not _chosen(row, policy):
             continue
-        why = _obstacle(row, server.settings[name], policy)
+        why = _obstacle(row, server.settings[name], policy, facts)
         if why is None:
             try:
                 knobs.append(_knob(file, server, policy, row, facts, reference[name]))
@@ -65,7 +65,7 @@ def _chosen(row: KnobRow, policy: Policy) -> bool:
     return row.tune and (row.risk != "durability" or policy.durability)
 
 
-def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy) -> str | None:
+def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy, facts: Overlay) -> str | None:
     if row.name in policy.pins:
         return "is pinned"
     if setting.shadowed:
@@ -76,6 +76,8 @@ def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy) -> str | Non
         return "needs a restart, which is not allowed"
     if (setting.kind in ("integer", "real")) != (row.kind in ("integer", "real")):
         return f"is a {setting.kind} on this server, not a {row.kind}"
+    if row.needs is not None and not row.needs(facts.base):
+        return f"has no effect on this server: it needs {row.needs}"
     return None
 
 

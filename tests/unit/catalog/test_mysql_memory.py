@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lutra_models import memory
+from lutra_models.catalog import Policy, Server, load
+from lutra_models.knobs import Value
+
+from tests.support.mysql_servers import a_mysqld
+
+ENGINES = ("mysql", "mariadb")
+GB = 2**30
+MB = 2**20
+
+
+def terms(server: Server, **candidate: Value) -> dict[str, int]:
+    return {t.name: t.bytes for t in memory.worst_case(server, candidate).terms}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(ENGINES),
+    st.sampled_from((1, 2, 4, 16, 256)),
+    st.integers(20, 4000),
+    st.sampled_from((0.3, 0.8, 1.0)),
+    st.booleans(),
+)
+def test_the_rule_based_configuration_keeps_every_rule(
+    engine: str, gb: int, connections: int, fraction: float, myrocks: bool
+) -> None:
+    server = a_mysqld(engine, gb, max_connections=connections, myrocks=myrocks and engine == "mariadb")
+    policy = Policy(memory_fraction=fraction)
+    space, ruled = load(engine).space(server, policy), load(engine).rule_based(server, policy)
+    assert space.parse(ruled) == ruled
+    assert memory.check(server, policy, ruled) is None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_on_a_host_of_its_own_the_rules_are_the_manuals_two_settings(engine: str) -> None:
+    server = a_mysqld(engine, 64)
+    ruled = load(engine).rule_based(server, Policy())
+    pool = ruled["innodb_buffer_pool_size"]
+    assert isinstance(pool, int)
+    assert 0.65 * 64 * GB < pool <= 0.75 * 64 * GB
+    redo = ruled["innodb_redo_log_capacity" if engine == "mysql" else "innodb_log_file_size"]
+    assert isinstance(redo, int)
+    assert redo >= 8 * GB
+    assert memory.worst_case(server, ruled).total_bytes <= memory.limit_bytes(server, Policy())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_on_a_small_host_the_rule_leaves_room_for_what_the_server_needs_besides(engine: str) -> None:
+    pool = load(engine).rule_based(a_mysqld(engine, 1), Policy())["innodb_buffer_pool_size"]
+    assert isinstance(pool, int)
+    assert pool <= 0.4 * GB
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_fresh_server_on_a_4_gb_host_is_within_the_limit(engine: str) -> None:
+    server = a_mysqld(engine, 4)
+    assert memory.worst_case(server, {}).total_bytes < memory.limit_bytes(server, Policy())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_buffer_of_a_connection_is_counted_for_each_of_them(engine: str) -> None:
+    server = a_mysqld(engine)
+    for name in ("sort_buffer_size", "read_buffer_size", "read_rnd_buffer_size", "binlog_cache_size", "thread_stack"):
+        value = load(engine).read(server)[name]
+        assert isinstance(value, int)
+        more = memory.worst_case(server, {name: value + 4096}).total_bytes
+        assert more - memory.worst_case(server, {}).total_bytes == 151 * 4096, name
+
+
+def test_mysqls_temporary_tables_share_one_limit_unless_they_are_of_the_memory_engine() -> None:
+    server = a_mysqld("mysql")
+    assert terms(server)["temporary tables"] == GB
+    assert terms(server, tmp_table_size=4 * MB)["temporary tables"] == 151 * 4 * MB
+    older = replace(server, version="8.0.27")
+    assert terms(older, tmp_table_size=4 * MB)["temporary tables"] == GB
+    in_memory = terms(server, internal_tmp_mem_storage_engine="MEMORY")
+    assert in_memory["temporary tables"] == int(151 / 4 * 16 * MB)
+
+
+def test_the_performance_schema_counts_where_it_is_on() -> None:
+    assert terms(a_mysqld("mysql"))["performance schema"] == 240 * MB
+    assert terms(a_mysqld("mysql"), performance_schema="off")["performance schema"] == 0
+    assert terms(a_mysqld("mariadb"))["performance schema"] == 0
+
+
+def test_a_thread_pool_has_stacks_for_its_threads_only() -> None:
+    server = a_mysqld("mariadb", thread_handling="pool-of-threads", thread_pool_max_threads=500, max_connections=5000)
+    each = terms(replace(server, settings={**server.settings, **_threads(server, 501)}))["connections"]
+    assert each - terms(server)["connections"] == 299008
+
+
+def test_myrocks_counts_its_cache_and_write_buffers_where_it_is_there() -> None:
+    assert terms(a_mysqld("mariadb"))["MyRocks write buffers"] == 0
+    server = a_mysqld("mariadb", myrocks=True)
+    assert terms(server)["MyRocks block cache"] == 512 * MB
+    assert terms(server)["MyRocks write buffers"] == 512 * MB
+    larger = "write_buffer_size=256m;max_write_buffer_number=4;min_write_buffer_number_to_merge=1"
+    assert terms(server, rocksdb_default_cf_options=larger)["MyRocks write buffers"] == 2 * GB
+    assert terms(server, rocksdb_db_write_buffer_size=64 * MB)["MyRocks write buffers"] == 80 * MB
+
+
+def _threads(server: Server, count: int) -> dict[str, object]:
+    return {"thread_pool_max_threads": replace(server.settings["thread_pool_max_threads"], value=str(count))}

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lutra_models.catalog import Policy, Server, load
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.knobs import Choice, Number
+
+from tests.support.mysql_servers import a_mysqld
+
+ENGINES = ("mysql", "mariadb")
+GB = 2**30
+MB = 2**20
+
+
+def names(engine: str, version: str) -> set[str]:
+    return {r.name for r in load(engine).rows_for(version)}
+
+
+def everything(server: Server) -> Policy:
+    return Policy(movable=frozenset(server.settings), durability=True)
+
+
+def number(server: Server, name: str) -> Number:
+    found = load(server.engine).space(server, Policy(movable=frozenset({name}), durability=True))[name].domain
+    assert isinstance(found, Number)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("engine", "versions"),
+    [
+        ("mysql", ("8.0.11", "8.0.29", "8.0.30", "8.4.6", "9.7.4-2")),
+        ("mariadb", ("10.6.1", "10.11.19-MariaDB", "11.8.3")),
+    ],
+)
+def test_each_version_has_at_least_45_settings_and_each_of_them_once(engine: str, versions: tuple[str, ...]) -> None:
+    for version in versions:
+        rows = [r.name for r in load(engine).rows_for(version)]
+        assert len(rows) == len(set(rows)) >= 45
+    assert all(r.meaning.endswith(".") and r.manual for r in load(engine).rows)
+
+
+def test_what_a_version_renamed_or_removed_is_a_row_with_its_versions() -> None:
+    assert "innodb_log_file_size" in names("mysql", "8.0.29") - names("mysql", "8.0.30")
+    assert "innodb_redo_log_capacity" in names("mysql", "8.0.30") & names("mysql", "9.7.4") - names("mysql", "8.0.29")
+    assert "innodb_buffer_pool_instances" in names("mysql", "9.7.4") - names("mariadb", "10.6.1")
+    assert "innodb_change_buffering" in names("mariadb", "10.11.19") - names("mariadb", "11.0.2")
+    assert "innodb_flush_method" in names("mariadb", "10.11.19") - names("mariadb", "11.0.2")
+    applies = {v: {r.name: r.applies for r in load("mariadb").rows_for(v)} for v in ("10.8.3", "10.9.1", "10.10.7")}
+    assert applies["10.8.3"]["innodb_log_file_size"] == "restart"
+    assert applies["10.9.1"]["innodb_log_file_size"] == applies["10.10.7"]["innodb_log_file_size"] == "reload"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("gb", [1, 4, 64])
+@pytest.mark.parametrize("rotational", [False, True])
+def test_every_range_holds_the_live_value_and_the_rule_based_one(engine: str, gb: int, rotational: bool) -> None:
+    server, catalog = a_mysqld(engine, gb, rotational=rotational, myrocks=True), load(engine)
+    for policy in (Policy(), everything(server)):
+        space, live, ruled = catalog.space(server, policy), catalog.read(server), catalog.rule_based(server, policy)
+        for knob in space:
+            assert live[knob.name] in knob.domain, knob.name
+            assert ruled[knob.name] in knob.domain, knob.name
+        assert space.refusal(ruled) is None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_durability_is_kept_unless_the_operator_opts_in(engine: str) -> None:
+    server, catalog = a_mysqld(engine, myrocks=engine == "mariadb"), load(engine)
+    assert {k.risk for k in catalog.space(server, Policy())} == {"none"}
+    allowed = {k.name for k in catalog.space(server, Policy(durability=True)) if k.risk == "durability"}
+    assert {"innodb_flush_log_at_trx_commit", "sync_binlog"} <= allowed
+    for name in ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite"):
+        with pytest.raises(InvalidConfiguration, match="it can lose committed data"):
+            catalog.space(server, Policy(movable=frozenset({name})))
+
+
+def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() -> None:
+    assert number(a_mysqld("mysql"), "max_connections").low == 151
+    assert number(a_mysqld("mariadb", peak_connections=400), "max_connections").low == 510
+
+
+def test_the_buffer_pool_moves_in_whole_chunks_of_every_instance() -> None:
+    server = a_mysqld("mysql", 64, innodb_buffer_pool_instances=8, innodb_buffer_pool_size="8G")
+    domain = number(server, "innodb_buffer_pool_size")
+    assert domain.step == GB
+    assert domain.clip(5.4 * GB) == 5 * GB
+    assert 5 * GB + 128 * MB not in domain
+    ruled = load("mysql").rule_based(server, Policy())["innodb_buffer_pool_size"]
+    assert isinstance(ruled, int)
+    assert ruled % GB == 0
+    assert number(a_mysqld("mariadb"), "innodb_buffer_pool_size").step == MB
+    older = a_mysqld("mariadb", innodb_buffer_pool_chunk_size=128 * MB)
+    assert number(older, "innodb_buffer_pool_size").step == 128 * MB
+
+
+def test_a_value_that_is_no_multiple_shows_that_the_server_does_not_round() -> None:
+    assert number(a_mysqld("mariadb", join_buffer_size=262145), "join_buffer_size").step == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0, 2**40), st.integers(1, 30), st.integers(1, 1000), st.integers(1, 1000))
+def test_clipping_to_steps_stays_inside_and_is_idempotent(value: float, step: int, low: int, more: int) -> None:
+    domain = Number(low * step, (low + more) * step, integer=True, step=step)
+    clipped = domain.clip(value)
+    assert clipped in domain
+    assert domain.clip(clipped) == clipped
+
+
+def test_a_setting_without_effect_here_does_not_move() -> None:
+    with pytest.raises(InvalidConfiguration, match="thread_pool_size has no effect on this server: it needs thread_h"):
+        number(a_mysqld("mariadb"), "thread_pool_size")
+    pooled = a_mysqld("mariadb", thread_handling="pool-of-threads")
+    assert number(pooled, "thread_pool_size").high == 16
+    with pytest.raises(InvalidConfiguration, match="innodb_doublewrite cannot be changed on this server"):
+        load("mysql").space(a_mysqld("mysql"), Policy(movable=frozenset({"innodb_doublewrite"}), durability=True))
+
+
+def test_myrocks_has_its_settings_where_the_server_has_the_plugin() -> None:
+    catalog = load("mariadb")
+    with_it = {k.name for k in catalog.space(a_mysqld("mariadb", myrocks=True), Policy())}
+    without = {k.name for k in catalog.space(a_mysqld("mariadb"), Policy())}
+    assert {"rocksdb_block_cache_size", "rocksdb_db_write_buffer_size"} <= with_it - without
+    assert not any(n.startswith("rocksdb_") for n in without)
+
+
+def test_people_write_units_as_the_servers_configuration_file_does() -> None:
+    server = a_mysqld("mysql")
+    for text in ("1G", "1GB", "1024M", "1024m", "1073741824"):
+        assert load("mysql").parse(server, "innodb_redo_log_capacity", text) == GB
+    assert load("mysql").text("innodb_redo_log_capacity", GB, "B") == "1GB"
+
+
+def test_an_option_is_one_that_the_server_takes_whether_or_not_it_is_searched() -> None:
+    server, catalog = a_mysqld("mysql"), load("mysql")
+    assert catalog.parse(server, "innodb_flush_method", "o_dsync") == "O_DSYNC"
+    with pytest.raises(InvalidConfiguration, match="innodb_flush_method: 'async' is none of fsync, O_DIRECT"):
+        catalog.parse(server, "innodb_flush_method", "async")
+    assert catalog.space(server, Policy())["innodb_flush_neighbors"].domain == Choice(("0", "1", "2"))
+
+
+def test_mysqls_statements_persist_and_their_undo_forgets() -> None:
+    server = a_mysqld("mysql")
+    target = {"innodb_io_capacity_max": 4000, "innodb_adaptive_hash_index": "on", "innodb_read_io_threads": 8}
+    made = {c.name: c for c in load("mysql").changes(server, {**target, "innodb_io_capacity": 1000})}
+    assert made["innodb_io_capacity_max"].do == "SET PERSIST innodb_io_capacity_max = 4000"
+    assert (
+        made["innodb_io_capacity_max"].undo
+        == "RESET PERSIST IF EXISTS innodb_io_capacity_max; SET GLOBAL innodb_io_capacity_max = 20000"
+    )
+    assert made["innodb_adaptive_hash_index"].do == "SET PERSIST innodb_adaptive_hash_index = 'on'"
+    assert made["innodb_read_io_threads"].do == "SET PERSIST_ONLY innodb_read_io_threads = 8"
+    assert made["innodb_read_io_threads"].undo == "RESET PERSIST IF EXISTS innodb_read_io_threads"
+
+
+def test_the_undo_of_a_persisted_value_is_the_persisted_text() -> None:
+    server = a_mysqld("mysql", tmp_table_size="32M")
+    live = {**server.settings, "tmp_table_size": replace(server.settings["tmp_table_size"], persisted="33554432")}
+    change = load("mysql").changes(replace(server, settings=live), {"tmp_table_size": "64M"})[0]
+    assert (change.do, change.undo) == (
+        "SET PERSIST tmp_table_size = 67108864",
+        "SET PERSIST tmp_table_size = 33554432",
+    )
+    assert (change.before_text, change.after_text, change.literal) == ("32MB", "64MB", "67108864")
+
+
+def test_mariadbs_statements_name_the_line_of_the_include_file() -> None:
+    made = {
+        c.name: c for c in load("mariadb").changes(a_mysqld("mariadb"), {"key_buffer_size": "64M", "back_log": 100})
+    }
+    assert made["key_buffer_size"].do == (
+        "SET GLOBAL key_buffer_size = 67108864; in the include file: key_buffer_size = 67108864"
+    )
+    assert made["key_buffer_size"].undo == (
+        "SET GLOBAL key_buffer_size = 134217728; in the include file: without key_buffer_size"
+    )
+    assert made["back_log"].do == "in the include file: back_log = 100"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("capacity", "most"), [(30000, 40000), (150, 200)])
+def test_a_limit_and_what_it_limits_are_changed_in_the_order_that_no_clamp_sees(
+    engine: str, capacity: int, most: int
+) -> None:
+    server = a_mysqld(engine, innodb_io_capacity=10000, innodb_io_capacity_max=20000)
+    target = {"sort_buffer_size": "1M", "innodb_io_capacity": capacity, "innodb_io_capacity_max": most}
+    for names_given in (list(target), list(reversed(target))):
+        made = load(engine).changes(server, {n: target[n] for n in names_given})
+        pair = ["innodb_io_capacity", "innodb_io_capacity_max"]
+        assert [c.name for c in made if c.name in pair] == (pair if capacity < 10000 else pair[::-1])
