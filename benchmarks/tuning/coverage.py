@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestRegressor
 from benchmarks.tuning import cube, named
 from benchmarks.tuning.optimisers import Lutra, Random
 from benchmarks.tuning.options import Progress, results_option, seeds_option, tasks_option
-from benchmarks.tuning.results import Results, code_digest
+from benchmarks.tuning.results import CODE, Results
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
 
@@ -45,7 +45,7 @@ def coverage_command(tasks: Sequence[str], seeds: int, results: Path) -> None:
     once.
     """
     kept = Results(results / "coverage.jsonl", KEY)
-    progress, code = Progress("coverage", len(tasks) * len(DESIGNS) * seeds), code_digest()
+    progress, code = Progress("coverage", len(tasks) * len(DESIGNS) * seeds), CODE
     for name in tasks:
         for design in DESIGNS:
             for seed in range(seeds):

@@ -12,7 +12,7 @@ from benchmarks.tuning import named, race
 from benchmarks.tuning.optimisers import OURS, RANDOM, Contender
 from benchmarks.tuning.options import Names, Progress, results_option, seeds_option, tasks_option
 from benchmarks.tuning.peers import PEERS, version
-from benchmarks.tuning.results import Results, code_digest
+from benchmarks.tuning.results import CODE, Results
 
 CONTENDERS: tuple[Contender, ...] = (*OURS, RANDOM, *PEERS)
 KEY = ("task", "optimiser", "seed", "budget", "code")
@@ -54,7 +54,7 @@ def compete(tasks: Sequence[str], contenders: Sequence[Contender], seeds: int, b
     kept = Results(results / "race.jsonl", KEY)
     progress = Progress("race", len(tasks) * len(contenders) * seeds)
     for name, contender in itertools.product(tasks, contenders):
-        code = code_digest() if contender in OURS else version(contender.packages) or "built in"
+        code = CODE if contender in OURS else version(contender.packages) or "built in"
         for seed in range(seeds):
             identity = {"task": name, "optimiser": contender.name, "seed": seed, "budget": budget, "code": code}
             if identity in kept:

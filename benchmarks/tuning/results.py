@@ -15,10 +15,13 @@ PEERS = Path(__file__).parent / "data" / "peers"
 Row = dict[str, Any]
 
 
-def code_digest() -> str:
-    """Tells one version of the recommender from another: results of an older one are computed anew."""
+def _digest() -> str:
     folder = Path(lutra_models.gp.__file__).parent
     return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(folder.glob("*.py")))).hexdigest()[:12]
+
+
+CODE = _digest()
+"""Tells one version of the recommender from another: results of an older one are computed anew."""
 
 
 class Results:

@@ -89,7 +89,7 @@ def history(name: str) -> pd.DataFrame:
     (path,) = (DATA / "opadviser").glob(f"{name}*.csv.gz")
     frame = read(path)
     failed = (frame["trial_state"] != 0) | (frame["tps"] <= 0)
-    return frame.assign(failed=failed).copy()
+    return pd.concat([frame, failed.rename("failed")], axis=1)
 
 
 def settings_of(frame: pd.DataFrame) -> list[str]:

@@ -16,7 +16,7 @@ from benchmarks.tuning import race
 from benchmarks.tuning.named import kept
 from benchmarks.tuning.optimisers import OURS, Lutra
 from benchmarks.tuning.options import Names, Progress, results_option, seeds_option
-from benchmarks.tuning.results import Results, code_digest
+from benchmarks.tuning.results import CODE, Results
 from benchmarks.tuning.warm_tasks import HISTORIES, WarmTask, past_workload, warm_task
 
 KEY = ("target", "past", "seed", "budget", "code")
@@ -59,7 +59,7 @@ def warm_command(targets: Sequence[str], seeds: int, budget: int, results: Path)
     """
     kept_rows = Results(results / "warm.jsonl", KEY)
     pairings = [p for p in PAIRINGS if p.target in targets]
-    progress, code = Progress("warm", len(pairings) * seeds), code_digest()
+    progress, code = Progress("warm", len(pairings) * seeds), CODE
     for pairing in pairings:
         for seed in range(seeds):
             past = pairing.past or "none"

@@ -1,0 +1,144 @@
+"""The report's sections about scores: cold, with past workloads, and safe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.tuning.markdown import missing, table
+from benchmarks.tuning.results import Row, read
+from benchmarks.tuning.summary import (
+    AT,
+    BUDGET,
+    COMPARED_AT,
+    best_peer,
+    difference,
+    first_trial_at,
+    grouped,
+    latest,
+    race_rows,
+    scores,
+)
+
+
+def cold(results: Path) -> str:
+    by_task = grouped(race_rows(results), "task")
+    lines = [
+        "## From the default configuration",
+        "",
+        "0 is the default's true value, 1 the best known. The score after a trial is that of the configuration with "
+        "the best reading so far. ± is the standard deviation over seeds. Failures and unsafe trials are per run of "
+        f"{BUDGET}.",
+        "",
+        "![score over trials](tuning-race.svg)",
+        "",
+    ]
+    for (task,), rows in by_task.items():
+        lines += [f"### {task}", "", _race_table(rows), ""]
+    return "\n".join([*lines, *_against_peers(by_task)])
+
+
+def _race_table(rows: Sequence[Row]) -> str:
+    by_optimiser = grouped(rows, "optimiser")
+    ordered = sorted(by_optimiser.items(), key=lambda item: -float(scores(item[1], BUDGET).mean()))
+    body = []
+    for (optimiser,), runs in ordered:
+        means = [f"{scores(runs, k).mean():.3f}" for k in AT]
+        means[-1] += f" ±{scores(runs, BUDGET).std():.3f}"
+        handed = [row["handed"][-1] for row in runs if row["handed"]]
+        body.append(
+            [
+                optimiser,
+                str(len(runs)),
+                *means,
+                f"{np.mean(handed):.3f}" if handed else "",
+                *(f"{np.mean([row[f] for row in runs]):.1f}" for f in ("failures", "unsafe")),
+                f"{np.mean([row['ask_s'] for row in runs]):.2f}",
+            ]
+        )
+    head = ["optimiser", "seeds", *(f"@{k}" for k in AT), "handed over", "failures", "unsafe", "s per suggestion"]
+    return table(head, body)
+
+
+def _against_peers(by_task: dict[tuple[str, ...], list[Row]]) -> list[str]:
+    body, pairs = [], {k: [] for k in COMPARED_AT}
+    for (task,), rows in by_task.items():
+        by_optimiser = {name: runs for (name,), runs in grouped(rows, "optimiser").items()}
+        if "lutra" not in by_optimiser:
+            continue
+        peer, ours = best_peer(by_optimiser), by_optimiser["lutra"]
+        for k in COMPARED_AT:
+            pairs[k].append((scores(ours, k), scores(by_optimiser[peer], k)))
+        reached = first_trial_at(ours, float(scores(by_optimiser[peer], BUDGET).mean()))
+        each = [f"{pairs[k][-1][0].mean() - pairs[k][-1][1].mean():+.3f}" for k in COMPARED_AT]
+        body.append([task, peer, *each, str(reached or "not reached")])
+    if not body:
+        return [missing("race")]
+    body.append(["**average**", "", *(str(difference(pairs[k])) for k in COMPARED_AT), ""])
+    head = ["table", "best peer", *(f"difference @{k}" for k in COMPARED_AT), f"reaches its @{BUDGET} at trial"]
+    return [
+        "### Against each table's best peer",
+        "",
+        "With a bootstrap 90 % interval over seeds.",
+        "",
+        table(head, body),
+    ]
+
+
+def warm(results: Path) -> str:
+    rows = latest([r for r in read(results / "warm.jsonl") if r["budget"] == BUDGET], ("target", "past"))
+    title = "## With past workloads"
+    if not rows:
+        return f"{title}\n\n{missing('warm')}"
+    by_run = grouped(rows, "target", "kind")
+    body = []
+    for (target, kind), runs in by_run.items():
+        base = by_run.get((target, "cold"))
+        if base is None:
+            continue
+        late = np.mean([scores(runs, k).mean() - scores(base, k).mean() for k in range(10, BUDGET + 1)])
+        reached = first_trial_at(runs, float(scores(base, 30).mean()))
+        means = [f"{scores(runs, k).mean():.3f}" for k in (3, 6, 10, 30, 50)]
+        body.append([target, kind, str(len(runs)), *means, f"{late:+.3f}", str(reached or "not reached")])
+    head = [
+        "target",
+        "past",
+        "seeds",
+        "@3",
+        "@6",
+        "@10",
+        "@30",
+        "@50",
+        "mean over 10–50 against cold",
+        "cold's @30 at trial",
+    ]
+    return "\n".join(
+        [
+            title,
+            "",
+            "MySQL 5.7 histories as targets and pasts, with 65 runtime counters.",
+            "",
+            table(head, sorted(body)),
+        ]
+    )
+
+
+def safe(results: Path) -> str:
+    by_run = grouped(race_rows(results), "task", "optimiser")
+    body = []
+    for (task, optimiser), held in by_run.items():
+        free = by_run.get((task, "lutra"))
+        if optimiser != "lutra-safe" or not free:
+            continue
+        per_hundred = [100 * float(np.mean([r["unsafe"] for r in runs])) / BUDGET for runs in (held, free)]
+        gains = [float(scores(runs, BUDGET).mean()) for runs in (held, free)]
+        shares = [per_hundred[0] / per_hundred[1] if per_hundred[1] else 0.0, gains[0] / gains[1]]
+        body.append([task, str(len(held)), *(f"{u:.1f}" for u in per_hundred), *(f"{s:.0%}" for s in shares)])
+    said = (
+        "A trial is unsafe where it fails or its true value is worse than the default's by more than a tenth. The gain "
+        f"is the score after {BUDGET} trials."
+    )
+    head = ["table", "seeds", "unsafe of 100, safe", "unconstrained", "share of unsafe trials", "share of gain"]
+    return "\n".join(["## Safe mode", "", said, "", table(head, body) if body else missing("safe")])

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.tuning import race
+from benchmarks.tuning.optimisers import OURS, RANDOM, Contender
+from benchmarks.tuning.race import Course
+from benchmarks.tuning.tasks import Task
+from benchmarks.tuning.warm_tasks import OBJECTIVE
+from tests.support.small_task import small_task
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    return small_task()
+
+
+class Scripted:
+    """Asks for what it was given and keeps what it is told."""
+
+    told: list[Mapping[str, float] | None]
+
+    def __init__(self, *asked: Mapping[str, Any]) -> None:
+        self._asked, self.told = list(asked), []
+
+    def ask(self) -> Mapping[str, Any]:
+        return self._asked.pop(0)
+
+    def tell(self, configuration: Mapping[str, Any], metrics: Mapping[str, float] | None) -> None:
+        self.told.append(metrics)
+
+
+def raced(task: Task, readings: list[float | None], *, knows_failures: bool = False) -> tuple[dict[str, Any], Scripted]:
+    """A race over given readings: the default, then a good, a poor and a failing configuration, as far as they go."""
+    ways = [{"buffers": 8_000, "method": "fast"}, {"buffers": 20, "ratio": 1.0}, {"buffers": 60_000}]
+    optimiser = Scripted(*(task.default.replace(change) for change in ways))
+    left = iter(readings)
+
+    def measure(_: Mapping[str, Any], __: np.random.Generator) -> dict[str, float] | None:
+        value = next(left)
+        return None if value is None else {OBJECTIVE: value}
+
+    contender = Contender("scripted", lambda *_: optimiser, "", knows_failures=knows_failures)
+    row = race.run(task, contender, optimiser, measure, np.random.default_rng(0), len(readings))
+    return row, optimiser
+
+
+def test_the_first_trial_is_the_default_and_scores_0(task: Task) -> None:
+    assert raced(task, [100.0])[0]["scores"] == [0.0]
+
+
+def test_the_configuration_with_the_best_reading_counts_at_its_true_value(task: Task) -> None:
+    row, _ = raced(task, [100.0, 150.0, 120.0])
+    good = round(task.score(task.truth(task.default.replace({"buffers": 8_000, "method": "fast"}))), 4)
+    assert good > 0
+    assert row["scores"] == [0.0, good, good]
+
+
+def test_a_lucky_reading_of_a_poor_configuration_costs_score(task: Task) -> None:
+    row, _ = raced(task, [100.0, 150.0, 900.0])
+    assert row["scores"][2] < 0 < row["scores"][1]
+
+
+def test_before_anything_was_measured_the_default_counts(task: Task) -> None:
+    assert raced(task, [None, None])[0]["scores"] == [0.0, 0.0]
+
+
+def test_who_knows_failures_is_told_none(task: Task) -> None:
+    _, optimiser = raced(task, [100.0, None], knows_failures=True)
+    assert optimiser.told[1] is None
+
+
+def test_who_does_not_is_told_a_value_twice_as_bad_as_the_worst(task: Task) -> None:
+    _, optimiser = raced(task, [100.0, 80.0, None])
+    assert optimiser.told[2] == {OBJECTIVE: 40.0}
+
+
+def test_failures_and_trials_much_worse_than_the_default_are_unsafe(task: Task) -> None:
+    row, _ = raced(task, [100.0, 150.0, 60.0, None])
+    assert (row["failures"], row["unsafe"]) == (1, 2)
+
+
+def test_a_trial_slightly_worse_than_the_default_is_safe(task: Task) -> None:
+    course = Course(task, gains=[100.0], truths=[task.default_truth * 0.91])
+    assert course.unsafe() == 0
+
+
+def test_the_same_seed_gives_the_same_run(task: Task) -> None:
+    first, second = ({**race.play(task, RANDOM, 3, 12), "ask_s": 0} for _ in range(2))
+    assert first == second
+    assert first["scores"] != race.play(task, RANDOM, 4, 12)["scores"]
+
+
+def test_this_projects_recommender_takes_part_and_names_what_it_would_hand_over(task: Task) -> None:
+    row = race.play(task, OURS[0], 0, 4)
+    assert len(row["scores"]) == len(row["handed"]) == 4
+    assert row["handed"][0] == 0.0
