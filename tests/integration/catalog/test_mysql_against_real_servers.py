@@ -1,0 +1,155 @@
+"""Every row of the MySQL family held against what real servers make of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from lutra_agent.lab.errors import LabError
+from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_models.catalog import Change, Host, Policy, Server, ServerSetting, load
+from lutra_models.knobs import Knob, Number, Value
+
+from tests.support.engines import MYSQLDS, SCRATCH_MYSQLDS, scratch_mysqld
+
+SLOW_TO_MOVE = {"innodb_redo_log_capacity": 256 << 20, "innodb_log_file_size": 128 << 20}
+"""Changing these rewrites files: one value does."""
+ONE_WAY = frozenset({"innodb_log_file_buffering"})
+"""Back to off only by a restart on some file systems; not searched by itself."""
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module", params=MYSQLDS)
+def server(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
+    with scratch_mysqld(SCRATCH_MYSQLDS[request.param]) as made:
+        yield made
+
+
+def facts_of(server: ScratchMysqld) -> Server:
+    """The server's variables with the catalogue's word for what they are."""
+    lines = (line.partition("|") for line in server.sql("SHOW GLOBAL VARIABLES").split("\n"))
+    live = {name: value for name, _, value in lines}
+    rows = {r.name: r for r in load(server.engine).rows_for(server.version)}
+    settings = {n: ServerSetting(live[n], r.unit, r.kind, applies=r.applies) for n, r in rows.items() if n in live}
+    return Server(server.engine, server.version, settings, Host(4 << 30, 4, 100 << 30, False))
+
+
+def values_of(knob: Knob) -> list[Value]:
+    domain = knob.domain
+    if not isinstance(domain, Number):
+        return list(domain.options)
+    if knob.name in SLOW_TO_MOVE:
+        return [SLOW_TO_MOVE[knob.name]]
+    odd = [domain.clip(domain.low + (domain.high - domain.low) * share) for share in (0.137, 0.613)]
+    return [domain.low, domain.high, *domain.special, *odd]
+
+
+def carry_out(server: ScratchMysqld, statements: str) -> None:
+    for statement in statements.split("; "):
+        if not statement.startswith("in the include file: "):
+            server.sql(statement)
+
+
+def settled(server: ScratchMysqld) -> None:
+    """The buffer pool grows and shrinks in the background."""
+    for _ in range(150):
+        told = server.sql("SHOW STATUS LIKE 'Innodb_buffer_pool_resize_status_code'")
+        if told in ("", "Innodb_buffer_pool_resize_status_code|0"):
+            return
+        time.sleep(0.1)
+
+
+def active(server: ScratchMysqld, facts: Server, name: str) -> Value:
+    text = server.sql(f"SHOW GLOBAL VARIABLES LIKE '{name}'").partition("|")[2]
+    return load(server.engine).parse(facts, name, text)
+
+
+def test_the_server_has_every_row_of_its_version_but_those_of_a_plugin(server: ScratchMysqld) -> None:
+    facts = facts_of(server)
+    missing = {r.name for r in load(server.engine).rows_for(facts.version)} - set(facts.settings)
+    assert {n for n in missing if not n.startswith("rocksdb_")} == set()
+
+
+def test_what_is_said_to_need_a_restart_is_read_only_and_the_rest_is_not(server: ScratchMysqld) -> None:
+    facts = facts_of(server)
+    wrong = []
+    for name, setting in facts.settings.items():
+        if setting.applies == "fixed":
+            continue
+        # Set to what it is: only a read-only variable objects.
+        bare = setting.value.replace(".", "").isdigit()
+        value = setting.value if bare else f"'{setting.value}'"
+        refusal = _refusal(server, f"SET GLOBAL {name} = {value}")
+        if refusal is not None and "read only" not in refusal:
+            wrong.append((name, refusal))
+            continue
+        read_only = refusal is not None
+        if read_only != (setting.applies == "restart"):
+            wrong.append((name, setting.applies))
+    assert wrong == []
+
+
+def test_every_value_that_may_be_proposed_at_once_is_read_back_equal_and_undone(server: ScratchMysqld) -> None:
+    facts, catalog, different = facts_of(server), load(server.engine), []
+    space = catalog.space(facts, Policy(movable=frozenset(facts.settings), durability=True, restart=False))
+    for knob in space:
+        if knob.name in ONE_WAY or knob.name.startswith("innodb_io_capacity"):
+            continue
+        for value in values_of(knob):
+            for change in catalog.changes(facts, {knob.name: value}):
+                carry_out(server, change.do)
+                settled(server)
+                if active(server, facts, knob.name) != change.after:
+                    different.append((knob.name, change.after, active(server, facts, knob.name)))
+                carry_out(server, change.undo)
+                settled(server)
+                if active(server, facts, knob.name) != change.before:
+                    different.append((f"undo of {knob.name}", change.before, active(server, facts, knob.name)))
+    assert different == []
+
+
+@pytest.mark.parametrize(("capacity", "most"), [(60000, 70000), (150, 200), (5000, 70000)])
+def test_a_limit_and_what_it_limits_arrive_together_and_go_back(
+    server: ScratchMysqld, capacity: int, most: int
+) -> None:
+    facts = facts_of(server)
+    made = load(server.engine).changes(facts, {"innodb_io_capacity": capacity, "innodb_io_capacity_max": most})
+    for change in made:
+        carry_out(server, change.do)
+    assert {c.name: active(server, facts, c.name) for c in made} == {c.name: c.after for c in made}
+    for change in reversed(made):
+        carry_out(server, change.undo)
+    assert {c.name: active(server, facts, c.name) for c in made} == {c.name: c.before for c in made}
+
+
+@pytest.mark.parametrize("engine", MYSQLDS)
+def test_the_rule_based_configuration_starts_the_server_and_is_read_back_equal(engine: str) -> None:
+    with scratch_mysqld(SCRATCH_MYSQLDS[engine]) as server:
+        facts = facts_of(server)
+        made = load(engine).changes(facts, load(engine).rule_based(facts, Policy()))
+        assert len(made) > 5
+        _keep(server, made)
+        server.stop()
+        server.start()
+        assert {c.name: active(server, facts, c.name) for c in made} == {c.name: c.after for c in made}
+
+
+def _refusal(server: ScratchMysqld, statement: str) -> str | None:
+    try:
+        server.sql(statement)
+    except LabError as error:
+        return str(error)
+    return None
+
+
+def _keep(server: ScratchMysqld, made: tuple[Change, ...]) -> None:
+    """By the statements, or by lines in the include file where the engine keeps its changes there."""
+    if server.include_file is None:
+        for change in made:
+            server.sql(change.do.replace("SET PERSIST ", "SET PERSIST_ONLY "))
+        return
+    lines = "".join(f"{change.name} = {change.literal}\n" for change in made)
+    server.include_file.write_text(f"[mysqld]\n{lines}", encoding="utf-8")
+    server.include_file.chmod(0o644)
