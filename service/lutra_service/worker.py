@@ -12,6 +12,7 @@ import numpy as np
 from lutra_models import gp, serial
 from lutra_models.catalog import load
 from lutra_models.errors import NotEnoughObservations
+from lutra_models.gp.snapshot import Snapshot
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 from lutra_models.metrics import Objective
@@ -24,7 +25,7 @@ Document = dict[str, Any]
 def recommend(request: Mapping[str, Any]) -> Document:
     """The next configuration to try, and the snapshot that it came with where there was enough to fit."""
     history = serial.history_from_dict(request["history"])
-    advice = gp.recommend(history, rng=_rng(request))
+    advice = gp.recommend(history, _past(request), rng=_rng(request), safe=request["safe"])
     snapshot = _fit(history, request)
     return {
         "configuration": _as_read_back(request, advice.configuration),
@@ -39,7 +40,7 @@ def recommend(request: Mapping[str, Any]) -> Document:
 def handover(request: Mapping[str, Any]) -> Document:
     """What to leave the database with: the best by posterior, or the baseline where nothing is better than it."""
     history = serial.history_from_dict(request["history"])
-    best = gp.handover(history, rng=_rng(request))
+    best = gp.handover(history, _past(request), rng=_rng(request))
     snapshot = _fit(history, request)
     baseline = history.space.normalise(request["baseline"])
     predictions: Document = {}
@@ -73,6 +74,10 @@ def _as_read_back(request: Mapping[str, Any], configuration: Configuration) -> D
 
 def _rng(request: Mapping[str, Any]) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(request["entropy"]))
+
+
+def _past(request: Mapping[str, Any]) -> list[Snapshot]:
+    return [Snapshot.from_dict(payload) for payload in request["past"]]
 
 
 def _fit(history: History, request: Mapping[str, Any]) -> Any:

@@ -16,10 +16,12 @@ def more_buffers_help(settings: Document) -> float:
     return 500 + 80 * math.log2(settings["shared_buffers"] / 1024) + 30 * math.log2(settings["max_wal_size"] / 100)
 
 
-def tune(served: Served, trials: int, qps_of: Response = more_buffers_help, seed: int = 7) -> tuple[Api, str, str]:
+def tune(
+    served: Served, trials: int, qps_of: Response = more_buffers_help, seed: int = 7, name: str = "shop"
+) -> tuple[Api, str, str]:
     """Run a lab session to its end: the agent's own client, the database's id, the session's id."""
     api = served.api
-    database = api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
+    database = api.take("POST", "/v1/databases", {"name": name, "engine": "postgresql"})["id"]
     token = api.take("POST", f"/v1/databases/{database}/tokens", {"name": "a", "scopes": ["agent"]})["token"]
     agent = Agent(served.client, token, database)
     agent.send()

@@ -18,6 +18,8 @@ from lutra_service.db.store import Unit
 
 WAITING = ("computing", "proposed", "approved", "applied")
 HANDOVER_ENTROPY = 2**32
+PAST_WORKLOADS = 5
+"""Earlier sessions of the same engine, the latest first, whose models a recommendation may lean on."""
 
 
 def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recommendation, bool]:
@@ -48,6 +50,8 @@ def _compute(unit: Unit, at: Live, session: Session, number: int, over: bool) ->
         "history": serial.history_to_dict(seen, at.server, at.policy),
         "entropy": entropy,
         "baseline": session.baseline,
+        "safe": session.mode != "lab",
+        "past": unit.snapshots.of_others(session.id, at.database.engine, PAST_WORKLOADS),
     }
     recommendation = Recommendation(
         id=unit.new_id("rec"),

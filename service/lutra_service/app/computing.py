@@ -32,9 +32,15 @@ def claim(unit: Unit, lease_s: float, max_attempts: int, limit: int = 50) -> lis
         if row.attempts >= max_attempts:
             give_up(unit, row.id, f"the computation was lost {row.attempts} times")
         elif unit.recommendations.claim(row, unit.now + timedelta(seconds=lease_s)):
-            request = unit.requests.get(row.id)
-            jobs.append(Job(row.id, request.task, request.payload))
+            jobs.append(job(unit, row.id))
     return jobs
+
+
+def job(unit: Unit, id_: str) -> Job:
+    """What a worker is given: the stored request, with the past workloads that it names."""
+    request = unit.requests.get(id_)
+    past = [unit.snapshots.get(snapshot).payload for snapshot in request.payload.get("past", ())]
+    return Job(id_, request.task, {**request.payload, "past": past})
 
 
 def complete(unit: Unit, id_: str, result: Mapping[str, Any]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from lutra_models import __version__
 from lutra_models.errors import IllegalTransition
 
-from lutra_service.db.records import Document, Request
+from lutra_service.app.computing import Job, job
+from lutra_service.db.records import Document
 from lutra_service.db.store import Unit
 
 ANSWERED = ("origin", "predictions", "reasons")
 
 
-def stored_answer(unit: Unit, id_: str) -> tuple[Request, Document]:
+def stored_answer(unit: Unit, id_: str) -> tuple[Job, Document]:
     """The request, and the parts of its answer that were stored as they came.
 
     Raises IllegalTransition where nothing was computed, or another version of the package computed it.
@@ -22,4 +23,4 @@ def stored_answer(unit: Unit, id_: str) -> tuple[Request, Document]:
     if recommendation.package_version != __version__:
         raise IllegalTransition(f"{id_} was computed by {recommendation.package_version}, this is {__version__}")
     answered = {name: getattr(recommendation, name) for name in ANSWERED}
-    return unit.requests.get(id_), {**answered, "configuration": recommendation.configuration}
+    return job(unit, id_), {**answered, "configuration": recommendation.configuration}

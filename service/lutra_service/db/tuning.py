@@ -10,7 +10,14 @@ from sqlalchemy import and_, func, or_, select
 
 from lutra_service.db.records import Document, Recommendation, Request, Session, Snapshot, StoredReport
 from lutra_service.db.repository import Repository
-from lutra_service.db.tables import RecommendationRow, ReportRow, RequestRow, SessionRow, SnapshotRow
+from lutra_service.db.tables import (
+    DatabaseRow,
+    RecommendationRow,
+    ReportRow,
+    RequestRow,
+    SessionRow,
+    SnapshotRow,
+)
 
 
 class Sessions(Repository[Session]):
@@ -163,6 +170,20 @@ class Snapshots(Repository[Snapshot]):
     def newest(self, database_id: str) -> Snapshot | None:
         found = self.page(self.table.c.database_id == database_id, limit=1, newest_first=True)
         return found[0] if found else None
+
+    def of_others(self, session_id: str, engine: str, limit: int) -> list[str]:
+        """Ids of the last snapshot of each other session on this engine, the latest first."""
+        c = self.table.c
+        last = func.max(c.id)
+        asked = (
+            select(last)
+            .join(DatabaseRow, DatabaseRow.id == c.database_id)
+            .where(DatabaseRow.engine == engine, c.session_id != session_id)
+            .group_by(c.session_id)
+            .order_by(last.desc())
+            .limit(limit)
+        )
+        return list(self._db.execute(asked).scalars())
 
     def newest_id(self, database_id: str) -> str | None:
         c = self.table.c

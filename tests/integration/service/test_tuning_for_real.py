@@ -40,3 +40,11 @@ def test_a_session_runs_predicts_and_can_be_replayed(served: Served) -> None:
         assert "the same bits" in served.run("replay", id_)
     assert agent.headers["Authorization"].split()[-1] not in served.log
     assert served.token not in served.log
+
+
+def test_a_session_leans_on_what_an_earlier_one_learned(served: Served) -> None:
+    tune(served, trials=6)
+    _, _, session = tune(served, trials=3, name="its twin")
+    trials = served.api.take("GET", f"/v1/sessions/{session}/trials")["items"]
+    assert trials[2]["origin"] != "space_filling"
+    assert "the same bits" in served.run("replay", trials[2]["recommendation"])
