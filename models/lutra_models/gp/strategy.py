@@ -22,11 +22,17 @@ _OPENING_TRIALS = 6
 """Trials before the search trusts the model: the current configuration, the starts and space-filling ones."""
 _AROUND = 3
 EFFORTS = (THOROUGH, CURSORY)
-"""Taken in turns: the one exploits the model, the other does not let all trials end on one hill of it."""
+"""Taken in turns: the one exploits the model, the other does not let all trials end on one hill of it.
+
+What past workloads say is rugged, and worth climbing to the top.
+"""
 _FREE_KNOBS = 30
 """Knobs that the search may move from the start; one more for each configuration measured."""
-_SLACK = 0.005
-"""What a safe recommendation's score may lose for the sake of fewer changes. An experiment may change what it likes."""
+_SLACK = 0.02
+"""What the score may lose for the sake of fewer changes, where a recommendation is safe or rests on past workloads.
+
+A cold experiment may change what it likes.
+"""
 _PRUDENCE = 100.0
 """How much a safe recommendation weighs a missing certainty against any gain."""
 
@@ -80,12 +86,12 @@ def _improve(history: History, learned: Learned, rng: np.random.Generator, safe:
         incumbents = np.vstack([incumbents, encoding.snap(encoding.codes([history.current]))])
     field = replace(_field(history, encoding), pinned=_pinned(learned, incumbents[0], rng))
     turn = len(history.observations) + len(history.pending)
-    effort = EFFORTS[turn % len(EFFORTS)]
+    effort = THOROUGH if learned.trends else EFFORTS[turn % len(EFFORTS)]
     found = maximise(score, field, incumbents, rng, effort)
     if safe:
         found = [c for c in found if shortfall(learned, encoding.codes([c]))[0] >= 0.0]
     if found:
-        return "improvement", _simplest(history, encoding, score, found[0]) if safe else found[0]
+        return "improvement", _simplest(history, encoding, score, found[0]) if safe or learned.trends else found[0]
     return "repeat", next((c for c in ranked if design.legal(history, c)), history.current or ranked[0])
 
 
