@@ -26,8 +26,10 @@ check: setup  ## ruff, mypy, import-linter and the quick tests
 	.venv/bin/lint-imports
 	$(PY) -m pytest -m "not slow and not engine"
 
-bench: setup  ## what is measured against peers and limits
-	$(PY) -m benchmarks
+bench: setup  ## the speed of a recommendation, of the REST answers, and the agent's footprint; `python -m benchmarks` lists the rest
+	$(PY) -m benchmarks tuning speed
+	$(PY) -m benchmarks rest_latency
+	$(PY) -m benchmarks agent_footprint
 
 lock:  ## re-resolve requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \

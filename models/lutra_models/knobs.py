@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import numbers
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,6 +19,8 @@ from lutra_models.errors import InvalidConfiguration
 Value = int | float | str
 Applies = Literal["reload", "restart"]
 Risk = Literal["none", "durability", "availability"]
+
+_BYTES = re.compile(r"\d*(B|[kMGT]B)")
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,20 @@ class Number:
         if not self.integer:
             return inside
         return round(inside) if self.step == 1 else round(inside / self.step) * self.step
+
+    def rounded(self, value: float) -> float:
+        """The legal value near `value` that people can read: 192 MB for 199352 kB, 2.5 for 2.459988.
+
+        Steps are powers of two where the unit counts bytes, else 1, 2 or 5 times a power of ten; none is coarser than a
+        hundredth of the domain there.
+        """
+        if value in self.special:
+            return value
+        inside = self.clip(value)
+        room = inside * math.log(self.high / self.low) if self.log else self.high - self.low
+        step = _readable_step(room / 100, binary=_BYTES.fullmatch(self.unit) is not None)
+        step = max(step, 1.0) if self.integer else step
+        return self.clip(float(f"{round(inside / step) * step:.12g}"))
 
     def __str__(self) -> str:
         span = f"[{_plain(self.low)}, {_plain(self.high)}]{' ' + self.unit if self.unit else ''}"
@@ -281,6 +298,14 @@ def _describe(domain: Domain) -> list[Any]:
         return list(domain.options)
     told = [float(domain.low), float(domain.high), domain.unit, domain.log, domain.integer, list(domain.special)]
     return told if domain.step == 1 else [*told, domain.step]
+
+
+def _readable_step(coarsest: float, *, binary: bool) -> float:
+    """The largest round step that is not above `coarsest`."""
+    if binary:
+        return 2.0 ** math.floor(math.log2(coarsest))
+    power = 10.0 ** math.floor(math.log10(coarsest))
+    return max(factor * power for factor in (1, 2, 5) if factor * power <= coarsest * (1 + 1e-9))
 
 
 def _plain(number: float) -> str:

@@ -9,14 +9,15 @@ configuration until it passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.stats import qmc
 
 from lutra_models.gp.encoding import SPECIAL, Array, Encoding
-from lutra_models.knobs import Choice, Configuration, Number
+from lutra_models.knobs import Choice, Configuration, Knob, Number, Value
 
 Score = Callable[[Array], Array]
 """(m, k) codes → (m,) scores; larger is better."""
@@ -51,6 +52,20 @@ class Field:
     """(a, k) codes of allowed configurations, the best first."""
     pinned: Array | None = None
     """(k,) codes of the knobs that stay, NaN where a knob may move; None where all may."""
+    standing: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    """Values that were set before: they stay as they are, where new ones are rounded."""
+
+    def read(self, codes: Array) -> Configuration:
+        """The configuration of one row of codes (k,), new numbers rounded to what people can read."""
+        exact = self.encoding.decode(codes)
+        return exact.replace({k.name: self._readable(k, exact[k.name]) for k in self.encoding.knobs})
+
+    def _readable(self, knob: Knob, value: Value) -> Value:
+        if isinstance(knob.domain, Choice) or isinstance(value, str):
+            return value
+        numbers = (v for v in self.standing.get(knob.name, ()) if not isinstance(v, str))
+        stands = next((v for v in numbers if math.isclose(v, value, rel_tol=1e-9)), None)
+        return knob.domain.rounded(value) if stands is None else stands
 
     def pin(self, codes: Array) -> Array:
         """Codes (m, k) with the knobs that stay in their place."""
@@ -123,7 +138,7 @@ def passing(score: Score, field: Field, codes: Array, values: Array) -> list[Con
     encoding = field.encoding
     kept: dict[Configuration, float] = {}
     for i in np.argsort(-values, kind="stable")[:_ASKED]:
-        configuration = encoding.decode(codes[i])
+        configuration = field.read(codes[i])
         if field.allowed(configuration):
             kept.setdefault(configuration, float(values[i]))
             if len(kept) >= _CLIMBERS:
@@ -143,9 +158,7 @@ def _drawn(field: Field, codes: Array) -> Configuration | None:
     low, high, best = 0.0, 1.0, None
     for _ in range(_HALVINGS):
         share = 0.5 * (low + high)
-        configuration = field.encoding.decode(
-            field.encoding.snap(_between(field.encoding, anchor, codes, share)[None])[0]
-        )
+        configuration = field.read(field.encoding.snap(_between(field.encoding, anchor, codes, share)[None])[0])
         if field.allowed(configuration):
             low, best = share, configuration
         else:

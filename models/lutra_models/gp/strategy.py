@@ -113,8 +113,9 @@ def _simplest(history: History, encoding: Encoding, score: Score, chosen: Config
         return chosen
     reference = encoding.snap(encoding.codes([history.current]))[0]
     codes = simplified(score, encoding.codes([chosen])[0], reference, _SLACK)
-    simpler = encoding.decode(codes)
-    return simpler if _field(history, encoding).allowed(simpler) else chosen
+    field = _field(history, encoding)
+    simpler = field.read(codes)
+    return simpler if field.allowed(simpler) else chosen
 
 
 def _acquisition(history: History, learned: Learned, ranked: list[Configuration], safe: bool) -> Score:
@@ -147,4 +148,6 @@ def _field(history: History, encoding: Encoding) -> Field:
         return configuration not in known and design.legal(history, configuration)
 
     distinct = list(dict.fromkeys(sound))
-    return Field(encoding, allowed, encoding.codes(distinct))
+    seen = [*distinct, *(o.configuration for o in history.observations), *history.pending]
+    standing = {n: tuple(dict.fromkeys(c[n] for c in seen)) for n in history.space.names}
+    return Field(encoding, allowed, encoding.codes(distinct), standing=standing)

@@ -45,6 +45,32 @@ def test_clipping_gives_a_legal_value(value: float) -> None:
             assert knob.domain.clip(value) in knob.domain
 
 
+@pytest.mark.parametrize(
+    ("domain", "value", "readable"),
+    [
+        (Number(1 << 14, 12 << 20, unit="kB", log=True, integer=True), 199352, 192 << 10),
+        (Number(2048, 12 << 17, unit="8kB", log=True, integer=True), 24919, 24576),
+        (Number(1, 4), 2.459988, 2.46),
+        (Number(100, 10_000, log=True, integer=True), 4321, 4300),
+        (Number(0, 1), 0.123456, 0.12),
+        (Number(1, 20, integer=True), 7.3, 7),
+        (Number(1, 60, special=(-1,)), -1, -1),
+    ],
+)
+def test_a_rounded_value_is_one_that_people_write(domain: Number, value: float, readable: float) -> None:
+    assert domain.rounded(value) == readable
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, width=32))
+def test_rounding_gives_a_legal_value_near_by_and_leaves_it_there(value: float) -> None:
+    for domain in (k.domain for k in SPACE if isinstance(k.domain, Number)):
+        once = domain.rounded(value)
+        assert once in domain
+        assert domain.rounded(once) == once
+        if not domain.log and value not in domain.special:
+            assert abs(once - domain.clip(value)) <= (domain.high - domain.low) / 100
+
+
 def test_special_values_are_legal_besides_the_range_and_clipping_keeps_them() -> None:
     domain = Number(1, 60, special=(-1,))
     assert -1 in domain
