@@ -1,6 +1,7 @@
 .PHONY: setup demo test check bench lock
 
 PY := .venv/bin/python
+SPREAD := -n auto --dist loadfile
 STAMP := .venv/.lutra-$(shell cat requirements.lock models/pyproject.toml agent/pyproject.toml service/pyproject.toml | cksum | cut -d' ' -f1)
 
 setup: $(STAMP)  ## build .venv from requirements.lock, the three distributions installed editable into it
@@ -18,13 +19,13 @@ demo: setup  ## tune an embedded PostgreSQL 18 under pgbench, start to end
 	.venv/bin/lutra demo
 
 test: setup  ## every test that this machine can run
-	$(PY) -m pytest
+	$(PY) -m pytest $(SPREAD)
 
 check: setup  ## ruff, mypy, import-linter and the quick tests
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
-	$(PY) -m pytest -m "not slow and not engine"
+	$(PY) -m pytest $(SPREAD) -m "not slow and not engine"
 
 bench: setup  ## the speed of a recommendation, of the REST answers, and the agent's footprint; `python -m benchmarks` lists the rest
 	$(PY) -m benchmarks tuning speed
