@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +25,7 @@ FIRST_STATEMENTS = (
 )
 
 
-class ScratchMysqld:
+class ScratchMysqld(ABC):
     """As a context manager: made and started on entry, stopped and deleted on exit.
 
     `port` None is a free one; `options` go into the server's own file, under what the agent writes. A process of its
@@ -59,13 +60,13 @@ class ScratchMysqld:
         )
         self._watch: Watch | None = None
 
+    @abstractmethod
     def server(self) -> list[str]:
         """How the server's program is called."""
-        raise NotImplementedError
 
+    @abstractmethod
     def initialise(self) -> list[str]:
         """What makes the data folder."""
-        raise NotImplementedError
 
     def own_options(self) -> dict[str, str]:
         return {}

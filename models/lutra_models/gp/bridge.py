@@ -16,13 +16,12 @@ from lutra_models.gp.encoding import (
     SPECIAL,
     Array,
     Encoding,
-    knob_from_dict,
-    knob_to_dict,
     place_of,
     value_of,
 )
 from lutra_models.gp.posterior import GaussianProcess
 from lutra_models.knobs import Choice, Domain, Number
+from lutra_models.serial import knob_from_dict, knob_to_dict
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ indicator per special value, and one column per option (one for both where there
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,33 +97,6 @@ class Encoding:
             special = SPECIAL + np.floor(u / max(share, 1e-12) * len(knob.domain.special))
             out[:, j] = np.where(u < share, special, inside)
         return self.snap(out)
-
-
-def knob_to_dict(knob: Knob) -> dict[str, Any]:
-    """JSON-able description of a knob."""
-    d = knob.domain
-    if isinstance(d, Choice):
-        domain: dict[str, Any] = {"options": list(d.options)}
-    else:
-        domain = {
-            "low": d.low,
-            "high": d.high,
-            "unit": d.unit,
-            "log": d.log,
-            "integer": d.integer,
-            "special": list(d.special),
-            "step": d.step,
-        }
-    return {"name": knob.name, "applies": knob.applies, "risk": knob.risk, "domain": domain}
-
-
-def knob_from_dict(data: Mapping[str, Any]) -> Knob:
-    """The knob that `knob_to_dict` described."""
-    d = data["domain"]
-    if "options" in d:
-        return Knob(data["name"], Choice(tuple(d["options"])), data["applies"], data["risk"])
-    number = Number(d["low"], d["high"], d["unit"], d["log"], d["integer"], tuple(d["special"]), d.get("step", 1))
-    return Knob(data["name"], number, data["applies"], data["risk"])
 
 
 def _width(knob: Knob) -> int:

@@ -13,9 +13,10 @@ import numpy as np
 
 from lutra_models.advice import Prediction
 from lutra_models.gp.bridge import Trend
-from lutra_models.gp.encoding import Array, Encoding, knob_from_dict, knob_to_dict
+from lutra_models.gp.encoding import Array, Encoding
 from lutra_models.gp.posterior import GaussianProcess
 from lutra_models.knobs import Value
+from lutra_models.serial import knob_from_dict, knob_to_dict
 
 _FAR = 0.9
 """A prediction whose latent variance is above this share of the prior's rests on hardly any measurement."""

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp import recommend
-from lutra_models.gp.encoding import Encoding, knob_from_dict, knob_to_dict
+from lutra_models.gp.encoding import Encoding
+from lutra_models.serial import knob_from_dict, knob_to_dict
 
 integers = st.builds(
     lambda low, span, log, special: Number(
