@@ -42,15 +42,15 @@ def _effects(
 
 def _sentence(name: str, old: Value, new: Value, objective: Objective, effect: float | None, origin: str) -> str:
     what = _move(name, old, new)
+    why = "as the rules for this hardware suggest" if origin == "rule_based" else "to learn what it does"
     if effect is None:
-        known = "as the rules for this hardware suggest" if origin == "rule_based" else "to learn what it does"
-        return f"{what} {known}; nothing has been measured about it yet."
+        return f"{what} {why}; nothing has been measured about it yet."
     metric = _NAMES.get(objective.metric, objective.metric)
     if abs(effect) < _NOTICEABLE:
-        return f"{what}: predicted to make no noticeable difference to {metric}; tried to learn about it."
+        return f"{what} {why}; predicted to make no noticeable difference to {metric}."
     percent = f"{100 * abs(effect):.0f} %" if abs(effect) >= 0.02 else f"{100 * abs(effect):.1f} %"
     if effect < 0:
-        return f"{what} to learn about it: predicted {percent} worse {metric} than leaving it, and not yet certain."
+        return f"{what} {why}; predicted {percent} worse {metric} than leaving it, and not yet certain."
     more = "more" if objective.metric in ("qps", "tps") else "higher"
     better = more if objective.goal == "maximize" else "lower"
     return f"{what}: predicted {percent} {better} {metric} than leaving it."
