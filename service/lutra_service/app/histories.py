@@ -6,6 +6,7 @@ from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace
 from lutra_models.metrics import Limit, Objective
 
+from lutra_service.app import known
 from lutra_service.app.live import Live
 from lutra_service.db.records import Session, StoredReport
 from lutra_service.db.store import Unit
@@ -17,24 +18,26 @@ WINDOWS_PER_CONFIGURATION = 20
 def history(unit: Unit, live: Live, session: Session) -> History:
     """What `recommend` sees of `session`."""
     space = live.space
-    rule_based = live.active.replace(live.catalog.rule_based(live.server, live.policy))
     return History(
         space,
         objective(session),
         limits=limits(session),
         observations=observations(unit, session, space),
         current=live.active,
-        starts=[] if _rejected(unit, session, rule_based.restrict(space.names)) else [rule_based],
+        starts=_starts(unit, live, session),
         context=context(live),
     )
 
 
-def _rejected(unit: Unit, session: Session, configuration: Configuration) -> bool:
-    """Whether an operator has turned it down, whole or for a part of it: then it is not proposed again."""
-    return any(
-        r.state == "rejected" and r.decided_by is not None and Configuration(r.configuration or {}) == configuration
-        for r in unit.recommendations.of_session(session.id)
-    )
+def _starts(unit: Unit, live: Live, session: Session) -> list[Configuration]:
+    """The rule-based configuration, once a session: not after it was tried, nor after an operator turned it down."""
+    rule_based = live.active.replace(live.catalog.rule_based(live.server, live.policy))
+    for row in unit.recommendations.of_session(session.id):
+        tried = row.origin == "rule_based" and known.counts(row)
+        same = Configuration(row.configuration or {}) == rule_based.restrict(live.space.names)
+        if tried or (same and row.state == "rejected" and row.decided_by is not None):
+            return []
+    return [rule_based]
 
 
 def objective(session: Session) -> Objective:

@@ -62,7 +62,7 @@ def _run(console: Console, processes: Processes, trials: int, seed: int, load: L
     with console.status("starting") as status:
         stack = bring_up(processes, load, status.update)
     console.print(
-        f"PostgreSQL {stack.server['version']}, {load.scale * 15} MB of data, pgbench tpcb-like with {load.clients} "
+        f"PostgreSQL {stack.server['version']}, {load.scale * 15} MB of data, pgbench updating it with {load.clients} "
         f"clients; {trials} trials of {load.seconds} s after {load.warmup_s} s of warm-up"
     )
     with console.status("measuring"):

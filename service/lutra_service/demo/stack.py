@@ -13,14 +13,15 @@ import httpx
 
 from lutra_service.demo.processes import DemoFailed, Processes, command, free_port
 
+SCRIPT = Path(__file__).with_name("load.sql")
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Load:
-    """The demo's pgbench load. `scale` × 15 MB of data: 20 exceed the default shared_buffers twice over."""
+    """The demo's pgbench load (`load.sql`). `scale` × 15 MB of data: 60 exceed the default shared_buffers sevenfold."""
 
-    scale: int = 20
+    scale: int = 60
     clients: int = 8
     warmup_s: int = 2
     seconds: int = 6
@@ -88,7 +89,7 @@ def _agent_config(folder: Path, url: str, database: str, server: dict[str, Any],
         "driver": {
             "kind": "pgbench",
             "bin": f"{server['bin_dir']}/pgbench",
-            "script": "tpcb-like",
+            "script": str(SCRIPT),
             "scale": load.scale,
             "clients": load.clients,
             "threads": 2,
