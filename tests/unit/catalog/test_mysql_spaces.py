@@ -98,6 +98,15 @@ def test_the_buffer_pool_moves_in_whole_chunks_of_every_instance() -> None:
     assert number(older, "innodb_buffer_pool_size").step == 128 * MB
 
 
+@pytest.mark.parametrize(
+    ("engine", "name"), [("mysql", "innodb_redo_log_capacity"), ("mariadb", "innodb_log_file_size")]
+)
+def test_a_redo_log_that_dwarfs_the_pages_it_is_for_is_not_searched(engine: str, name: str) -> None:
+    server = a_mysqld(engine, 4)
+    roomy = replace(server, host=replace(server.host, disk_bytes=4000 * GB))
+    assert number(roomy, name).high == 8 * GB
+
+
 def test_a_value_that_is_no_multiple_shows_that_the_server_does_not_round() -> None:
     assert number(a_mysqld("mariadb", join_buffer_size=262145), "join_buffer_size").step == 1
 
