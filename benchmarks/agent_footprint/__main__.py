@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import psutil
-from lutra_agent.lab.cli import fill
+from lutra_agent.lab.loads import fill
 from lutra_agent.lab.postgresql import ScratchPostgres
 
 from benchmarks.agent_footprint.stub import Handler, stub_service

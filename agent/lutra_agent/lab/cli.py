@@ -6,21 +6,19 @@ import json
 import os
 import select
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import click
 
+from lutra_agent.lab import loads
 from lutra_agent.lab.errors import LabError
 from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres, environment
+from lutra_agent.lab.postgresql import ScratchPostgres
 
 Scratch = ScratchPostgres | ScratchMysqld
-ROWS = 100_000
 
 
 class Stopped(Exception):
@@ -40,88 +38,79 @@ set_option = click.option("--set", "options", multiple=True, metavar="NAME=VALUE
 tables_option = click.option(
     "--scale", type=click.IntRange(min=1), help="Fill it with this many of sysbench's tables, of 100,000 rows each."
 )
+example_option = click.option(
+    "--example", is_flag=True, help="Fill it with several times what its default cache holds, as `lutra demo` does."
+)
 
 
 @lab.command()
 @directory_option
 @click.option("--scale", type=click.IntRange(min=1), help="Fill it with pgbench's tables at this scale (16 MB each).")
+@example_option
 @click.option("--bin-dir", type=click.Path(path_type=Path), help="Another PostgreSQL's programs; default: embedded 18.")
 @port_option
 @set_option
 def postgresql(
-    directory: Path, scale: int | None, bin_dir: Path | None, port: int | None, options: tuple[str, ...]
+    directory: Path, scale: int | None, example: bool, bin_dir: Path | None, port: int | None, options: tuple[str, ...]
 ) -> None:
-    """Start a PostgreSQL, print one JSON line about it, and run until SIGTERM, SIGINT or the end of stdin."""
+    """Start a PostgreSQL, print one JSON line about it, and run until SIGTERM, SIGINT or the end of stdin.
+
+    The line holds what an agent's file needs; where the server was filled, `driver` is a [driver] section for it.
+    """
     settings = dict(_pair(option) for option in options)
-    _until_the_end(
-        lambda: ScratchPostgres(directory, bin_dir, port, settings), lambda s: fill(s, scale) if scale else None
-    )
+    size = scale or (loads.EXAMPLE_SCALE if example else None)
+    load = loads.pgbench(size) if size else loads.empty
+    _until_the_end(lambda: ScratchPostgres(directory, bin_dir, port, settings), load)
 
 
 @lab.command()
 @directory_option
 @tables_option
+@example_option
 @port_option
 @set_option
-def mariadb(directory: Path, scale: int | None, port: int | None, options: tuple[str, ...]) -> None:
+def mariadb(directory: Path, scale: int | None, example: bool, port: int | None, options: tuple[str, ...]) -> None:
     """Start a MariaDB: this machine's own programs, another folder. The rest is as with postgresql."""
     from lutra_agent.lab.mariadb import HISTOGRAM, ScratchMariadb
 
     settings = {**HISTOGRAM, **dict(_pair(option) for option in options)}
-    _until_the_end(
-        lambda: ScratchMariadb(directory, port, settings), lambda s: fill_sysbench(s, scale) if scale else None
-    )
+    _until_the_end(lambda: ScratchMariadb(directory, port, settings), _tables(scale, example))
 
 
 @lab.command()
 @directory_option
 @tables_option
+@example_option
 @click.option("--root", type=click.Path(path_type=Path), help="The folder of a system that has MySQL.")
 @port_option
 @set_option
-def mysql(directory: Path, scale: int | None, root: Path | None, port: int | None, options: tuple[str, ...]) -> None:
+def mysql(
+    directory: Path, scale: int | None, example: bool, root: Path | None, port: int | None, options: tuple[str, ...]
+) -> None:
     """Start a MySQL: this machine's own programs, or those of --root. The rest is as with postgresql."""
     from lutra_agent.lab.mysql import ScratchMysql
 
     settings = dict(_pair(option) for option in options)
-    _until_the_end(
-        lambda: ScratchMysql(directory, port, settings, root), lambda s: fill_sysbench(s, scale) if scale else None
-    )
+    _until_the_end(lambda: ScratchMysql(directory, port, settings, root), _tables(scale, example))
 
 
-def _until_the_end(make: Callable[[], Scratch], fill: Callable[[Any], object]) -> None:
+def _tables(scale: int | None, example: bool) -> loads.Loader:
+    tables = scale or (loads.EXAMPLE_TABLES if example else None)
+    return loads.sysbench(tables) if tables else loads.empty
+
+
+def _until_the_end(make: Callable[[], Scratch], load: loads.Loader) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
         with make() as server:
-            fill(server)
-            click.echo(json.dumps(server.describe()))
+            told = load(server)
+            click.echo(json.dumps({**server.describe(), **told}))
             wait_for_end_of_stdin()
     except Stopped:
         return
     except LabError as error:
         raise click.ClickException(str(error)) from error
-
-
-def fill(server: ScratchPostgres, scale: int) -> None:
-    """pgbench's tables, progress on stderr. Raises LabError."""
-    argv = [str(server.bin_dir / "pgbench"), "-i", "-s", str(scale), "-h", server.host, "-p", str(server.port)]
-    done = subprocess.run([*argv, "-U", server.user, server.dbname], env=environment(), stdout=sys.stderr)
-    if done.returncode != 0:
-        raise LabError(f"pgbench -i -s {scale}: exit {done.returncode}")
-
-
-def fill_sysbench(server: ScratchMysqld, tables: int, rows: int = ROWS) -> None:
-    """sysbench's tables, progress on stderr. Raises LabError."""
-    where = [f"--mysql-host={server.host}", f"--mysql-port={server.port}", f"--mysql-user={server.user}"]
-    size = [f"--mysql-db={server.dbname}", f"--tables={tables}", f"--table-size={rows}", f"--threads={min(tables, 4)}"]
-    argv = ["sysbench", "--db-driver=mysql", *where, *size, "oltp_read_write", "prepare"]
-    try:
-        done = subprocess.run(argv, stdout=sys.stderr)
-    except OSError as error:
-        raise LabError(f"sysbench: {error.strerror}") from error
-    if done.returncode != 0:
-        raise LabError(f"sysbench prepare: exit {done.returncode}")
 
 
 def wait_for_end_of_stdin() -> None:

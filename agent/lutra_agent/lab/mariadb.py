@@ -24,6 +24,7 @@ class ScratchMariadb(ScratchMysqld):
     """`include_file` is where the agent writes its settings; the server reads that folder last."""
 
     engine = "mariadb"
+    title = "MariaDB"
     program = "mariadbd"
 
     def __init__(self, directory: Path, port: int | None = None, options: Mapping[str, str] | None = None) -> None:

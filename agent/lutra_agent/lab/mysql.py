@@ -22,6 +22,7 @@ class ScratchMysql(ScratchMysqld):
     """`root` is the folder of the system that has MySQL, None for this machine's own."""
 
     engine = "mysql"
+    title = "MySQL"
     program = "mysqld"
 
     def __init__(
@@ -63,7 +64,10 @@ def installed() -> Path:
         return Path("/")
     if (ROOT / "usr/sbin/mysqld").exists():
         return ROOT
-    raise LabError(f"MySQL is installed neither here nor in {ROOT} (LUTRA_MYSQL_ROOT)")
+    raise LabError(
+        f"MySQL is installed neither here nor in {ROOT}: apt-get install mysql-server-core, or where the release has "
+        f"none: debootstrap --variant=minbase --include=mysql-server-core sid {ROOT} (another folder: LUTRA_MYSQL_ROOT)"
+    )
 
 
 def _said(program: str) -> str:

@@ -33,6 +33,7 @@ class ScratchMysqld(ABC):
     """
 
     engine: str
+    title: str
     program: str
     user = "root"
     dbname = "sbtest"
@@ -149,6 +150,7 @@ class ScratchMysqld(ABC):
         include = {"include_file": str(self.include_file)} if self.include_file else {}
         return {
             "engine": self.engine,
+            "title": self.title,
             "host": self.host,
             "port": self.port,
             "user": self.user,

@@ -146,6 +146,7 @@ class ScratchPostgres:
         """What an agent's configuration file needs to know."""
         return {
             "engine": "postgresql",
+            "title": "PostgreSQL",
             "host": self.host,
             "port": self.port,
             "user": self.user,

@@ -14,28 +14,40 @@ from typing import Any
 
 import click
 import httpx
+from lutra_models.catalog import engines
 from rich.console import Console
 
 from lutra_service.demo import show
 from lutra_service.demo.processes import DemoFailed, Processes
-from lutra_service.demo.stack import Load, Stack, bring_up, post
+from lutra_service.demo.stack import Stack, bring_up, post
 from lutra_service.demo.tuning import as_trial, measure, targets, tune
 
 REPETITIONS = 3
 
 
 @click.command()
+@click.option("--engine", default="postgresql", show_default=True, type=click.Choice(engines()), help="What to tune.")
 @click.option("--trials", default=10, show_default=True, type=click.IntRange(3, 200), help="Trials of the session.")
 @click.option("--seconds", default=6, show_default=True, type=click.IntRange(2, 600), help="Measured seconds a trial.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Same seed, same search.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here.")
-def demo(trials: int, seconds: int, seed: int, json_file: Path | None) -> None:
-    """Tune a real PostgreSQL from start to end, on this machine, in about five minutes.
+def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | None) -> None:
+    """Tune a real database server from start to end, on this machine, in about five minutes.
 
-    Starts an embedded PostgreSQL 18 in a scratch folder, the service, and an agent in lab mode whose pgbench load
-    writes to more data than the default shared_buffers hold. A tuning session (objective QPS, durability kept) tries
-    TRIALS configurations; then the default, the rule-based and the best one are measured again in turn. Everything is
-    stopped and removed at the end, also on Ctrl-C.
+    Starts a server in a scratch folder, the service, and an agent in lab mode whose load writes to more data than the
+    server's default cache holds. A tuning session (objective QPS, durability kept) tries TRIALS configurations; then
+    the default, the rule-based and the best one are measured again in turn. Everything is stopped and removed at the
+    end, also on Ctrl-C.
+
+    The default engine comes embedded, with its load. The others are taken as this machine has them installed, in a
+    folder of their own and beside whatever runs already, and are loaded by sysbench; where something is missing, the
+    demo says what to install.
+
+    \b
+    Examples:
+      lutra demo                                   the embedded server, about five minutes
+      lutra demo --trials 8 --seconds 5            shorter
+      lutra demo --trials 20 --json figures.json   longer, and the figures in a file
     """
     console = Console(highlight=False)
     signal.signal(signal.SIGTERM, _interrupt)
@@ -43,7 +55,7 @@ def demo(trials: int, seconds: int, seed: int, json_file: Path | None) -> None:
     folder.chmod(0o755)  # the database server runs as a user of its own where we are root
     try:
         with Processes(folder) as processes:
-            result = _run(console, processes, trials, seed, Load(seconds=seconds))
+            result = _run(console, processes, engine, trials, seconds, seed)
     except KeyboardInterrupt:
         console.print("\nstopped; nothing is left running")
         sys.exit(130)
@@ -57,13 +69,14 @@ def demo(trials: int, seconds: int, seed: int, json_file: Path | None) -> None:
         console.print(f"\nfigures written to {json_file}")
 
 
-def _run(console: Console, processes: Processes, trials: int, seed: int, load: Load) -> dict[str, Any]:
+def _run(console: Console, processes: Processes, engine: str, trials: int, seconds: int, seed: int) -> dict[str, Any]:
     started = time.monotonic()
     with console.status("starting") as status:
-        stack = bring_up(processes, load, status.update)
+        stack = bring_up(processes, engine, seconds, status.update)
+    server = stack.server
     console.print(
-        f"PostgreSQL {stack.server['version']}, {load.scale * 15} MB of data, pgbench updating it with {load.clients} "
-        f"clients; {trials} trials of {load.seconds} s after {load.warmup_s} s of warm-up"
+        f"{server['title']} {server['version']}, {server['load']}; {trials} trials of {seconds} s after "
+        f"{server['driver']['warmup_s']} s of warm-up"
     )
     with console.status("measuring"):
         rows, handover = tune(stack, trials, seed, show.Progress(console, trials))
@@ -73,7 +86,8 @@ def _run(console: Console, processes: Processes, trials: int, seed: int, load: L
     show.record(console, finished)
     show.statements(console, changes)
     console.print(f"\n[dim]{time.monotonic() - started:.0f} s in all[/]")
-    return {"engine_version": stack.server["version"], "seed": seed, "trials": finished, "table": table}
+    about = {"engine": server["engine"], "engine_version": server["version"], "seed": seed}
+    return {**about, "trials": finished, "table": table}
 
 
 def _compare(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import IO, Any
 
 GRACE_S = 30.0
+POLL_S = 0.2
 
 
 class DemoFailed(RuntimeError):
@@ -65,11 +67,18 @@ class Processes:
         )
         self._running.append((name, process, log))
 
-    def start_and_read(self, name: str, argv: list[str]) -> dict[str, Any]:
-        """Start a process that prints one JSON line when it is ready, and give that line."""
+    def start_and_read(self, name: str, argv: list[str], say: Callable[[str], None]) -> dict[str, Any]:
+        """Start a process that prints one JSON line when it is ready, and give that line; meanwhile say what it says.
+
+        Raises DemoFailed where it ends before.
+        """
         self.start(name, argv, stdout=subprocess.PIPE)
         process = self._running[-1][1]
         assert process.stdout is not None
+        while not select.select([process.stdout], [], [], POLL_S)[0]:
+            said = self.tail(name, 1).strip()
+            if said:
+                say(f"starting the {name}: {said}")
         line = process.stdout.readline()
         if not line:
             process.wait(GRACE_S)
@@ -94,7 +103,7 @@ class Processes:
             self.check()
             if time.monotonic() > deadline:
                 raise DemoFailed(f"{what} did not happen within {within_s:.0f} s")
-            time.sleep(0.2)
+            time.sleep(POLL_S)
 
 
 def _stop(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:

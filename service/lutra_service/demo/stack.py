@@ -1,4 +1,4 @@
-"""Bring up the demo's three parts: a scratch PostgreSQL, the service, and an agent in lab mode beside it."""
+"""Bring up the demo's three parts: a scratch server with a load, the service, and an agent in lab mode beside it."""
 
 from __future__ import annotations
 
@@ -13,42 +13,32 @@ import httpx
 
 from lutra_service.demo.processes import DemoFailed, Processes, command, free_port
 
-SCRIPT = Path(__file__).with_name("load.sql")
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Load:
-    """The demo's pgbench load (`load.sql`). `scale` × 15 MB of data: 60 exceed the default shared_buffers sevenfold."""
-
-    scale: int = 60
-    clients: int = 8
-    warmup_s: int = 2
-    seconds: int = 6
+WHERE = ("engine", "host", "port", "user", "dbname", "include_file")
+"""What an agent's `[database]` takes over from a scratch server's description, as far as it is there."""
 
 
 @dataclass(frozen=True)
 class Stack:
+    """`server` is how the scratch server describes itself: its `title`, `version`, `load` and `driver` among others."""
+
     client: httpx.Client
     processes: Processes
     database: str
     server: dict[str, Any]
 
 
-def bring_up(processes: Processes, load: Load, say: Say) -> Stack:
+def bring_up(processes: Processes, engine: str, seconds: int, say: Say) -> Stack:
     """Start everything; when it returns, the agent has reported and waits for directives."""
-    say(f"starting PostgreSQL and filling it with {load.scale * 15} MB (pgbench scale {load.scale})")
-    server = processes.start_and_read("server", _lab(processes.folder, load))
+    say("starting a scratch server and filling it")
+    lab = [command("lutra-agent"), "lab", engine, "--dir", str(processes.folder / "server"), "--example"]
+    server = processes.start_and_read("scratch server", lab, say)
     say("starting the service")
     client = _service(processes)
     database = post(client, "/v1/databases", {"name": "demo", "engine": server["engine"]})["id"]
     say("starting the agent in lab mode")
-    _agent(processes, client, database, server, load)
+    _agent(processes, client, database, server, seconds)
     return Stack(client, processes, database, server)
-
-
-def _lab(folder: Path, load: Load) -> list[str]:
-    return [command("lutra-agent"), "lab", "postgresql", "--dir", str(folder / "server"), "--scale", str(load.scale)]
 
 
 def _service(processes: Processes) -> httpx.Client:
@@ -63,22 +53,22 @@ def _service(processes: Processes) -> httpx.Client:
     return client
 
 
-def _agent(processes: Processes, client: httpx.Client, database: str, server: dict[str, Any], load: Load) -> None:
+def _agent(processes: Processes, client: httpx.Client, database: str, server: dict[str, Any], seconds: int) -> None:
     token = post(client, f"/v1/databases/{database}/tokens", {"name": "demo agent", "scopes": ["agent"]})["token"]
     token_file, config = processes.folder / "agent.token", processes.folder / "agent.toml"
     token_file.touch(mode=0o600)
     token_file.write_text(token)
-    config.write_text(_agent_config(processes.folder, str(client.base_url), database, server, load))
+    config.write_text(_agent_config(processes.folder, str(client.base_url), database, server, seconds))
     processes.start("agent", [command("lutra-agent"), "run", "--config", str(config)])
     processes.wait_until(
         lambda: get(client, f"/v1/databases/{database}").get("last_report_at") is not None, "the agent's first report"
     )
 
 
-def _agent_config(folder: Path, url: str, database: str, server: dict[str, Any], load: Load) -> str:
+def _agent_config(folder: Path, url: str, database: str, server: dict[str, Any], seconds: int) -> str:
     sections: dict[str, dict[str, Any]] = {
         "service": {"url": url.rstrip("/"), "database": database, "token_file": str(folder / "agent.token")},
-        "database": {k: server[k] for k in ("engine", "host", "port", "user", "dbname")},
+        "database": {k: server[k] for k in WHERE if k in server},
         "agent": {"mode": "lab", "interval_s": 5, "state_dir": str(folder / "agent")},
         "restart": {
             "command": server["restart_command"],
@@ -86,16 +76,7 @@ def _agent_config(folder: Path, url: str, database: str, server: dict[str, Any],
             "data_dir": server["data_dir"],
             "timeout_s": 30,
         },
-        "driver": {
-            "kind": "pgbench",
-            "bin": f"{server['bin_dir']}/pgbench",
-            "script": str(SCRIPT),
-            "scale": load.scale,
-            "clients": load.clients,
-            "threads": 2,
-            "warmup_s": load.warmup_s,
-            "duration_s": load.seconds,
-        },
+        "driver": {**server["driver"], "duration_s": seconds},
     }
     return "\n".join(
         f"[{name}]\n" + "".join(f"{k} = {_toml(v)}\n" for k, v in values.items()) for name, values in sections.items()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.drivers import Driver, DriverFailed, build
 from lutra_agent.drivers.sysbench import Sysbench
-from lutra_agent.lab.cli import fill
+from lutra_agent.lab.loads import fill
 from lutra_agent.lab.postgresql import ScratchPostgres
 
 from tests.support.databases import Where
