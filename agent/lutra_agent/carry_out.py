@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from datetime import timedelta
 
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Value
 from lutra_models.wire import ApplyCode, Directive, Outcome
 
-from lutra_agent import checks, guard
+from lutra_agent import checks, guard, provisional
 from lutra_agent.clock import Clock
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Statement
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
 from lutra_agent.guard import Snapshot
+from lutra_agent.journal import JOURNAL, Journal
+from lutra_agent.provisional import Provisional
 from lutra_agent.state import State
 
-JOURNAL = "journal"
 SETTLE_S = 5.0
 POLL_S = 0.1
 
@@ -70,6 +71,7 @@ class CarryOut:
         except DatabaseUnavailable as error:
             return self._answered(self._outcome(directive.id, "failed", "database_unavailable", str(error)))
         if not found.changes:
+            self._superseded(directive)
             return self._answered(self._outcome(directive.id, "applied", names=tuple(found.target)))
         words = guard.former_words(self._engine, self._state, server, found.changes) if directive.restore else []
         return self._change(directive, found, guard.take(self._engine, server), words)
@@ -77,41 +79,76 @@ class CarryOut:
     def recover(self) -> Outcome | None:
         """Finish what an earlier run of the agent, or an earlier attempt, left half done; None where nothing was.
 
-        Raises DidNotStart and DatabaseUnavailable while the way back is barred: the journal stays, try again.
+        Raises DidNotStart, ApplyRefused and DatabaseUnavailable while the way back is barred: the journal stays, try
+        again.
         """
-        journal = self._state.load(JOURNAL)
+        journal = Journal.found(self._state)
         if journal is None:
             return None
-        answer = self._state.answer(journal["directive"])
-        if answer is not None and not journal["failed"]:
+        code, message = journal.failure
+        if self._state.answer(journal.directive) is not None and not message:
             self._state.forget(JOURNAL)
             return None
-        snapshot, names = Snapshot.from_dict(journal["snapshot"]), journal["names"]
-        down = not self._control.up()
-        log.warning("directive %s was left half done: going back", journal["directive"])
-        guard.go_back(self._engine, self._control, snapshot, names, journal["restarting"])
-        guessed: ApplyCode = "did_not_start" if down and journal["restarting"] else "internal_error"
-        code: ApplyCode = journal["code"] or guessed
-        message = journal["failed"] or "the agent ended while it carried this out"
-        return self._finished(self._outcome(journal["directive"], "reverted", code, message, tuple(names)))
+        log.warning("directive %s: going back", journal.directive)
+        guessed: ApplyCode = "did_not_start" if journal.was_restarting and not self._control.up() else "internal_error"
+        return self._gone_back(journal, code or guessed, message or "the agent ended while it carried this out")
+
+    def take_back(self, change: Provisional, code: ApplyCode, message: str) -> Outcome:
+        """Undo a change that is provisional, or was not long ago. Raises as `recover` does, which then tries again."""
+        journal = Journal(self._state, change.directive, change.names, Snapshot.from_dict(change.snapshot))
+        try:
+            if change.restarted:
+                journal.restarting()
+            journal.failed(code, message)
+        except OSError as error:  # the agent's own disk is full: that must not bar the way back
+            log.error("the journal cannot be written: %s", error)
+        return self._gone_back(journal, code, message)
+
+    def confirm(self, change: Provisional) -> Outcome:
+        """What is told of a change that passed."""
+        return self._answered(self._outcome(change.directive, "confirmed", names=change.names))
+
+    def _gone_back(self, journal: Journal, code: ApplyCode, message: str) -> Outcome:
+        guard.go_back(self._engine, self._control, journal.before, journal.names, journal.was_restarting)
+        outcome = self._outcome(
+            journal.directive, "reverted", code, message, tuple(journal.names), restarted=journal.was_restarting
+        )
+        self._finished(outcome)
+        provisional.forget(self._state)
+        return outcome
 
     def _change(self, directive: Directive, found: checks.Plan, before: Snapshot, words: list[Statement]) -> Outcome:
         """`words`: the statements to try first, where there are better ones than the plain."""
         if self._state.load(guard.BASELINE) is None:
             self._state.save(guard.BASELINE, before.to_dict())
-        journal = _Journal(self._state, directive.id, found.names, before)
+        journal = Journal.begun(self._state, directive.id, found.names, before)
         try:
             rounded = self._make_active(found, journal, words)
-            return self._finished(
-                self._outcome(
-                    directive.id, "applied", message=rounded, names=tuple(found.target), restarted=found.restart
-                )
-            )
         except Failed as error:
             log.error("directive %s: %s: %s", directive.id, error.code, error)
             return self._take_back(directive, found, before, journal, error)
+        outcome = self._outcome(
+            directive.id, "applied", message=rounded, names=tuple(found.target), restarted=found.restart
+        )
+        return self._finished(self._provisional(directive, found, before, outcome))
 
-    def _make_active(self, found: checks.Plan, journal: _Journal, words: list[Statement]) -> str:
+    def _provisional(self, directive: Directive, found: checks.Plan, before: Snapshot, outcome: Outcome) -> Outcome:
+        """A change is to be confirmed; not a trial in a lab, which is measured anyway, nor an operator's rollback."""
+        if directive.measure or directive.rollback:
+            self._superseded(directive)
+            return outcome
+        confirm_by = outcome.at + timedelta(seconds=self._bounds().confirm_s)
+        Provisional(directive.id, tuple(found.names), before.to_dict(), found.restart, outcome.at, confirm_by).keep(
+            self._state
+        )
+        return outcome.model_copy(update={"confirm_by": confirm_by})
+
+    def _superseded(self, directive: Directive) -> None:
+        """What an operator took back, or a lab goes on from, is nobody's to confirm any more."""
+        if directive.measure or directive.rollback:
+            provisional.forget(self._state)
+
+    def _make_active(self, found: checks.Plan, journal: Journal, words: list[Statement]) -> str:
         """What the server made of it where that is not what was asked, in words. Raises Failed."""
         plain = [s for c in found.changes for s in self._engine.change(c)]
         try:
@@ -122,7 +159,7 @@ class CarryOut:
             log.warning("what the file said before gives other values by now (%s): setting them", error)
             return self._tried(found, journal, plain)
 
-    def _tried(self, found: checks.Plan, journal: _Journal, statements: list[Statement]) -> str:
+    def _tried(self, found: checks.Plan, journal: Journal, statements: list[Statement]) -> str:
         """Raises Failed."""
         try:
             self._engine.execute(statements)
@@ -152,9 +189,9 @@ class CarryOut:
             self._clock.sleep(POLL_S)
 
     def _take_back(
-        self, directive: Directive, found: checks.Plan, before: Snapshot, journal: _Journal, error: Failed
+        self, directive: Directive, found: checks.Plan, before: Snapshot, journal: Journal, error: Failed
     ) -> Outcome:
-        journal.failed(error)
+        journal.failed(error.code, str(error))
         try:
             guard.go_back(self._engine, self._control, before, found.names, journal.was_restarting)
         except (ApplyRefused, DidNotStart, DatabaseUnavailable) as barred:
@@ -208,34 +245,3 @@ class CarryOut:
         told = " ".join(filter(None, (outcome.state, outcome.code, outcome.message)))
         log.info("directive %s: %s", outcome.directive, told)
         return outcome
-
-
-class _Journal:
-    """What is being changed, on disk from before the first statement."""
-
-    def __init__(self, state: State, directive: str, names: list[str], before: Snapshot) -> None:
-        self._state = state
-        self._content: dict[str, Any] = {
-            "directive": directive,
-            "names": names,
-            "snapshot": before.to_dict(),
-            "restarting": False,
-            "failed": "",
-            "code": None,
-        }
-        self._save()
-
-    @property
-    def was_restarting(self) -> bool:
-        return bool(self._content["restarting"])
-
-    def restarting(self) -> None:
-        self._content["restarting"] = True
-        self._save()
-
-    def failed(self, error: Failed) -> None:
-        self._content |= {"failed": str(error), "code": error.code}
-        self._save()
-
-    def _save(self) -> None:
-        self._state.save(JOURNAL, self._content)

@@ -88,7 +88,7 @@ def _missing(
     yield from permissions.remedies
     if permissions.explanation and len(permissions.changeable) < len(movable):
         yield permissions.explanation
-    if config.agent.mode == "lab":
+    if config.agent.mode in ("restart_in_window", "lab"):
         if not config.restart.command:
             yield "restart.command is not configured: settings that need a restart stay as they are"
         if guard.save_file(beside.engine.settings_file()) is None:

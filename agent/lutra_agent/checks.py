@@ -9,8 +9,11 @@ from datetime import datetime
 from lutra_models.catalog import Catalog, Change, Policy, load
 from lutra_models.catalog.facts import Server, ServerSetting
 from lutra_models.errors import InvalidConfiguration
+from lutra_models.guardrails import GuardName
 from lutra_models.history import Mode
+from lutra_models.identity import identity
 from lutra_models.knobs import Value
+from lutra_models.maintenance import MaintenanceWindow, closed
 from lutra_models.memory import check as memory_check
 from lutra_models.wire import Directive
 
@@ -18,15 +21,24 @@ from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.guard import Snapshot, save_file
+from lutra_agent.guard_config import CONFIRM_S
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the agent's own file allows."""
+    """What the agent's own file allows, and the state of things.
+
+    `firing` are guards that fire, `unconfirmed` is the directive whose change is provisional. A change has `confirm_s`
+    to be confirmed.
+    """
 
     mode: Mode
     paused: bool
     memory_fraction: float
+    windows: tuple[MaintenanceWindow, ...] = ()
+    firing: tuple[GuardName, ...] = ()
+    unconfirmed: str | None = None
+    confirm_s: float = CONFIRM_S
 
 
 @dataclass(frozen=True)
@@ -62,9 +74,8 @@ def plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, go
     shadowed = [f"{n} ({server.settings[n].shadowed})" for n in found.names if server.settings[n].shadowed]
     if shadowed:
         raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
-    if found.restart and not (directive.restart_allowed and bounds.mode == "lab"):
-        names = ", ".join(c.name for c in changes if c.applies == "restart")
-        raise ApplyRefused("restart_not_allowed", f"needs a restart: {names}; the agent's mode is {bounds.mode}")
+    if found.restart:
+        _may_restart(directive, found, bounds, now)
     return found
 
 
@@ -118,6 +129,24 @@ def _allowed(directive: Directive, server: Server, bounds: Bounds, now: datetime
         raise ApplyRefused("mode_forbids", "the agent's own file says mode = 'observe'")
     if server.role != "primary":
         raise ApplyRefused("not_primary", f"the server is a {server.role}")
+
+    if directive.expects is not None and (changed := directive.expects.differences(identity(server))):
+        raise ApplyRefused("server_changed", f"not the server that these settings are for: {'; '.join(changed)}")
+    if directive.rollback:
+        return
+    if bounds.unconfirmed not in (None, directive.id):
+        raise ApplyRefused("not_confirmed", f"{bounds.unconfirmed} is not confirmed yet: one change at a time")
+    if bounds.firing and not directive.measure:
+        raise ApplyRefused("guardrail", f"a guard fires already: {', '.join(bounds.firing)}")
+
+
+def _may_restart(directive: Directive, found: Plan, bounds: Bounds, now: datetime) -> None:
+    names = ", ".join(c.name for c in found.changes if c.applies == "restart")
+    if not (directive.restart_allowed and bounds.mode in ("restart_in_window", "lab")):
+        raise ApplyRefused("restart_not_allowed", f"needs a restart: {names}; the agent's mode is {bounds.mode}")
+    why = None if bounds.mode == "lab" or directive.rollback else closed(bounds.windows, now)
+    if why is not None:
+        raise ApplyRefused("outside_maintenance_window", f"needs a restart: {names}; {why}")
 
 
 def _within_memory(directive: Directive, server: Server, bounds: Bounds, found: Plan, good: Snapshot | None) -> None:

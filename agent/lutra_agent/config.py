@@ -14,6 +14,7 @@ from lutra_models.history import MODES, Mode
 from lutra_models.metrics import P99Of
 
 from lutra_agent.errors import ConfigError
+from lutra_agent.guard_config import GuardConfig, read_guard
 from lutra_agent.toml import Section
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -98,6 +99,7 @@ class Config:
     database: DatabaseConfig
     agent: AgentConfig
     restart: RestartConfig = field(default_factory=RestartConfig)
+    guard: GuardConfig = field(default_factory=GuardConfig)
     driver: Mapping[str, Any] | None = None
     prometheus: PrometheusConfig | None = None
 
@@ -123,6 +125,7 @@ def parse(document: Mapping[str, Any]) -> Config:
         database=_database(root.section("database")),
         agent=_agent(root.section("agent")),
         restart=_restart(root.section("restart")),
+        guard=read_guard(root.section("guard")),
         driver=root.optional_table("driver"),
         prometheus=_prometheus(root.optional_section("prometheus")),
     )
@@ -157,8 +160,6 @@ def _database(section: Section) -> DatabaseConfig:
 
 def _agent(section: Section) -> AgentConfig:
     mode = section.choice("mode", "observe", MODES)
-    if mode == "restart_in_window":
-        raise ConfigError("agent.mode: 'restart_in_window' is not served by this version; take 'reload_only' or 'lab'")
     return section.finish(
         AgentConfig(
             state_dir=section.path("state_dir") or Path("/var/lib/lutra-agent"),

@@ -30,6 +30,15 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o600, owner: tuple
     _flush_directory(path.parent)
 
 
+def overwrite(path: Path, content: bytes) -> None:
+    """Write over an existing file in place, for a disk without room for a second one. A crash may tear it."""
+    with path.open("r+b") as file:
+        file.write(content)
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def write_json(path: Path, content: Any) -> None:
     write_atomically(path, json.dumps(content, separators=(",", ":"), allow_nan=False).encode())
 

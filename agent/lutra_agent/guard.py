@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from lutra_models.knobs import fingerprint
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Statement
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
-from lutra_agent.files import remove, write_atomically
+from lutra_agent.files import overwrite, remove, write_atomically
 from lutra_agent.state import State
 
 LAST_KNOWN_GOOD = "last_known_good"
@@ -37,10 +38,23 @@ class SavedFile:
     owner: tuple[int, int]
 
     def restore(self) -> None:
-        if self.content is None:
-            remove(self.path)
-        else:
-            write_atomically(self.path, self.content, self.mode, self.owner)
+        """Raises ApplyRefused where the disk does not take it."""
+        try:
+            if self.content is None:
+                remove(self.path)
+            elif not self.path.exists() or self.path.read_bytes() != self.content:
+                self._write(self.content)
+        except OSError as error:
+            raise ApplyRefused("internal_error", f"{self.path} cannot be restored: {error.strerror}") from error
+
+    def _write(self, content: bytes) -> None:
+        try:
+            write_atomically(self.path, content, self.mode, self.owner)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            log.error("no room for a second copy of %s: writing over it", self.path)
+            overwrite(self.path, content)
 
 
 @dataclass(frozen=True)

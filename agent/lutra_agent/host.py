@@ -44,6 +44,16 @@ class HostProbe:
         counters["cpu_iowait_s"] = getattr(times, "iowait", 0.0)
         return Reading({**counters, **self._disk(data_dir)}, gauges)
 
+    def room(self, pid: int | None, data_dir: Path | None) -> dict[str, float]:
+        """The share of the memory that the process may use which is free or can be freed, and the disk's free bytes."""
+        memory = psutil.virtual_memory()
+        shares = [memory.available / memory.total]
+        limits = Cgroups(self._sys / "fs/cgroup", self._proc / str(pid or "self") / "cgroup")
+        shares += [max(limit - used, 0.0) / limit for limit, used in limits.memory_used()]
+        found = {"memory_free_share": min(shares)}
+        free = None if data_dir is None else _disk_free(data_dir)
+        return found if free is None else {**found, "disk_free_bytes": free}
+
     def _disk(self, data_dir: Path | None) -> dict[str, float]:
         device = self._device(data_dir)
         if device is None:
@@ -97,6 +107,17 @@ class Cgroups:
                 if text.isdigit() and 0 < int(text) < UNLIMITED_V1:
                     yield int(text)
 
+    def memory_used(self) -> Iterator[tuple[int, int]]:
+        """Limit and use of each limited group, in bytes; file pages that nobody has touched lately are not used."""
+        for folder in self._folders("memory"):
+            for limit, used, idle in (
+                ("memory.max", "memory.current", "inactive_file"),
+                ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+            ):
+                most, now = _text(folder / limit), _text(folder / used)
+                if most.isdigit() and 0 < int(most) < UNLIMITED_V1 and now.isdigit():
+                    yield int(most), int(now) - _statistic(folder / "memory.stat", idle)
+
     def cores(self) -> Iterator[float]:
         for folder in self._folders("cpu"):
             quota, _, period = _text(folder / "cpu.max").partition(" ")
@@ -138,6 +159,22 @@ def _disk_bytes(data_dir: Path | None) -> int | None:
         return psutil.disk_usage(str(data_dir or "/")).total
     except OSError:
         return None
+
+
+def _disk_free(data_dir: Path) -> float | None:
+    """What an ordinary account may still write."""
+    try:
+        return float(psutil.disk_usage(str(data_dir)).free)
+    except OSError:
+        return None
+
+
+def _statistic(file: Path, name: str) -> int:
+    for line in _text(file).splitlines():
+        key, _, value = line.partition(" ")
+        if key == name and value.isdigit():
+            return int(value)
+    return 0
 
 
 def _text(path: Path) -> str:

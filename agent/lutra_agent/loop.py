@@ -4,49 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
+from datetime import datetime
 
 from lutra_models.catalog.facts import Server
 from lutra_models.wire import Directive, Outcome
 
-from lutra_agent import guard
-from lutra_agent.carry_out import CarryOut
-from lutra_agent.clock import Clock
-from lutra_agent.config import AgentConfig
-from lutra_agent.drivers.base import Driver, DriverFailed
-from lutra_agent.engines.base import Engine, Sample
+from lutra_agent import guard, provisional
+from lutra_agent.drivers.base import DriverFailed
+from lutra_agent.engines.base import Sample
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
-from lutra_agent.measure import Measure
-from lutra_agent.reports import Content, Reports
-from lutra_agent.state import State
+from lutra_agent.judge import Seen
+from lutra_agent.parts import Parts
+from lutra_agent.reports import Content
 from lutra_agent.throttle import Throttle
+from lutra_agent.watch import Verdict
 from lutra_agent.window import Discarded
 
 log = logging.getLogger(__name__)
 
 
-class Shield(Protocol):
-    """Holds back the signals that end the agent while a change is under way."""
-
-    def __enter__(self) -> object: ...
-    def __exit__(self, *error: object) -> None: ...
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What the loop is made of; the composition root is `lutra_agent.run`."""
-
-    config: AgentConfig
-    clock: Clock
-    engine: Engine
-    state: State
-    measure: Measure
-    carry_out: CarryOut
-    reports: Reports
-    look: Callable[[], Server]
-    driver: Driver | None
-    shield: Shield
+TAKEN_BACK = ("guardrail", "not_confirmed")
 
 
 class Loop:
@@ -58,6 +36,7 @@ class Loop:
         self._warmup = 0
         self._cycle_s = 0.0
         self._told_s: float | None = None
+        self._seen_at: datetime | None = None
         self.problems: list[str] = []
 
     def run(self, ended: Callable[[], bool] = lambda: False) -> None:
@@ -67,6 +46,13 @@ class Loop:
     def cycle(self) -> None:
         """One interval, or less where a directive comes: then the next cycle begins at once."""
         self._cycle_s = self._parts.clock.monotonic()
+        try:
+            self._turn()
+        except OSError as error:  # the agent's own disk may be full for a while
+            self._throttle.failed("writing to the agent's folder", error)
+            self._sleep()
+
+    def _turn(self) -> None:
         directive = self._observe()
         if directive is None:
             directive = self._wait()
@@ -83,28 +69,56 @@ class Loop:
             self._look_around()
         except (DatabaseUnavailable, CollectionFailed, DidNotStart, ApplyRefused) as error:
             self._close_gate(error)
-        return self._parts.reports.flush()
+        receipt = self._parts.reports.flush()
+        if receipt is None:
+            return None
+        self._parts.told.keep(receipt.rules)
+        return receipt.directive
 
     def _recover(self) -> None:
         with self._parts.shield:
             outcome = self._parts.carry_out.recover()
         if outcome is not None:
-            self._changed()
-            self._report(outcome, Content(measures=outcome.directive, failure=outcome.code or "reverted"))
+            self._went_back(outcome)
+
+    def _went_back(self, outcome: Outcome) -> None:
+        """A trial failed with it; a change outside a lab has its windows, which say what it did."""
+        self._changed()
+        trial = outcome.code not in TAKEN_BACK
+        failure = (outcome.code or "reverted") if trial else None
+        self._report(outcome, Content(measures=outcome.directive if trial else None, failure=failure))
 
     def _look_around(self) -> None:
         server = self._parts.look()
         if self._server is not None and self._server.settings_hash != server.settings_hash:
             self._changed()
         self._server = server
-        if guard.find(self._parts.state, guard.LAST_KNOWN_GOOD) is None:
+        change = provisional.find(self._parts.state)
+        if change is None and guard.find(self._parts.state, guard.LAST_KNOWN_GOOD) is None:
             self._confirm(server)
         if not self._due():
             return
-        content = Content() if self._parts.driver is not None else self._window()
-        self._put(server, content)
-        if content.window is not None:
+        content = Content() if self._parts.driver is not None and change is None else self._window()
+        verdict = self._judged(content, self._before)
+        if verdict.code is None and content.window is not None and (verdict.change is None or verdict.change.confirmed):
             self._confirm(server)
+        outcomes = [self._parts.carry_out.confirm(verdict.change)] if verdict.confirmed and verdict.change else []
+        self._put(server, replace(content, outcomes=outcomes))
+        self._take_back(verdict)
+
+    def _judged(self, content: Content, sample: Sample | None) -> Verdict:
+        now, since = self._parts.clock.now(), self._seen_at
+        self._seen_at = now
+        start = content.window[0] if content.window else min(since or now, now)
+        values = self._parts.measure.watched(content, sample)
+        return self._parts.watch.see(Seen(start, now, values), measured=content.window is not None)
+
+    def _take_back(self, verdict: Verdict) -> None:
+        if verdict.change is None or verdict.code is None:
+            return
+        with self._parts.shield:
+            outcome = self._parts.carry_out.take_back(verdict.change, verdict.code, verdict.reason)
+        self._went_back(outcome)
 
     def _window(self) -> Content:
         """The window since the last sample; a heartbeat where there is none, or where it was a warm-up."""
@@ -125,8 +139,15 @@ class Loop:
         self._throttle.failed("reaching the database", error)
         self._before = None
         self.problems = [str(error)[:1000]]
-        if self._server is not None and self._due():
+        if not self._due():
+            return
+        verdict = self._judged(Content(), None) if isinstance(error, DatabaseUnavailable) else Verdict()
+        if self._server is not None:
             self._put(self._server, Content())
+        try:
+            self._take_back(verdict)
+        except (DatabaseUnavailable, DidNotStart, ApplyRefused) as barred:
+            log.critical("the change cannot be taken back yet: %s", barred)
 
     def _wait(self) -> Directive | None:
         """Wait out the interval; in modes that change something, at the service's door."""
@@ -146,6 +167,8 @@ class Loop:
             self._report(known.outcome, Content())
             return False
         if known is None:
+            if directive.rules is not None:
+                self._parts.told.keep(directive.rules)
             with self._parts.shield:
                 outcome = self._parts.carry_out.directive(directive)
         else:
@@ -183,14 +206,22 @@ class Loop:
     def _changed(self) -> None:
         self._before = None
         self._warmup = self._parts.config.warmup_windows
+        self._parts.watch.anew()
 
     def _confirm(self, server: Server) -> None:
         """A configuration under which a window was measured is one to come back to."""
         guard.keep(self._parts.state, guard.LAST_KNOWN_GOOD, guard.take(self._parts.engine, server))
 
     def _put(self, server: Server, content: Content) -> None:
-        self._parts.reports.put(server, content)
         self._told_s = self._cycle_s
+        events = self._parts.watch.events()
+        try:
+            self._parts.reports.put(server, replace(content, events=events))
+        except OSError as error:
+            self._throttle.failed("keeping a report", error)
+            return
+        if events:
+            self._parts.watch.told()
 
     def _due(self) -> bool:
         """Whether an interval lies between this cycle's begin and the begin of the last one that told something."""

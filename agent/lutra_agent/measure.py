@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+
+from lutra_models.guardrails import WATCHED
 
 from lutra_agent.clock import Clock
 from lutra_agent.drivers.base import Driver, DriverFailed, Measurement
@@ -37,6 +40,7 @@ class Measure:
         self._data_dir = data_dir
         self._prometheus = prometheus
         self._throttle = Throttle(log)
+        self._last_data_dir: Path | None = None
 
     def sample(self) -> Sample:
         """Raises DatabaseUnavailable."""
@@ -57,6 +61,22 @@ class Measure:
             latency=self._from_prometheus(before, after) or targets.latency,
         )
 
+    def watched(self, content: Content, sample: Sample | None) -> dict[str, float]:
+        """What guards watch: a window's targets, gauges of the last sample, and the host's room.
+
+        Without a sample the server did not answer.
+        """
+        pid = None if sample is None else self._process_id()
+        values = {"unreachable": float(sample is None), **self._probe.room(pid, self._known_data_dir())}
+        if sample is not None:
+            readings = sample.readings.items()
+            values |= {f"{name}.{g}": v for name, reading in readings for g, v in reading.gauges.items()}
+        values |= content.metrics
+        values = {name: value for name, value in values.items() if name in WATCHED}
+        if content.latency is not None:
+            values[f"p99_ms@{content.latency.source}"] = content.latency.p99_ms
+        return values
+
     def driven(self, driver: Driver) -> Content:
         """One run of a driver: its own figures of the targets, runtime counters of the measured part alone.
 
@@ -76,6 +96,18 @@ class Measure:
             log.warning("no runtime counters for this run: %s", found.reason)
             found = {}
         return _of_driver(driver, measured, {**found, **request_sizes(found)})
+
+    def _process_id(self) -> int | None:
+        try:
+            return self._engine.process_id()
+        except DatabaseUnavailable:
+            return None
+
+    def _known_data_dir(self) -> Path | None:
+        """The last one that the server told, where it does not answer now."""
+        with suppress(DatabaseUnavailable, CollectionFailed):
+            self._last_data_dir = self._data_dir()
+        return self._last_data_dir
 
     def _from_prometheus(self, before: Sample, after: Sample) -> Latency | None:
         if self._prometheus is None:

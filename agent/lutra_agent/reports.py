@@ -11,7 +11,7 @@ from datetime import datetime
 
 from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Value
-from lutra_models.wire import AgentStatus, Directive, Outcome, Receipt, Report, ReportedWindow
+from lutra_models.wire import AgentStatus, Directive, GuardEvent, Outcome, Receipt, Report, ReportedWindow
 
 from lutra_agent.clock import Clock
 from lutra_agent.engines.base import Latency
@@ -32,6 +32,7 @@ class Content:
     latency: Latency | None = None
     context: Mapping[str, Value] = field(default_factory=dict)
     outcomes: Sequence[Outcome] = ()
+    events: Sequence[GuardEvent] = ()
     measures: str | None = None
     failure: str | None = None
 
@@ -66,6 +67,7 @@ class Reports:
             "engine": server.engine,
             "engine_version": server.version[:64],
             "role": server.role,
+            "identifier": server.identifier[:128],
             "host": server.host,
             "peak_connections": server.peak_connections,
             "settings_hash": settings_hash,
@@ -78,13 +80,14 @@ class Reports:
             "measures": content.measures,
             "failure": content.failure,
             "outcomes": list(content.outcomes),
+            "events": list(content.events),
             "status": self._status(),
         }
         self._spool.append(lambda sequence: encode(Report.model_validate({**fields, "sequence": sequence})))
         self._settings_sent = settings_hash
 
-    def flush(self) -> Directive | None:
-        """Send what waits, in order, and give the directive of the newest answer. What cannot be sent stays."""
+    def flush(self) -> Receipt | None:
+        """Send what waits, in order, and give the newest answer. What cannot be sent stays."""
         try:
             receipt = self._spool.drain(self._send)
         except ServiceUnavailable as error:
@@ -95,7 +98,7 @@ class Reports:
         self._throttle.worked("sending reports")
         if receipt.settings_wanted:
             self._settings_sent = None
-        return receipt.directive
+        return receipt
 
     def poll(self, wait_s: float) -> Directive | None:
         """Wait for a directive; None as well where the service cannot be asked."""

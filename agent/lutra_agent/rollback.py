@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lutra_agent import guard
-from lutra_agent.carry_out import JOURNAL
+from lutra_agent import guard, provisional
 from lutra_agent.clock import SystemClock
 from lutra_agent.config import Config
 from lutra_agent.errors import ApplyRefused, ConfigError
+from lutra_agent.journal import JOURNAL
 from lutra_agent.run import Beside
 
 
@@ -35,19 +35,25 @@ def _back(beside: Beside, snapshot: guard.Snapshot, restart: bool) -> Iterator[s
         yield "the database is down: restoring its settings file and starting it"
         guard.go_back(beside.engine, beside.control, snapshot, [], restart=False)
         yield "the database is up"
-        beside.state.forget(JOURNAL)
+        _ended(beside)
         return
     server = beside.look()
     names = guard.differences(server, snapshot)
     if not names:
         yield "nothing differs"
-        beside.state.forget(JOURNAL)
+        _ended(beside)
         return
     waiting = [n for n in names if server.settings[n].applies == "restart"]
     restarting = bool(waiting) and restart and beside.control.may_restart
     for name in names:
         yield f"{name}: {server.settings[name].value} → {snapshot.active[name]} {server.settings[name].unit}".rstrip()
     guard.go_back(beside.engine, beside.control, snapshot, names, restarting)
-    beside.state.forget(JOURNAL)
+    _ended(beside)
     if waiting and not restarting:
         yield f"active after the next restart: {', '.join(waiting)}"
+
+
+def _ended(beside: Beside) -> None:
+    """Nothing is half done any more, and nothing waits for its confirmation."""
+    beside.state.forget(JOURNAL)
+    provisional.forget(beside.state)

@@ -9,7 +9,7 @@ from pathlib import Path
 from lutra_models.catalog.facts import Server
 from lutra_models.wire import AgentStatus
 
-from lutra_agent import __version__, drivers
+from lutra_agent import __version__, drivers, provisional
 from lutra_agent.carry_out import CarryOut
 from lutra_agent.checks import Bounds
 from lutra_agent.clock import Clock, SystemClock
@@ -19,14 +19,17 @@ from lutra_agent.engines import family
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ConfigError
 from lutra_agent.host import HostProbe
-from lutra_agent.loop import Loop, Parts, Shield
+from lutra_agent.loop import Loop
 from lutra_agent.measure import Measure
+from lutra_agent.parts import Parts, Shield
 from lutra_agent.prometheus import Prometheus
 from lutra_agent.reports import Reports
 from lutra_agent.shield import SignalShield
 from lutra_agent.spool import Spool
 from lutra_agent.state import State
+from lutra_agent.told import Told
 from lutra_agent.transport import Transport
+from lutra_agent.watch import Watch
 
 
 class Beside:
@@ -38,6 +41,8 @@ class Beside:
         self.state = State(config.agent.state_dir)
         self.control = Control(config.restart, self.engine, clock)
         self.probe = HostProbe()
+        self.told = Told(self.state, config.guard)
+        self.watch = Watch(self.state, self.told.rails, config.guard)
 
     def data_dir(self) -> Path | None:
         if self.config.restart.data_dir is not None:
@@ -49,8 +54,16 @@ class Beside:
         return self.engine.server(self.probe.facts(self.engine.process_id(), self.data_dir()))
 
     def bounds(self) -> Bounds:
-        agent = self.config.agent
-        return Bounds(agent.mode, self.state.paused, agent.memory_fraction)
+        agent, change = self.config.agent, provisional.unconfirmed(self.state)
+        return Bounds(
+            agent.mode,
+            self.state.paused,
+            agent.memory_fraction,
+            self.told.rules.maintenance_windows,
+            self.watch.firing,
+            change.directive if change else None,
+            self.config.guard.confirm_s,
+        )
 
     def carry_out(self, clock: Clock) -> CarryOut:
         return CarryOut(self.engine, self.state, self.control, clock, self.look, self.bounds)
@@ -93,6 +106,9 @@ def _loop(config: Config, clock: Clock, beside: Beside, transport: Transport, sh
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
             problems=loop.problems,
+            guardrails=beside.told.rails(),
+            firing=list(beside.watch.firing),
+            provisional=change.directive if (change := provisional.unconfirmed(beside.state)) else None,
         )
 
     loop = Loop(
@@ -107,6 +123,8 @@ def _loop(config: Config, clock: Clock, beside: Beside, transport: Transport, sh
             beside.look,
             driver,
             shield,
+            beside.told,
+            beside.watch,
         )
     )
     return loop

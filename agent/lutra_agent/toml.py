@@ -46,6 +46,12 @@ class Section:
             raise ConfigError(f"{self._key(key)}: expected a whole number, got {value}")
         return int(value)
 
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._take(key, default)
+        if not isinstance(value, bool):
+            raise ConfigError(f"{self._key(key)}: expected true or false, got {value!r}")
+        return value
+
     def choice(self, key: str, default: str, options: Iterable[str]) -> str:
         value = self.text(key, default)
         if value not in (known := tuple(options)):

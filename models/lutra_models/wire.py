@@ -11,7 +11,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from lutra_models.catalog.facts import Host, Role, ServerSetting
+from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
+from lutra_models.identity import Identity
+from lutra_models.maintenance import MaintenanceWindow
 from lutra_models.metrics import P99Of, P99Source
 
 PROTOCOL = 1
@@ -51,28 +54,43 @@ class ReportedWindow(_Wire):
 ApplyCode = Literal[
     "memory_budget_exceeded",
     "restart_not_allowed",
+    "outside_maintenance_window",
     "mode_forbids",
     "insufficient_privilege",
     "setting_shadowed",
     "invalid_value",
     "unknown_setting",
     "not_primary",
+    "server_changed",
     "paused",
     "expired",
     "did_not_start",
     "not_active_after_apply",
     "database_unavailable",
     "guardrail",
+    "not_confirmed",
     "internal_error",
 ]
 """The closed set of reasons for which a directive was not carried out, or was taken back."""
 
 
+class Rules(_Wire):
+    """What the operator has set on the service for this database; the agent keeps it on its own disk.
+
+    `guardrails` go before those of the agent's own file.
+    """
+
+    guardrails: dict[GuardName, Guardrail] = Field(default_factory=dict)
+    maintenance_windows: tuple[MaintenanceWindow, ...] = Field(default=(), max_length=50)
+
+
 class Directive(_Wire):
     """Make `settings` active. Carried out once: an id that was already answered is not carried out again.
 
-    `settings` is name → value in the server's own unit. `restore` marks a way back (a rollback): never refused for
-    memory. `measure` asks an agent in lab mode to run its driver afterwards and to report that window as `measures`.
+    `settings` is name → value in the server's own unit. `restore` marks a way back to settings that the database ran
+    under: never refused for memory. `rollback` is one that an operator asked for: it waits for no maintenance window
+    and for no confirmation. `measure` asks an agent in lab mode to run its driver afterwards and to report that window
+    as `measures`. `expects` is the server that the settings were chosen for; another one refuses them.
     """
 
     id: Identifier
@@ -80,24 +98,57 @@ class Directive(_Wire):
     settings: dict[Name, SettingValue] = Field(max_length=500)
     restart_allowed: bool = False
     restore: bool = False
+    rollback: bool = False
     measure: bool = False
+    expects: Identity | None = None
+    rules: Rules | None = None
     expires_at: AwareDatetime
 
 
 class Outcome(_Wire):
-    """What really happened to a directive, with the settings that are active now."""
+    """What really happened to a directive, with the settings that are active now.
+
+    A change that was applied with a `confirm_by` is provisional: `confirmed` or `reverted` follows, by then at the
+    latest, whether the service is there or not.
+    """
 
     directive: Identifier
-    state: Literal["applied", "refused", "failed", "reverted"]
+    state: Literal["applied", "confirmed", "refused", "failed", "reverted"]
     code: ApplyCode | None = None
     message: Text = ""
     active: dict[Name, SettingValue] = Field(default_factory=dict, max_length=500)
     restarted: bool = False
+    confirm_by: AwareDatetime | None = None
     at: AwareDatetime
 
 
+class GuardEvent(_Wire):
+    """A guard fired: `value` was beyond `bound` for `held_s` seconds.
+
+    The bound comes from the limit and, where the guard has one, the baseline. `directive` is the change that was taken
+    back for it, None where no change of the agent's was under way.
+    """
+
+    id: Identifier
+    guard: GuardName
+    metric: Text
+    value: Reading
+    bound: Reading
+    limit: Reading
+    baseline: Reading | None = None
+    held_s: Reading
+    hold_s: Reading
+    since: AwareDatetime
+    at: AwareDatetime
+    directive: Identifier | None = None
+    message: Text
+
+
 class AgentStatus(_Wire):
-    """What the agent says of itself: the most it will ever do, and what it could not do."""
+    """What the agent says of itself: the most it will ever do, what it could not do, and what it watches.
+
+    `provisional` is the directive whose change is not confirmed yet.
+    """
 
     version: Identifier | Text = ""
     mode: Mode = "observe"
@@ -106,6 +157,9 @@ class AgentStatus(_Wire):
     spool_dropped: int = Field(default=0, ge=0)
     spool_refused: int = Field(default=0, ge=0)
     problems: list[Text] = Field(default_factory=list, max_length=50)
+    guardrails: dict[GuardName, Guardrail] = Field(default_factory=dict)
+    firing: list[GuardName] = Field(default_factory=list, max_length=20)
+    provisional: Identifier | None = None
 
 
 class Report(_Wire):
@@ -124,6 +178,7 @@ class Report(_Wire):
     engine: Name
     engine_version: Annotated[str, StringConstraints(max_length=64)]
     role: Role = "primary"
+    identifier: Annotated[str, StringConstraints(max_length=128)] = ""
     host: Host
     peak_connections: int = Field(default=0, ge=0, le=10**7)
     settings_hash: Identifier
@@ -136,6 +191,7 @@ class Report(_Wire):
     measures: Identifier | None = None
     failure: Annotated[str, StringConstraints(max_length=200)] | None = None
     outcomes: list[Outcome] = Field(default_factory=list, max_length=100)
+    events: list[GuardEvent] = Field(default_factory=list, max_length=100)
     status: AgentStatus = AgentStatus()
 
     @model_validator(mode="after")
@@ -156,3 +212,4 @@ class Receipt(_Wire):
     duplicate: bool = False
     settings_wanted: bool = False
     directive: Directive | None = None
+    rules: Rules = Rules()

@@ -99,7 +99,7 @@ class EngineConformance:
         assert found
         assert all(v >= 0 for v in found.values())
         targets = subject.engine.targets(before, after)
-        assert set(targets.metrics) <= {"qps", "tps"}
+        assert set(targets.metrics) <= {"qps", "tps", "error_share"}
         assert all(v >= 0 for v in targets.metrics.values())
 
     def test_it_reports_the_catalogues_settings_alone_and_each_can_be_read(self, subject: Subject) -> None:

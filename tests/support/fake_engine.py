@@ -45,6 +45,7 @@ class FakeEngine:
     settings: dict[str, ServerSetting] = field(default_factory=lambda: dict(SETTINGS))
     defaults: dict[str, ServerSetting] = field(default_factory=lambda: dict(SETTINGS))
     commits: float = 0.0
+    p99_ms: float = 12.5
     calls: int = 0
     epoch: str = "first"
     statements: list[str] = field(default_factory=list)
@@ -78,7 +79,7 @@ class FakeEngine:
     def targets(self, before: Sample, after: Sample) -> Targets:
         seconds = after.monotonic_s - before.monotonic_s
         ended = after.readings["database"].counters["xact_commit"] - before.readings["database"].counters["xact_commit"]
-        return Targets({"tps": ended / seconds}, Latency(12.5, "estimated", "statement"))
+        return Targets({"tps": ended / seconds}, Latency(self.p99_ms, "estimated", "statement"))
 
     def permissions(self, names: Iterable[str]) -> Permissions:
         self.ping()

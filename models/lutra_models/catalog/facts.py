@@ -55,7 +55,10 @@ class Host:
 
 @dataclass(frozen=True)
 class Server:
-    """One database server as its agent sees it. `peak_connections` is the most seen at once, 0 where unknown."""
+    """One database server as its agent sees it. `peak_connections` is the most seen at once, 0 where unknown.
+
+    `identifier` is what the server calls itself (a system identifier, a UUID), empty where it does not tell.
+    """
 
     engine: str
     version: str
@@ -63,6 +66,7 @@ class Server:
     host: Host
     role: Role = "primary"
     peak_connections: int = 0
+    identifier: str = ""
 
     @property
     def settings_hash(self) -> str:

@@ -3,119 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lutra_agent import guard
-from lutra_agent.carry_out import CarryOut
-from lutra_agent.checks import Bounds
-from lutra_agent.config import AgentConfig
-from lutra_agent.drivers.base import DriverFailed, Measurement, Moment, nothing
-from lutra_agent.errors import ServiceUnavailable
-from lutra_agent.host import HostProbe
-from lutra_agent.loop import Loop, Parts
-from lutra_agent.measure import Measure
-from lutra_agent.reports import Reports
-from lutra_agent.spool import Spool
-from lutra_agent.state import State
-from lutra_models.history import Mode
-from lutra_models.wire import AgentStatus, Directive, Receipt, Report
+from lutra_models.wire import Directive
 
-from tests.support.fake_clock import FakeClock
-from tests.support.fake_engine import HOST, FakeControl, FakeEngine, NoShield
-from tests.support.fake_service import decoded
-
-
-@dataclass
-class Line:
-    """The transport's two verbs, in memory."""
-
-    clock: FakeClock
-    reports: list[Report] = field(default_factory=list)
-    offered: list[Directive] = field(default_factory=list)
-    away: bool = False
-    settings_wanted: bool = False
-
-    def send(self, body: bytes) -> Receipt:
-        if self.away:
-            raise ServiceUnavailable("away")
-        self.reports.append(Report.model_validate(decoded(body)))
-        return Receipt(settings_wanted=self.settings_wanted)
-
-    def directive(self, wait_s: float) -> Directive | None:
-        if self.away:
-            raise ServiceUnavailable("away")
-        if self.offered:
-            return self.offered.pop(0)
-        self.clock.sleep(wait_s)
-        return None
-
-
-class FakeDriver:
-    name = "fake"
-
-    def __init__(self, clock: FakeClock, engine: FakeEngine) -> None:
-        self.clock = clock
-        self.engine = engine
-        self.fails = False
-        self.runs = 0
-
-    def context(self) -> dict[str, Any]:
-        return {"clients": 8}
-
-    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
-        self.runs += 1
-        if self.fails:
-            raise DriverFailed("no connection")
-        self.clock.sleep(2)
-        on_window_start()
-        start = self.clock.now()
-        self.engine.commits += 1000
-        self.clock.sleep(10)
-        on_window_end()
-        metrics = {"qps": 700.0, "tps": 100.0, "p99_ms": 31.0}
-        return Measurement(start, self.clock.now(), metrics, "transaction", "tpcb-like")
-
-
-@dataclass
-class Bench:
-    loop: Loop
-    engine: FakeEngine
-    clock: FakeClock
-    line: Line
-    driver: FakeDriver
-    state: State
-
-    def offer(self, settings: dict[str, Any], identifier: str = "rec_1", **more: Any) -> None:
-        fields = {"id": identifier, "recommendation": identifier, "settings": settings, "restart_allowed": True, **more}
-        fields["expires_at"] = self.clock.now() + timedelta(hours=1)
-        self.line.offered.append(Directive.model_validate(fields))
-
-    def told(self, identifier: str = "rec_1") -> list[Report]:
-        return [r for r in self.line.reports if any(o.directive == identifier for o in r.outcomes)]
-
-
-def bench(folder: Path, mode: Mode, with_driver: bool) -> Bench:
-    clock = FakeClock()
-    engine = FakeEngine(folder / "postgresql.auto.conf")
-    state, line, driver = State(folder / "state"), Line(clock), FakeDriver(clock, engine)
-
-    def look() -> Any:
-        return engine.server(HOST)
-
-    carry_out = CarryOut(
-        engine, state, FakeControl(engine, clock), clock, look, lambda: Bounds(mode, state.paused, 0.8)
-    )
-    config = AgentConfig(folder / "state", mode=mode, interval_s=10)
-    reports = Reports("host.example", Spool(folder / "spool"), line, clock, lambda: AgentStatus(mode=mode))  # type: ignore[arg-type]
-    measure = Measure(engine, HostProbe(folder), clock, lambda: None)
-    parts = Parts(
-        config, clock, engine, state, measure, carry_out, reports, look, driver if with_driver else None, NoShield()
-    )
-    return Bench(Loop(parts), engine, clock, line, driver, state)
+from tests.support.loops import Bench, bench
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from lutra_models.wire import ApplyCode
 
 from lutra_agent.config import DatabaseConfig
 from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
-from lutra_agent.engines.mysql import grants, replica
+from lutra_agent.engines.mysql import grants, include, replica
 from lutra_agent.engines.mysql.collectors import COLLECTORS
 from lutra_agent.engines.mysql.collectors.base import Status
 from lutra_agent.engines.mysql.connect import Connection
@@ -62,7 +62,8 @@ class MysqlFamily:
     def server(self, host: Host) -> Server:
         identity = self._known()
         settings = self._flavour.settings(self._connection, tuple(self._rows().values()), identity)
-        return Server(self.family, identity.version, settings, host, self._role(), int(self._peak))
+        peak, name = int(self._peak), identity.identifier
+        return Server(self.family, identity.version, settings, host, self._role(), peak, name)
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         self._known()
@@ -91,6 +92,8 @@ class MysqlFamily:
             ended = _ended(old, new, counted)
             if ended is not None:
                 metrics["tps"] = ended / seconds
+            if ended:
+                metrics["error_share"] = min((counted.get("rollback", 0.0) + _broken_off(before, after)) / ended, 1.0)
         p99 = p99_ms(old.histogram, new.histogram) if old.histogram and new.histogram else None
         return Targets(metrics, None if p99 is None else Latency(p99, "histogram", "statement"))
 
@@ -158,7 +161,7 @@ class MysqlFamily:
     def _carry_out(self, statement: Statement, restarts: bool) -> None:
         try:
             if isinstance(statement, Line):
-                self._flavour.write(statement, self._now_s())
+                include.write(statement.file, statement.setting, statement.value, self._now_s())
             else:
                 self._connection.rows(statement.text)
         except CollectionFailed as error:
@@ -221,7 +224,8 @@ class MysqlFamily:
             if not self._flavour.serves(version):
                 raise ConfigError(f"database.engine = {self.family!r}, but the server calls itself {version}")
             file = Path(data_dir) / pid_file
-            identity = Identity(version, Path(data_dir), _pid(file), _started_s(file))
+            name = self._flavour.identifier(self._connection)
+            identity = Identity(version, Path(data_dir), _pid(file), _started_s(file), name)
             self._identity = (self._connection.generation, identity)
         return self._identity[1]
 
@@ -247,6 +251,12 @@ def _ended(old: Seen, new: Seen, counted: Mapping[str, float]) -> float | None:
     if old.transactions is not None and new.transactions is not None and new.transactions >= old.transactions:
         return new.transactions - old.transactions
     return counted.get("commit", 0.0) + counted.get("rollback", 0.0) or None
+
+
+def _broken_off(before: Sample, after: Sample) -> float:
+    """Transactions that a deadlock or a lock's timeout ended."""
+    old, new = (s.readings.get("innodb_metrics", Reading()).counters for s in (before, after))
+    return sum(max(new[n] - old[n], 0.0) for n in ("lock_deadlocks", "lock_timeouts") if n in old and n in new)
 
 
 def _code(text: str) -> ApplyCode:

@@ -13,7 +13,6 @@ from lutra_models.catalog.rows import KnobRow
 from lutra_agent.engines.base import Permissions, Statement, Visible
 from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.histogram import Histogram
-from lutra_agent.engines.mysql.steps import Line
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class Identity:
     data_dir: Path
     pid: int | None
     started_s: float | None
+    identifier: str = ""
 
 
 class Flavour(Protocol):
@@ -58,8 +58,8 @@ class Flavour(Protocol):
         """The steps after which the file says `text` again (nothing, where None) and `active` is active."""
         ...
 
-    def write(self, line: Line, now_s: float) -> None:
-        """Write a line of the include file. Raises OSError."""
+    def identifier(self, connection: Connection) -> str:
+        """What the server calls itself, empty where it has no name of its own."""
         ...
 
     def histogram(self, connection: Connection) -> Histogram | None: ...

@@ -46,8 +46,10 @@ def read(file: Path | None) -> dict[str, Entry]:
         return {}
 
 
-def write(file: Path, name: str, value: str | None, now_s: float) -> None:
+def write(file: Path | None, name: str, value: str | None, now_s: float) -> None:
     """Put a line in, or take it out (None). Raises OSError."""
+    if file is None:
+        raise OSError("database.include_file is not configured")
     try:
         text, status = file.read_text(), file.stat()
         mode, owner = status.st_mode & 0o7777, (status.st_uid, status.st_gid)

@@ -74,10 +74,9 @@ class MariaDB:
         line = self._line(name, text)
         return (line,) if restart else (_set(name, active), line)
 
-    def write(self, line: Line, now_s: float) -> None:
-        if self._file is None:
-            raise OSError("database.include_file is not configured")
-        include.write(self._file, line.setting, line.value, now_s)
+    def identifier(self, connection: Connection) -> str:
+        found = connection.rows("SHOW GLOBAL VARIABLES LIKE 'server_uid'")
+        return str(found[0][1]) if found else ""
 
     def histogram(self, connection: Connection) -> Histogram | None:
         try:
@@ -113,7 +112,7 @@ class MariaDB:
 
     def _line(self, name: str, text: str | None) -> Line:
         said = f"{checked(name)} = {text}" if text is not None else f"without {checked(name)}"
-        return Line(name, f"in the include file: {said}", text)
+        return Line(name, f"in the include file: {said}", text, self._file)
 
     def _setting(
         self,

@@ -14,7 +14,7 @@ from lutra_agent.engines.base import Permissions, Statement, Visible
 from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.flavour import Identity
 from lutra_agent.engines.mysql.histogram import Histogram, from_picoseconds
-from lutra_agent.engines.mysql.steps import Line, Sql, checked, literal, same
+from lutra_agent.engines.mysql.steps import Sql, checked, literal, same
 from lutra_agent.errors import CollectionFailed
 
 FILE = "mysqld-auto.cnf"
@@ -74,8 +74,8 @@ class MySQL:
             kept = _sql(name, f"SET PERSIST_ONLY {checked(name)} = {literal(text)}")
         return (kept,) if restart else (at_once, kept)
 
-    def write(self, line: Line, now_s: float) -> None:
-        raise NotImplementedError("MySQL writes its own file")
+    def identifier(self, connection: Connection) -> str:
+        return str(connection.row("SELECT @@GLOBAL.server_uuid")[0])
 
     def histogram(self, connection: Connection) -> Histogram | None:
         rows = connection.rows(HISTOGRAM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from lutra_agent.engines.base import Statement
 
@@ -23,9 +24,10 @@ class Sql(Statement):
 
 @dataclass(frozen=True)
 class Line(Statement):
-    """A line of the agent's own include file; `value` None takes it out."""
+    """A line of the agent's own include `file`; `value` None takes it out."""
 
     value: str | None = None
+    file: Path | None = None
 
 
 def literal(text: str) -> str:

@@ -38,6 +38,7 @@ class Identity:
     """What stays the same until the server restarts."""
 
     version: str
+    identifier: str
     data_dir: Path | None
     statements: statements.StatementsView | None
     histogram: histogram.HistogramView | None
@@ -65,7 +66,7 @@ class PostgreSQL:
         identity, role = self._known()
         names = tuple(r.name for r in load(self.family).rows_for(identity.version))
         settings = read_settings(self._connection, names, self.settings_file())
-        return Server(self.family, identity.version, settings, host, role, int(self._peak))
+        return Server(self.family, identity.version, settings, host, role, int(self._peak), identity.identifier)
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         identity, _ = self._known()
@@ -83,8 +84,10 @@ class PostgreSQL:
         old, new = before.readings.get("database"), after.readings.get("database")
         if old is None or new is None:
             return found
-        ended = sum(new.counters[c] - old.counters[c] for c in ("xact_commit", "xact_rollback"))
-        return replace(found, metrics={**found.metrics, "tps": max(ended, 0.0) / seconds})
+        committed, rolled_back = (new.counters[c] - old.counters[c] for c in ("xact_commit", "xact_rollback"))
+        ended = max(committed + rolled_back, 0.0)
+        errors = {"error_share": min(max(rolled_back / ended, 0.0), 1.0)} if ended else {}
+        return replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
 
     def permissions(self, names: Iterable[str]) -> Permissions:
         identity, _ = self._known()
@@ -149,8 +152,14 @@ class PostgreSQL:
         version, started, standby = self._connection.row(IDENTITY)
         if self._identity is None or self._identity[0] != started:
             views = statements.find(self._connection), histogram.find(self._connection)
-            self._identity = (started, Identity(version.split()[0], self._data_dir(), *views))
+            self._identity = (started, Identity(version.split()[0], self._identifier(), self._data_dir(), *views))
         return self._identity[1], "standby" if standby else "primary"
+
+    def _identifier(self) -> str:
+        try:
+            return str(self._connection.row("SELECT system_identifier FROM pg_control_system()")[0])
+        except CollectionFailed:
+            return ""
 
     def _data_dir(self) -> Path | None:
         try:

@@ -1,0 +1,58 @@
+"""A change that is not confirmed yet, or has not been for long: on disk, so that it outlives the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lutra_agent.state import State
+
+PROVISIONAL = "provisional"
+
+
+@dataclass(frozen=True)
+class Provisional:
+    """`snapshot` is what to go back to, with a restart where the change needed one.
+
+    `windows` were measured under it without a guard crossed. From its confirmation on it stays under watch until
+    `watched_until`.
+    """
+
+    directive: str
+    names: tuple[str, ...]
+    snapshot: Mapping[str, Any]
+    restarted: bool
+    applied_at: datetime
+    confirm_by: datetime
+    windows: int = 0
+    watched_until: datetime | None = None
+
+    @property
+    def confirmed(self) -> bool:
+        return self.watched_until is not None
+
+    def keep(self, state: State) -> None:
+        times = {n: (moment := getattr(self, n)) and moment.isoformat() for n in TIMES}
+        state.save(PROVISIONAL, {**vars(self), "names": list(self.names), **times})
+
+
+TIMES = ("applied_at", "confirm_by", "watched_until")
+
+
+def find(state: State) -> Provisional | None:
+    content = state.load(PROVISIONAL)
+    if content is None:
+        return None
+    times = {n: content[n] and datetime.fromisoformat(content[n]) for n in TIMES}
+    return Provisional(**{**content, "names": tuple(content["names"]), **times})
+
+
+def unconfirmed(state: State) -> Provisional | None:
+    found = find(state)
+    return None if found is None or found.confirmed else found
+
+
+def forget(state: State) -> None:
+    state.forget(PROVISIONAL)

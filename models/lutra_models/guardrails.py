@@ -1,0 +1,136 @@
+"""Guardrails: what a database must not suffer, each with a limit and the time for which it may hold.
+
+A guard is a value in `GUARDS`. The agent judges its windows by them, with the service or without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+GuardName = Literal["p99", "qps", "errors", "memory", "replication_lag", "disk", "unreachable"]
+Against = Literal["times_baseline", "above_baseline", "absolute"]
+
+LONGEST_HOLD_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Guardrail:
+    """One guard's limit, and for how many seconds on end it has to be crossed before the guard fires."""
+
+    limit: float
+    hold_s: float
+    enabled: bool = True
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.limit) and self.limit >= 0):
+            raise ValueError(f"a guardrail's limit must be a number of at least 0, got {self.limit}")
+        if not 0 <= self.hold_s <= LONGEST_HOLD_S:
+            raise ValueError(f"hold_s must be within [0, {LONGEST_HOLD_S:g}], got {self.hold_s}")
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What is watched: the first of `metrics` that a window has, on the right `side` of a bound.
+
+    The bound is the limit itself, or the limit and the baseline of that metric, which is its median in the windows
+    before the change. A metric may carry its source behind an `@`: a p99 is compared with its like alone.
+    """
+
+    name: GuardName
+    metrics: tuple[str, ...]
+    side: Literal["at_most", "at_least"]
+    against: Against
+    default: Guardrail
+    meaning: str
+
+    def reading(self, values: Mapping[str, float]) -> tuple[str, float] | None:
+        for metric in self.metrics:
+            for name, value in values.items():
+                if name == metric or name.startswith(f"{metric}@"):
+                    return name, value
+        return None
+
+    def bound(self, limit: float, baseline: float | None) -> float | None:
+        """None where there is no baseline and one is needed: then the guard says nothing."""
+        if self.against == "absolute":
+            return limit
+        if baseline is None:
+            return None
+        return limit * baseline if self.against == "times_baseline" else limit + baseline
+
+    def holds(self, value: float, bound: float) -> bool:
+        return value <= bound if self.side == "at_most" else value >= bound
+
+
+GUARDS: tuple[Guard, ...] = (
+    Guard(
+        "p99",
+        ("p99_ms",),
+        "at_most",
+        "times_baseline",
+        Guardrail(2.0, 30.0),
+        "p99 is at most so many times what it was",
+    ),
+    Guard(
+        "qps",
+        ("qps", "tps"),
+        "at_least",
+        "times_baseline",
+        Guardrail(0.5, 60.0),
+        "statements (else transactions) per second are at least this fraction of what they were",
+    ),
+    Guard(
+        "errors",
+        ("error_share",),
+        "at_most",
+        "above_baseline",
+        Guardrail(0.05, 30.0),
+        "of all transactions no more end in a rollback than this share above what it was",
+    ),
+    Guard(
+        "memory",
+        ("memory_free_share",),
+        "at_least",
+        "absolute",
+        Guardrail(0.03, 20.0),
+        "of the memory that the server may use, this share is free or can be freed",
+    ),
+    Guard(
+        "replication_lag",
+        ("replication.replay_lag_s", "replication.lag_s"),
+        "at_most",
+        "absolute",
+        Guardrail(60.0, 60.0),
+        "the slowest replica is at most so many seconds behind",
+    ),
+    Guard(
+        "disk",
+        ("disk_free_bytes",),
+        "at_least",
+        "absolute",
+        Guardrail(256.0 * 2**20, 10.0),
+        "the data's disk has at least so many bytes free",
+    ),
+    Guard(
+        "unreachable",
+        ("unreachable",),
+        "at_most",
+        "absolute",
+        Guardrail(0.0, 60.0),
+        "the server answers (1 where it does not)",
+    ),
+)
+
+DEFAULTS: Mapping[GuardName, Guardrail] = {g.name: g.default for g in GUARDS}
+WATCHED = frozenset(m for g in GUARDS for m in g.metrics)
+
+
+def laid_over(*layers: Mapping[GuardName, Guardrail]) -> dict[GuardName, Guardrail]:
+    """The defaults with each layer over those before it, in the order of GUARDS."""
+    found = dict(DEFAULTS)
+    for layer in layers:
+        found |= layer
+    return found

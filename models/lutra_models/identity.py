@@ -1,0 +1,47 @@
+"""Which server it is: what a failover, an upgrade or a move to another host changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lutra_models.catalog.facts import Role, Server
+
+HOST_TOLERANCE = 0.05
+"""A reboot or a kernel may change what a host says of its memory by a little."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a session's measurements hold for. `identifier` is empty where the server does not tell one."""
+
+    role: Role
+    engine_version: str
+    identifier: str
+    memory_bytes: int
+    cores: float
+
+    def differences(self, now: Identity) -> list[str]:
+        """What is another thing `now`, in words."""
+        return list(self._differences(now))
+
+    def _differences(self, now: Identity) -> Iterator[str]:
+        if self.role != now.role:
+            yield f"the server was a {self.role} and is a {now.role}"
+        if self.engine_version != now.engine_version:
+            yield f"its version was {self.engine_version} and is {now.engine_version}"
+        if self.identifier and now.identifier and self.identifier != now.identifier:
+            yield f"it was {self.identifier} and is {now.identifier}: another server"
+        if _differ(self.memory_bytes, now.memory_bytes):
+            yield f"its memory was {self.memory_bytes / 2**20:.0f} MiB and is {now.memory_bytes / 2**20:.0f} MiB"
+        if _differ(self.cores, now.cores):
+            yield f"its cores were {self.cores:g} and are {now.cores:g}"
+
+
+def identity(server: Server) -> Identity:
+    host = server.host
+    return Identity(server.role, server.version, server.identifier, host.memory_bytes, host.cores)
+
+
+def _differ(one: float, other: float) -> bool:
+    return abs(one - other) > HOST_TOLERANCE * max(one, other)

@@ -1,0 +1,253 @@
+"""Changes outside a lab are provisional: confirmed by good windows, else taken back, by the agent alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lutra_agent import guard, provisional
+from lutra_agent.guard_config import GuardConfig
+from lutra_agent.judge import Seen
+from lutra_agent.state import State
+from lutra_agent.watch import Watch
+from lutra_models.guardrails import DEFAULTS, Guardrail
+from lutra_models.wire import GuardEvent, Outcome, Rules
+
+from tests.support.fake_clock import START
+from tests.support.loops import Bench, bench
+
+WATCHED = GuardConfig({"memory": Guardrail(0.0, 3600.0)}, confirm_windows=3, confirm_s=300.0, watch_s=100.0)
+CONFIRM = timedelta(seconds=WATCHED.confirm_s)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Bench:
+    """Settled: a baseline of five windows."""
+    made = bench(tmp_path, "reload_only", with_driver=False, guarding=WATCHED)
+    turn(made, 6)
+    return made
+
+
+def turn(made: Bench, cycles: int = 1) -> None:
+    for _ in range(cycles):
+        made.engine.commits += 500
+        made.loop.cycle()
+
+
+def change(made: Bench, identifier: str = "rec_1", **more: Any) -> None:
+    """Offered, applied, told; the windows after it are still to come."""
+    made.offer({"work_mem": 8192}, identifier, **{"restart_allowed": False, **more})
+    turn(made, 2)
+
+
+def outcomes(made: Bench, identifier: str = "rec_1") -> list[Outcome]:
+    return [o for r in made.told(identifier) for o in r.outcomes if o.directive == identifier]
+
+
+def events(made: Bench) -> list[GuardEvent]:
+    return [e for r in made.line.reports for e in r.events]
+
+
+def again(made: Bench, folder: Path) -> Bench:
+    """Another run of the agent over the same folder and server."""
+    fresh = bench(folder, "reload_only", with_driver=False, guarding=WATCHED)
+    fresh.clock.seconds = made.clock.seconds
+    fresh.engine.settings = made.engine.settings
+    return fresh
+
+
+def test_a_change_is_confirmed_by_three_good_windows(live: Bench) -> None:
+    change(live)
+    [applied] = outcomes(live)
+    assert (applied.state, applied.confirm_by) == ("applied", applied.at + CONFIRM)
+    turn(live, 5)
+    assert [o.state for o in outcomes(live)] == ["applied", "confirmed"]
+    assert live.engine.settings["work_mem"].value == "8192"
+    good = guard.find(live.state, guard.LAST_KNOWN_GOOD)
+    assert good is not None
+    assert good.active["work_mem"] == "8192"
+
+
+def test_until_then_the_last_known_good_is_the_one_before(live: Bench) -> None:
+    change(live)
+    turn(live, 2)
+    good = guard.find(live.state, guard.LAST_KNOWN_GOOD)
+    assert good is not None
+    assert good.active["work_mem"] == "4096"
+
+
+def test_a_p99_above_twice_the_baseline_takes_the_change_back_and_tells_the_figures_once(live: Bench) -> None:
+    change(live)
+    live.engine.p99_ms = 60.0
+    live.line.away = True
+    turn(live, 6)
+    assert live.engine.settings["work_mem"].value == "4096"
+    assert live.engine.file == {}
+    live.line.away = False
+    live.engine.p99_ms = 12.5
+    turn(live, 8)
+    applied, reverted = outcomes(live)
+    assert (applied.state, reverted.state, reverted.code) == ("applied", "reverted", "guardrail")
+    assert "p99_ms@estimated is 60 for 30 s, bound 25, 12.5 before" in reverted.message
+    assert reverted.active == {"work_mem": 4096}
+    [event] = events(live)
+    assert (event.guard, event.directive, event.value, event.bound, event.baseline) == ("p99", "rec_1", 60, 25, 12.5)
+
+
+def test_a_guard_that_fires_soon_after_the_confirmation_takes_the_change_back_too(live: Bench) -> None:
+    change(live)
+    turn(live, 5)
+    live.engine.p99_ms = 60.0
+    turn(live, 4)
+    assert [o.state for o in outcomes(live)] == ["applied", "confirmed", "reverted"]
+    assert live.engine.settings["work_mem"].value == "4096"
+
+
+def test_a_guard_that_fires_long_after_it_is_an_event_and_no_more(live: Bench) -> None:
+    change(live)
+    turn(live, 20)
+    live.engine.p99_ms = 60.0
+    turn(live, 6)
+    assert live.engine.settings["work_mem"].value == "8192"
+    [event] = events(live)
+    assert event.directive is None
+
+
+def test_a_new_level_becomes_the_baseline_in_time(live: Bench) -> None:
+    live.engine.p99_ms = 60.0
+    turn(live, 40)
+    assert len(events(live)) == 1
+    change(live)
+    turn(live, 5)
+    assert [o.state for o in outcomes(live)] == ["applied", "confirmed"]
+
+
+def test_while_a_guard_fires_nothing_new_is_applied(live: Bench) -> None:
+    live.engine.p99_ms = 60.0
+    turn(live, 5)
+    change(live)
+    assert [(o.state, o.code) for o in outcomes(live)] == [("refused", "guardrail")]
+
+
+def test_a_change_that_no_window_confirms_in_time_is_taken_back(live: Bench) -> None:
+    change(live)
+    for attempt in range(40):
+        live.engine.epoch = str(attempt)  # every window is discarded
+        turn(live)
+    assert [(o.state, o.code) for o in outcomes(live)] == [("applied", None), ("reverted", "not_confirmed")]
+    assert live.engine.settings["work_mem"].value == "4096"
+
+
+def test_one_change_at_a_time_is_provisional(live: Bench) -> None:
+    change(live)
+    change(live, "rec_2")
+    assert [(o.state, o.code) for o in outcomes(live, "rec_2")] == [("refused", "not_confirmed")]
+
+
+def test_an_operators_rollback_needs_no_confirmation_and_ends_it(live: Bench) -> None:
+    change(live)
+    live.offer({"work_mem": 4096}, "rec_2", restore=True, rollback=True)
+    turn(live, 2)
+    assert [(o.state, o.confirm_by) for o in outcomes(live, "rec_2")] == [("applied", None)]
+    assert provisional.find(live.state) is None
+
+
+def test_a_change_whose_time_passed_while_the_agent_was_away_is_taken_back_at_its_start(
+    live: Bench, tmp_path: Path
+) -> None:
+    change(live)
+    live.clock.seconds += 1000
+    fresh = again(live, tmp_path)
+    turn(fresh, 2)
+    assert fresh.engine.settings["work_mem"].value == "4096"
+    assert [o.code for o in outcomes(fresh)] == ["not_confirmed"]
+
+
+def test_a_restarted_agent_goes_on_confirming_by_the_same_baseline(live: Bench, tmp_path: Path) -> None:
+    change(live)
+    fresh = again(live, tmp_path)
+    fresh.engine.p99_ms = 60.0
+    turn(fresh, 6)
+    assert [o.code for o in outcomes(fresh)] == ["guardrail"]
+    assert fresh.engine.settings["work_mem"].value == "4096"
+
+
+def test_a_server_that_dies_after_a_change_gets_its_file_back_and_is_started(live: Bench) -> None:
+    change(live)
+    live.engine.up = False
+    turn(live, 9)
+    assert live.engine.up
+    assert live.engine.settings["work_mem"].value == "4096"
+    [event] = events(live)
+    assert (event.guard, event.held_s >= 60) == ("unreachable", True)
+
+
+def test_a_paused_agent_starts_no_server(live: Bench) -> None:
+    change(live)
+    live.state.pause()
+    live.engine.up = False
+    turn(live, 50)
+    assert not live.engine.up
+    live.engine.up = True
+    turn(live, 2)
+    assert live.engine.settings["work_mem"].value == "4096"
+
+
+def test_what_the_service_sets_goes_before_the_file_and_holds_with_the_service_away(
+    live: Bench, tmp_path: Path
+) -> None:
+    live.line.rules = Rules(guardrails={"p99": Guardrail(10.0, 10.0)})
+    turn(live)
+    fresh = again(live, tmp_path)
+    fresh.line.away = True
+    fresh.engine.p99_ms = 60.0
+    turn(fresh, 8)
+    assert fresh.loop._parts.told.rails()["p99"] == Guardrail(10.0, 10.0)
+    assert fresh.loop._parts.watch.firing == ()
+
+
+def test_a_way_back_whose_statement_is_refused_goes_by_the_file(live: Bench) -> None:
+    change(live)
+    live.engine.p99_ms = 60.0
+    live.engine.refuses = {"work_mem"}
+    turn(live, 6)
+    assert live.engine.settings["work_mem"].value == "4096"
+    assert outcomes(live)[-1].state == "reverted"
+
+
+def test_a_full_disk_of_the_agents_own_does_not_bar_the_way_back(live: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(live)
+    live.engine.p99_ms = 60.0
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(State, "save", full)
+    turn(live, 6)
+    assert live.engine.settings["work_mem"].value == "4096"
+
+
+def test_a_lab_trial_is_measured_and_not_provisional(tmp_path: Path) -> None:
+    lab = bench(tmp_path, "lab", with_driver=True)
+    change(lab, measure=True)
+    assert [(o.state, o.confirm_by) for o in outcomes(lab)] == [("applied", None)]
+    assert provisional.find(lab.state) is None
+
+
+def test_a_lab_agent_with_a_driver_still_confirms_a_change_that_nobody_measures(tmp_path: Path) -> None:
+    lab = bench(tmp_path, "lab", with_driver=True, guarding=WATCHED)
+    turn(lab)
+    change(lab)
+    turn(lab, 5)
+    assert [o.state for o in outcomes(lab)] == ["applied", "confirmed"]
+
+
+def test_windows_of_the_change_join_the_baseline_once_it_is_confirmed(tmp_path: Path) -> None:
+    state, window = State(tmp_path), Seen(START, START, {"qps": 5.0})
+    watch = Watch(state, lambda: DEFAULTS, replace(WATCHED, confirm_windows=1))
+    provisional.Provisional("rec_1", ("x",), {}, False, START, START + CONFIRM).keep(state)
+    assert watch.see(window, measured=True).confirmed
+    assert Watch(state, lambda: DEFAULTS, WATCHED)._calm == [window]
