@@ -42,7 +42,7 @@ class ServiceConfig:
 
 @dataclass(frozen=True)
 class DatabaseConfig:
-    """How to reach the database. Without `password_file` the engine's own means apply (PGPASSFILE, MYSQL_PWD, …).
+    """How to reach the database. Without `password_file` the engine's own means apply: its environment variable or file.
 
     `tls_ca`: the connection is encrypted and the server proves its name. `include_file`: where the agent writes
     settings for a server that keeps none over a restart by itself.

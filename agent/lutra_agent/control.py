@@ -12,11 +12,12 @@ from pathlib import Path
 
 from lutra_agent.clock import Clock
 from lutra_agent.config import RestartConfig
+from lutra_agent.engines import FAMILIES
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import DatabaseUnavailable, DidNotStart
 
 POLL_S = 0.1
-SECRETS = ("LUTRA_AGENT_TOKEN", "PGPASSWORD", "MYSQL_PWD")
+SECRETS = ("LUTRA_AGENT_TOKEN", *(name for family in FAMILIES for name in family.secrets))
 
 log = logging.getLogger(__name__)
 

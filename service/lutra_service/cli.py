@@ -30,12 +30,14 @@ def _mendable(error: Exception) -> str | None:
     from pydantic import ValidationError
     from sqlalchemy.exc import ArgumentError, OperationalError
 
+    from lutra_service.db.engine import URLS
+
     if isinstance(error, ValidationError):
         return "; ".join(f"LUTRA_{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
     if isinstance(error, OperationalError):
         return f"the database of LUTRA_DATABASE_URL: {error.orig}"
     if isinstance(error, ArgumentError):  # its message holds the URL, and that a password
-        return "LUTRA_DATABASE_URL is no URL of a database; it begins with sqlite:/// or postgresql://"
+        return f"LUTRA_DATABASE_URL is no URL of a database; it begins with {URLS}"
     return None
 
 

@@ -38,7 +38,11 @@ def _open_mariadb(database: DatabaseConfig) -> Engine:
     return MysqlFamily(database, MariaDB(database.include_file))
 
 
-FAMILIES = (Family("postgresql", _open_postgresql), Family("mysql", _open_mysql), Family("mariadb", _open_mariadb))
+FAMILIES = (
+    Family("postgresql", _open_postgresql, secrets=("PGPASSWORD",)),
+    Family("mysql", _open_mysql, secrets=("MYSQL_PWD",)),
+    Family("mariadb", _open_mariadb, secrets=("MYSQL_PWD",)),
+)
 
 
 def family(name: str) -> Family:

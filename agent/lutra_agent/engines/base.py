@@ -151,7 +151,11 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Family:
-    """An engine family. `open` imports its driver, dials lazily and raises ConfigError where the extra is missing."""
+    """An engine family. `open` imports its driver, dials lazily and raises ConfigError where the extra is missing.
+
+    `secrets` are the environment variables that may hold a password of it.
+    """
 
     name: str
     open: Callable[[DatabaseConfig], Engine]
+    secrets: tuple[str, ...] = ()

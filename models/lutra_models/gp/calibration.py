@@ -4,7 +4,7 @@ A Gaussian process at its hyperparameters' mode is too sure of itself away from 
 where readings are good: leaving one out does not show it. The errors have a shape that tables of measured
 configurations share: the bad side is longer than the good one, longer still where some configurations do not run at
 all (what stands near a cliff often falls), and nothing is much better than the best that a search has found. The
-constants were set on four tables of MySQL and PostgreSQL measurements so that nine of ten readings lie inside.
+constants were set on four tables of measurements of two engines so that nine of ten readings lie inside.
 """
 
 from __future__ import annotations
