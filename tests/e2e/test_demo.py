@@ -1,8 +1,9 @@
-"""`lutra demo` as a newcomer runs it: a real PostgreSQL, the service and the agent as processes."""
+"""`lutra demo` as a newcomer runs it: a real server, the service and the agent as processes."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,37 +12,87 @@ from pathlib import Path
 
 import psutil
 import pytest
+from lutra_agent.lab import mariadb, mysql
+from lutra_agent.lab.errors import LabError
+
+from tests.support.engines import missing, postgres18_bin, program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 LUTRA = Path(sys.executable).parent / "lutra"
 TARGETS = {"p99_ms", "qps", "tps"}
 
 
-def test_the_demo_tunes_a_real_server_and_tells_its_figures(tmp_path: Path) -> None:
-    out = tmp_path / "out.json"
+CACHES = {
+    "postgresql": "shared_buffers",
+    "mariadb": "innodb_buffer_pool_size",
+    "mysql": "innodb_buffer_pool_size",
+}
+
+
+def installed(engine: str) -> None:
+    """Skip, or fail in CI, where this machine lacks the engine or its load."""
+    if engine == "postgresql":
+        postgres18_bin()
+        return
+    program("sysbench")
+    try:
+        {"mariadb": mariadb.installed, "mysql": mysql.installed}[engine]()
+    except LabError as error:
+        missing(str(error))
+
+
+@pytest.mark.parametrize("engine", CACHES)
+def test_the_demo_tunes_a_real_server_and_tells_its_figures(tmp_path: Path, engine: str) -> None:
+    installed(engine)
+    out, scratch = tmp_path / "out.json", tmp_path / "scratch"
+    scratch.mkdir()
     done = subprocess.run(
-        [LUTRA, "demo", "--trials", "4", "--seconds", "2", "--seed", "3", "--json", out],
+        [LUTRA, "demo", "--engine", engine, "--trials", "4", "--seconds", "2", "--seed", "3", "--json", out],
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "TMPDIR": str(scratch)},
     )
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(out.read_text())
+    assert told["engine"] == engine
     assert [t["trial"] for t in told["trials"]] == [1, 2, 3, 4]
     for trial in told["trials"]:
         assert set(trial["measured"]) == TARGETS if not trial["failed"] else trial["failure"]
-        assert "shared_buffers" in trial["configuration"]
+        assert CACHES[engine] in trial["configuration"]
     for trial in told["trials"][2:]:
         assert set(trial["predictions"]) == {"p99_ms", "qps"}
         assert all(p["low"] <= p["median"] <= p["high"] for p in trial["predictions"].values())
     assert [row["name"] for row in told["table"]] == ["default", "rule-based", "best"]
     assert all(len(row["measured"]) == 3 for row in told["table"])
-    assert "shared_buffers" in done.stdout
+    assert CACHES[engine] in done.stdout
     assert "intervals that held" in done.stdout
+    assert not any(scratch.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("engine", "lacking", "told"),
+    [
+        ("mysql", {"LUTRA_MYSQL_ROOT": "/nowhere"}, "debootstrap"),
+        ("mariadb", {"PATH": "/nowhere"}, "apt-get install sysbench"),
+    ],
+)
+def test_a_demo_that_lacks_something_says_how_to_install_it(engine: str, lacking: dict[str, str], told: str) -> None:
+    if engine == "mysql":
+        program("sysbench")
+        if mysql.own() is not None:
+            pytest.skip("this machine has a MySQL of its own")
+    done = subprocess.run(
+        [LUTRA, "demo", "--engine", engine], capture_output=True, text=True, check=False, env={**os.environ, **lacking}
+    )
+    assert done.returncode == 1
+    assert told in done.stdout, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_nothing_running(ending: signal.Signals) -> None:
+    postgres18_bin()
     demo = subprocess.Popen([LUTRA, "demo"], stdout=subprocess.PIPE, text=True)
     assert demo.stdout is not None
     for line in demo.stdout:

@@ -57,13 +57,17 @@ class ScratchMysql(ScratchMysqld):
         }
 
 
+def own() -> Path | None:
+    """This machine's own, where it has one: MariaDB's program may bear the same name."""
+    program = shutil.which("mysqld", path="/usr/sbin")
+    return Path("/") if program is not None and "MariaDB" not in _said(program) else None
+
+
 def installed() -> Path:
     """The root of the system whose MySQL is taken. Raises LabError where there is none."""
-    own = shutil.which("mysqld", path="/usr/sbin")
-    if own is not None and "MariaDB" not in _said(own):
-        return Path("/")
-    if (ROOT / "usr/sbin/mysqld").exists():
-        return ROOT
+    root = own() or ROOT
+    if (root / "usr/sbin/mysqld").exists():
+        return root
     raise LabError(
         f"MySQL is installed neither here nor in {ROOT}: apt-get install mysql-server-core, or where the release has "
         f"none: debootstrap --variant=minbase --include=mysql-server-core sid {ROOT} (another folder: LUTRA_MYSQL_ROOT)"
