@@ -1,4 +1,4 @@
-.PHONY: setup demo test check bench lock
+.PHONY: setup demo test check bench lab lock
 
 PY := .venv/bin/python
 SPREAD := -n auto --dist loadfile
@@ -31,6 +31,9 @@ bench: setup  ## the speed of a recommendation, of the REST answers, and the age
 	$(PY) -m benchmarks tuning speed
 	$(PY) -m benchmarks rest_latency
 	$(PY) -m benchmarks agent_footprint
+
+lab: setup  ## tune MariaDB, MySQL and PostgreSQL on a small host, an hour a study; interrupt and go on at will; needs root
+	$(PY) -m benchmarks lab
 
 lock:  ## re-resolve requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \

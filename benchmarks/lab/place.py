@@ -1,0 +1,217 @@
+"""Where a study happens: a scratch server on the small host, and the agent's own parts that change and measure it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lutra_agent import drivers
+from lutra_agent.clock import SystemClock
+from lutra_agent.config import AgentConfig, Config, DatabaseConfig, RestartConfig, ServiceConfig
+from lutra_agent.drivers.base import DriverFailed
+from lutra_agent.errors import DidNotStart
+from lutra_agent.lab.errors import LabError
+from lutra_agent.measure import Measure
+from lutra_agent.run import Beside
+from lutra_models.catalog import load
+from lutra_models.catalog.facts import Server
+from lutra_models.knobs import Configuration, Value
+from lutra_models.wire import Directive, Outcome
+
+from benchmarks.lab.labs import AGING, LABS, Lab, Load, Scratch, Size
+from benchmarks.lab.small_host import Limits, SmallHost, device
+
+KEPT = ("host.disk_", "host.cpu_")
+"""Counters that explain a reading; the others would only swell the results."""
+TIMEOUT_S = 600.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that is not the study: where, on how large a host, with how much data, measured for how long."""
+
+    folder: Path = Path("/var/tmp/lutra-lab")
+    """On a disk, and no memory file system."""
+    limits: Limits = field(default_factory=Limits)
+    size: Size = field(default_factory=Size)
+    warmup_s: int = 20
+    duration_s: int = 40
+
+    def load(self, workload: str, threads: int) -> Load:
+        return Load(workload, threads, self.warmup_s, self.duration_s)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What came of a trial; `active` is what the server made of the configuration."""
+
+    active: Configuration
+    metrics: Mapping[str, float]
+    failure: str | None = None
+
+
+class Place:
+    """A running server that can be given a configuration and a load."""
+
+    def __init__(self, lab: Lab, setting: Setting, server: Scratch, host: SmallHost, state: Path) -> None:
+        self._lab, self._setting, self._server, self._host = lab, setting, server, host
+        self._clock = SystemClock()
+        self._beside = Beside(_config(server, host, state), self._clock)
+        self._carry_out = self._beside.carry_out(self._clock)
+        self._measure = Measure(self._beside.engine, self._beside.probe, self._clock, self._beside.data_dir)
+
+    def look(self) -> Server:
+        return self._beside.look()
+
+    def context(self, workload: str, threads: int) -> dict[str, Value]:
+        return self._driver(workload, threads).context()
+
+    def measured(self, configuration: Configuration, workload: str, threads: int) -> Reading:
+        """Make it active, begin from a clean start with warm caches, and put the load on it.
+
+        Raises LabError where the agent refuses it.
+        """
+        with self._host.unhurried():
+            try:
+                outcome = self._applied(configuration)
+            except DidNotStart as error:
+                return Reading(configuration, {}, f"did_not_start: {error}")
+            if outcome.state == "refused":
+                raise LabError(f"{outcome.code}: {outcome.message}")
+            if outcome.state != "applied":
+                return Reading(configuration, {}, f"{outcome.code}: {outcome.message}")
+            self._lab.touch(self._server, self._setting.size)
+        active = load(self._server_engine).read(self.look()).restrict(configuration)
+        before = self._host.requests()
+        try:
+            content = self._measure.driven(self._driver(workload, threads))
+        except DriverFailed as error:
+            return Reading(active, {}, f"driver_failed: {error}")
+        span_s = self._setting.warmup_s + self._setting.duration_s
+        served = {f"small_disk.{n}s_per_s": (a - before[n]) / span_s for n, a in self._host.requests().items()}
+        p99 = {"p99_ms": content.latency.p99_ms} if content.latency else {}
+        kept = {n: v for n, v in content.metrics.items() if n.startswith(KEPT) or not n.count(".")}
+        return Reading(active, {**kept, **served, **p99})
+
+    def close(self) -> None:
+        self._beside.engine.close()
+
+    def _applied(self, configuration: Configuration) -> Outcome:
+        """Raises DidNotStart."""
+        control = self._beside.control
+        if not control.up():
+            control.start()
+        self._carry_out.recover()
+        outcome = self._carry_out.directive(
+            Directive(
+                id=uuid.uuid4().hex,
+                recommendation="lab",
+                settings=dict(configuration),
+                restart_allowed=True,
+                measure=True,
+                expires_at=self._clock.now() + timedelta(hours=1),
+            )
+        )
+        if outcome.state == "applied" and not outcome.restarted:
+            control.restart()
+        return outcome
+
+    def _driver(self, workload: str, threads: int) -> drivers.Driver:
+        section = self._lab.driver(self._setting.load(workload, threads), self._setting.size)
+        return drivers.build(section, self._beside.config.database)
+
+    @property
+    def _server_engine(self) -> str:
+        return self._beside.config.database.engine
+
+
+@contextmanager
+def opened(name: str, engine: str, setting: Setting) -> Iterator[Place]:
+    """A place with fresh data, at the engine's default. Everything but the data's template is gone afterwards."""
+    lab, data = LABS[engine], template(engine, setting)
+    folder = setting.folder / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    with (
+        SmallHost(f"lutra-lab-{name}", device(folder), setting.limits) as host,
+        lab.make(folder / "server", lab.options) as server,
+    ):
+        server.stop()
+        copy_data(data, server.data_dir, lab.files)
+        with host.unhurried():
+            run(host.command(server.start_command))
+        place = Place(lab, setting, server, host, folder / "agent")
+        try:
+            yield place
+        finally:
+            place.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def template(engine: str, setting: Setting) -> Path:
+    """A data folder with the load's tables, used for a while so that its pages are as full as they will stay."""
+    lab, size = LABS[engine], setting.size
+    folder = setting.folder / f"template-{engine}-{size.tables}x{size.rows}-{size.scale}"
+    if folder.exists():
+        return folder
+    setting.folder.mkdir(parents=True, exist_ok=True)
+    setting.folder.chmod(0o755)
+    making = setting.folder / f"making-{engine}"
+    shutil.rmtree(making, ignore_errors=True)
+    print(f"making the data of {engine}", file=sys.stderr)
+    with lab.make(making, {**lab.options, **lab.loading}) as server:
+        lab.fill(server, size)
+        section = lab.driver(replace(AGING, workload=lab.ages), size)
+        drivers.build(section, _database(server)).run()
+        server.stop()
+        partial = folder.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        run(("cp", "-a", "--reflink=auto", str(server.data_dir), str(partial)))
+        partial.rename(folder)
+    return folder
+
+
+def copy_data(source: Path, target: Path, kept: tuple[str, ...]) -> None:
+    """`source`'s content into `target`, but for the files that `target` keeps its own of."""
+    for entry in target.iterdir():
+        if entry.name in kept:
+            continue
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    for entry in source.iterdir():
+        if entry.name not in kept:
+            run(("cp", "-a", "--reflink=auto", str(entry), str(target)))
+
+
+def run(argv: tuple[str, ...]) -> None:
+    """Raises LabError with its last words."""
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/")
+    if done.returncode != 0:
+        raise LabError(f"{argv[-1]}: exit {done.returncode}: {(done.stdout + done.stderr)[-500:]}")
+
+
+def _database(server: Scratch) -> DatabaseConfig:
+    told: dict[str, Any] = server.describe()
+    include = Path(told["include_file"]) if "include_file" in told else None
+    where = (told["engine"], server.host, server.port, server.user, server.dbname)
+    return DatabaseConfig(*where, include_file=include)
+
+
+def _config(server: Scratch, host: SmallHost, state: Path) -> Config:
+    restart = RestartConfig(
+        command=host.command(server.restart_command),
+        start_command=host.command(server.start_command),
+        timeout_s=TIMEOUT_S,
+        data_dir=server.data_dir,
+    )
+    # The hand-made start may be above what the agent would allow; the recommender's own limit is its policy's.
+    agent = AgentConfig(state, mode="lab", memory_fraction=1.0)
+    return Config(ServiceConfig("http://127.0.0.1", "lab"), _database(server), agent, restart)

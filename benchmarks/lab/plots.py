@@ -1,0 +1,79 @@
+"""The report's plots, as SVG: QPS and p99 over trials, and what was predicted against what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import altair as alt
+import pandas as pd
+
+from benchmarks.lab.session import Row, trials
+from benchmarks.lab.studies import Study
+from benchmarks.lab.summary import predicted
+
+PREDICTED = "lab-predicted.svg"
+_TITLES = {"qps": "QPS", "p99_ms": "p99, ms"}
+_COLOURS = alt.Scale(scheme="tableau10")
+
+
+def file_of(study: Study) -> str:
+    return f"lab-{study.name}.svg"
+
+
+def write(seen: Mapping[Study, Sequence[Row]], docs: Path) -> list[Path]:
+    """Every plot that there are rows for."""
+    written = []
+    for study, rows in seen.items():
+        if trials(rows):
+            written.append(docs / file_of(study))
+            over_trials(study, rows).save(written[-1])
+    if any(predicted(rows, "qps") for rows in seen.values()):
+        written.append(docs / PREDICTED)
+        against_measured(seen).save(written[-1])
+    return written
+
+
+def over_trials(study: Study, rows: Sequence[Row]) -> alt.HConcatChart:
+    """Each trial's readings by where it came from, and the best so far of what was asked for."""
+    return alt.hconcat(*(_panel(study, trials(rows), metric) for metric in _TITLES), title=study.name)
+
+
+def _panel(study: Study, tried: Sequence[Row], metric: str) -> alt.LayerChart:
+    points = [[r["number"], r["metrics"][metric], r["origin"]] for r in tried if metric in r["metrics"]]
+    frame = pd.DataFrame(points, columns=["trial", "reading", "origin"])
+    y = alt.Y("reading:Q", title=_TITLES[metric], scale=alt.Scale(type="log" if metric == "p99_ms" else "linear"))
+    x = alt.X("trial:Q", title="trial", scale=alt.Scale(nice=False))
+    dots = alt.Chart(frame).mark_point(filled=True, size=60).encode(x, y, alt.Color("origin:N", scale=_COLOURS))
+    layers = [dots]
+    if metric == study.objective.metric:
+        best = frame["reading"].cummax() if study.objective.goal == "maximize" else frame["reading"].cummin()
+        layers.append(
+            alt.Chart(frame.assign(reading=best)).mark_line(interpolate="step-after", opacity=0.5).encode(x, y)
+        )
+    return alt.layer(*layers).properties(width=330, height=220)
+
+
+def against_measured(seen: Mapping[Study, Sequence[Row]]) -> alt.HConcatChart:
+    """Medians with their 90 % intervals; on the diagonal what came true."""
+    return alt.hconcat(*(_diagonal(seen, metric) for metric in _TITLES), title="Predicted against measured")
+
+
+def _diagonal(seen: Mapping[Study, Sequence[Row]], metric: str) -> alt.LayerChart:
+    points = [
+        [study.name, reading, p["median"], p["low"], p["high"]]
+        for study, rows in seen.items()
+        for p, reading in predicted(rows, metric)
+    ]
+    frame = pd.DataFrame(points, columns=["study", "measured", "predicted", "low", "high"])
+    least, most = frame["measured"].min() / 1.2, frame["measured"].max() * 1.2
+    scale = alt.Scale(type="log", domain=[least, most], clamp=True, nice=False)
+    x = alt.X("measured:Q", title=f"{_TITLES[metric]}, measured", scale=scale)
+    title = f"{_TITLES[metric]}, predicted"
+    colour = alt.Color("study:N", scale=_COLOURS, title=None)
+    base = alt.Chart(frame)
+    spread = base.mark_rule(opacity=0.35).encode(x, alt.Y("low:Q", title=title, scale=scale), alt.Y2("high:Q"), colour)
+    dots = base.mark_point(filled=True).encode(x, alt.Y("predicted:Q", title=title, scale=scale), colour)
+    ends = pd.DataFrame({"measured": [least, most], "predicted": [least, most]})
+    line = alt.Chart(ends).mark_line(strokeDash=[4, 3], color="grey").encode(x, alt.Y("predicted:Q", title=title))
+    return alt.layer(line, spread, dots).properties(width=330, height=330)
