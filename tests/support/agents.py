@@ -59,11 +59,11 @@ def write_toml(path: Path, made: Mapping[str, Mapping[str, Any]]) -> Path:
 
 
 @contextmanager
-def agent_process(file: Path) -> Iterator[subprocess.Popen[bytes]]:
+def agent_process(file: Path, token: str = TOKEN) -> Iterator[subprocess.Popen[bytes]]:
     """`lutra-agent run`, killed at the end where it still runs."""
     command = [sys.executable, "-m", "lutra_agent", "run", "--config", str(file)]
     log = file.with_suffix(".log").open("ab")
-    process = subprocess.Popen(command, env={**os.environ, "LUTRA_AGENT_TOKEN": TOKEN}, stdout=log, stderr=log)
+    process = subprocess.Popen(command, env={**os.environ, "LUTRA_AGENT_TOKEN": token}, stdout=log, stderr=log)
     try:
         yield process
     finally:
