@@ -10,8 +10,8 @@ from types import FrameType
 import click
 from lutra_agent.lab.errors import LabError
 
+from benchmarks.lab.data import Setting
 from benchmarks.lab.labs import Size
-from benchmarks.lab.place import Setting
 from benchmarks.lab.run import RESULTS, run
 from benchmarks.lab.small_host import Limits
 from benchmarks.lab.steps import Plan

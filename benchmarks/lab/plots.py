@@ -14,6 +14,7 @@ from benchmarks.lab.summary import predicted
 
 PREDICTED = "lab-predicted.svg"
 _TITLES = {"qps": "QPS", "p99_ms": "p99, ms"}
+Layers = alt.LayerChart | alt.FacetChart
 _COLOURS = alt.Scale(scheme="tableau10")
 
 
@@ -39,7 +40,7 @@ def over_trials(study: Study, rows: Sequence[Row]) -> alt.HConcatChart:
     return alt.hconcat(*(_panel(study, trials(rows), metric) for metric in _TITLES), title=study.name)
 
 
-def _panel(study: Study, tried: Sequence[Row], metric: str) -> alt.LayerChart:
+def _panel(study: Study, tried: Sequence[Row], metric: str) -> Layers:
     points = [[r["number"], r["metrics"][metric], r["origin"]] for r in tried if metric in r["metrics"]]
     frame = pd.DataFrame(points, columns=["trial", "reading", "origin"])
     y = alt.Y("reading:Q", title=_TITLES[metric], scale=alt.Scale(type="log" if metric == "p99_ms" else "linear"))
@@ -59,7 +60,7 @@ def against_measured(seen: Mapping[Study, Sequence[Row]]) -> alt.HConcatChart:
     return alt.hconcat(*(_diagonal(seen, metric) for metric in _TITLES), title="Predicted against measured")
 
 
-def _diagonal(seen: Mapping[Study, Sequence[Row]], metric: str) -> alt.LayerChart:
+def _diagonal(seen: Mapping[Study, Sequence[Row]], metric: str) -> Layers:
     points = [
         [study.name, reading, p["median"], p["low"], p["high"]]
         for study, rows in seen.items()

@@ -12,7 +12,8 @@ from typing import Any
 from lutra_models.advice import Recommendation
 from lutra_models.knobs import Configuration
 
-from benchmarks.lab.place import Place, Setting, opened
+from benchmarks.lab.data import Setting
+from benchmarks.lab.place import Place, opened
 from benchmarks.lab.session import TARGETS, Row, Session, trials
 from benchmarks.lab.steps import Plan, Step, remaining
 from benchmarks.lab.studies import FEW, Study

@@ -1,0 +1,80 @@
+"""The data that a study begins with, made once an engine, and where everything lies."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from lutra_agent import drivers
+from lutra_agent.config import DatabaseConfig
+from lutra_agent.lab.errors import LabError
+
+from benchmarks.lab.labs import AGING, LABS, Load, Scratch, Size
+from benchmarks.lab.small_host import Limits
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that is not the study: where, on how large a host, with how much data, measured for how long."""
+
+    folder: Path = Path("/var/tmp/lutra-lab")
+    """On a disk, and no memory file system."""
+    limits: Limits = field(default_factory=Limits)
+    size: Size = field(default_factory=Size)
+    warmup_s: int = 20
+    duration_s: int = 40
+
+    def load(self, workload: str, threads: int) -> Load:
+        return Load(workload, threads, self.warmup_s, self.duration_s)
+
+
+def template(engine: str, setting: Setting) -> Path:
+    """A data folder with the load's tables, used for a while so that its pages are as full as they will stay."""
+    lab, size = LABS[engine], setting.size
+    folder = setting.folder / f"template-{engine}-{size.tables}x{size.rows}-{size.scale}"
+    if folder.exists():
+        return folder
+    setting.folder.mkdir(parents=True, exist_ok=True)
+    setting.folder.chmod(0o755)
+    making = setting.folder / f"making-{engine}"
+    shutil.rmtree(making, ignore_errors=True)
+    print(f"making the data of {engine}", file=sys.stderr)
+    with lab.make(making, {**lab.options, **lab.loading}) as server:
+        lab.fill(server, size)
+        section = lab.driver(replace(AGING, workload=lab.ages), size)
+        drivers.build(section, database_of(server)).run()
+        server.stop()
+        partial = folder.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        run(("cp", "-a", "--reflink=auto", str(server.data_dir), str(partial)))
+        partial.rename(folder)
+    return folder
+
+
+def copy_data(source: Path, target: Path, kept: tuple[str, ...]) -> None:
+    """`source`'s content into `target`, but for the files that `target` keeps its own of."""
+    for entry in target.iterdir():
+        if entry.name in kept:
+            continue
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    for entry in source.iterdir():
+        if entry.name not in kept:
+            run(("cp", "-a", "--reflink=auto", str(entry), str(target)))
+
+
+def run(argv: tuple[str, ...]) -> None:
+    """Raises LabError with its last words."""
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/")
+    if done.returncode != 0:
+        raise LabError(f"{argv[-1]}: exit {done.returncode}: {(done.stdout + done.stderr)[-500:]}")
+
+
+def database_of(server: Scratch) -> DatabaseConfig:
+    told: dict[str, Any] = server.describe()
+    include = Path(told["include_file"]) if "include_file" in told else None
+    where = (told["engine"], server.host, server.port, server.user, server.dbname)
+    return DatabaseConfig(*where, include_file=include)
