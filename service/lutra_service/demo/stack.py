@@ -74,7 +74,7 @@ def _agent_config(folder: Path, url: str, database: str, server: dict[str, Any],
             "command": server["restart_command"],
             "start_command": server["start_command"],
             "data_dir": server["data_dir"],
-            "timeout_s": 30,
+            "timeout_s": 120,
         },
         "driver": {**server["driver"], "duration_s": seconds},
     }
