@@ -2,7 +2,19 @@
 
 from lutra_models.catalog.changes import Change
 from lutra_models.catalog.facts import Host, Policy, Server, ServerSetting
+from lutra_models.catalog.hints import did_you_mean
 from lutra_models.catalog.reader import Catalog, engines, load
 from lutra_models.catalog.rows import KnobRow
 
-__all__ = ["Catalog", "Change", "Host", "KnobRow", "Policy", "Server", "ServerSetting", "engines", "load"]
+__all__ = [
+    "Catalog",
+    "Change",
+    "Host",
+    "KnobRow",
+    "Policy",
+    "Server",
+    "ServerSetting",
+    "did_you_mean",
+    "engines",
+    "load",
+]

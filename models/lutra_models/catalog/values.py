@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lutra_models.catalog.facts import Server, ServerSetting
+from lutra_models.catalog.hints import did_you_mean
 from lutra_models.catalog.rows import UNITS, CatalogFile, KnobRow
 from lutra_models.catalog.units import parse_bool, parse_number, scale, show
 from lutra_models.errors import InvalidConfiguration
@@ -49,9 +50,11 @@ def from_text(file: CatalogFile, name: str, value: Value, setting: ServerSetting
 
 def parse(file: CatalogFile, server: Server, name: str, value: str | int | float) -> Value:
     """A value that this server takes. Raises InvalidConfiguration that says what it would take."""
-    row = file.rows_for(server.version).get(name)
+    rows = file.rows_for(server.version)
+    row = rows.get(name)
     if row is None:
-        raise InvalidConfiguration(f"{name}: not in the catalogue of {file.engine} {server.version}")
+        hint = did_you_mean(name, rows)
+        raise InvalidConfiguration(f"{name}: not in the catalogue of {file.engine} {server.version}{hint}")
     if name not in server.settings:
         raise InvalidConfiguration(f"{name}: this server ({file.engine} {server.version}) does not report it")
     setting = server.settings[name]

@@ -6,12 +6,13 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from lutra_service.api import databases, health, knobs, predictions, recommendations, reports, seen, sessions
+from lutra_service.api import databases, guarding, health, knobs, predictions, recommendations, reports, seen, sessions
 from lutra_service.api.problems import STATUS
 
 ROUTERS = (
     databases.router,
     seen.router,
+    guarding.router,
     reports.router,
     recommendations.router,
     predictions.router,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from lutra_models.guardrails import LONGEST_HOLD_S, GuardName
 from lutra_models.history import Approval, Mode, SessionState
+from lutra_models.maintenance import LONGEST_MINUTES, Weekday
 from lutra_models.wire import Name, SettingValue
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -94,6 +96,7 @@ class WindowAnswer(BaseModel):
     agent: str
     session: str | None
     recommendation: str | None = Field(description="The recommendation whose settings it measured.")
+    windows: int = Field(description="How many it stands for: more than one where old windows were drawn together.")
 
 
 class NewToken(Body):
@@ -128,10 +131,78 @@ class LimitBody(Body):
 class NewSession(Body):
     objective: ObjectiveBody
     limits: list[LimitBody] = Field(default=[], max_length=20)
-    mode: Literal["observe", "reload_only", "lab"] = "observe"
+    mode: Mode = "observe"
     approval: Approval = "manual"
     max_trials: int = Field(default=30, ge=1, le=1000)
     seed: int = Field(default=0, ge=0, le=2**53)
+
+
+class EventAnswer(BaseModel):
+    """A guard that fired: `value` was beyond `bound` for `held_s` seconds."""
+
+    id: str
+    database: str
+    session: str | None
+    recommendation: str | None = Field(description="The change that was taken back for it, null where there was none.")
+    guard: str
+    metric: str
+    value: float
+    bound: float
+    limit: float
+    baseline: float | None
+    hold_s: float
+    held_s: float
+    since: datetime
+    at: datetime
+    received_at: datetime
+    message: str
+
+
+class GuardrailBody(Body):
+    limit: float = Field(ge=0, allow_inf_nan=False, description="In the guard's own terms: see its meaning.")
+    hold_s: float = Field(ge=0, le=LONGEST_HOLD_S, description="Crossed for so long on end, it fires.")
+    enabled: bool = True
+
+
+class GuardrailsBody(Body):
+    """What is not named is as the agent's own file says."""
+
+    guardrails: dict[GuardName, GuardrailBody] = Field(max_length=20)
+
+
+class GuardrailAnswer(GuardrailBody):
+    guard: GuardName
+    meaning: str
+    origin: Literal["service", "agent", "default"] = Field(description="Who set it.")
+
+
+class GuardrailsAnswer(BaseModel):
+    guardrails: list[GuardrailAnswer]
+    firing: list[GuardName] = Field(description="What fires now, as the agent last said.")
+
+
+class MaintenanceWindowBody(Body):
+    """Weekly, from `start` by the clocks of `zone`."""
+
+    weekdays: list[Weekday] = Field(min_length=1, max_length=7)
+    start: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="HH:MM")
+    minutes: int = Field(ge=1, le=LONGEST_MINUTES)
+    zone: str = Field(default="UTC", pattern=r"^[A-Za-z0-9_+\-/]{1,64}$")
+
+
+class MaintenanceBody(Body):
+    windows: list[MaintenanceWindowBody] = Field(max_length=50)
+
+
+class IntervalAnswer(BaseModel):
+    start: datetime
+    end: datetime
+
+
+class MaintenanceAnswer(BaseModel):
+    windows: list[MaintenanceWindowBody]
+    open_until: datetime | None = Field(description="The end of the window that is open now, null where none is.")
+    next: IntervalAnswer | None = Field(description="The next one to begin.")
 
 
 class SessionAnswer(BaseModel):
@@ -141,6 +212,7 @@ class SessionAnswer(BaseModel):
     objective: ObjectiveBody
     limits: list[LimitBody]
     mode: Mode
+    effective_mode: Mode = Field(description="The weaker of `mode` and the most that the agent's own file allows.")
     approval: Approval
     max_trials: int
     seed: int
@@ -149,9 +221,12 @@ class SessionAnswer(BaseModel):
     incumbent: str | None = Field(description="The best measured one so far that keeps the limits.")
     handover: str | None = Field(description="What the session leaves the database with, once it is known.")
     baseline: Document | None
+    server: Document | None = Field(description="The server that it is for: role, version, name, memory, cores.")
+    rebased_at: datetime | None = Field(description="It began anew then, on a server that had become another one.")
     p99_source: str | None
     p99_of: str | None
     message: str
+    events: list[EventAnswer] = Field(description="Guards that fired, the newest first.")
     created_at: datetime
     ended_at: datetime | None
 

@@ -6,6 +6,9 @@ from collections.abc import Collection
 
 from lutra_service.api.schemas import (
     DatabaseAnswer,
+    EventAnswer,
+    GuardrailsAnswer,
+    MaintenanceAnswer,
     NewTokenAnswer,
     PredictionsAnswer,
     RecommendationAnswer,
@@ -15,11 +18,11 @@ from lutra_service.api.schemas import (
     TrialAnswer,
     WindowAnswer,
 )
-from lutra_service.app import known, plain
+from lutra_service.app import known, plain, rules
 from lutra_service.app.predictions import WhatIf
 from lutra_service.app.seen import Setting
 from lutra_service.app.sessions import Progress
-from lutra_service.db.records import Database, Recommendation, StoredReport, Token
+from lutra_service.db.records import Database, Event, Recommendation, StoredReport, Token
 
 
 def database(record: Database) -> DatabaseAnswer:
@@ -66,8 +69,31 @@ def session(progress: Progress) -> SessionAnswer:
             "current": progress.current,
             "incumbent": progress.incumbent,
             "handover": progress.handover,
+            "effective_mode": progress.effective_mode,
+            "server": record.identity,
+            "events": [event(e) for e in progress.events],
         }
     )
+
+
+def event(record: Event) -> EventAnswer:
+    ids = {"database": record.database_id, "session": record.session_id, "recommendation": record.recommendation_id}
+    return EventAnswer.model_validate({**record.told, **vars(record), **ids})
+
+
+def guardrails(database: Database) -> GuardrailsAnswer:
+    found = [
+        {**vars(r.rail), "guard": r.guard.name, "meaning": r.guard.meaning, "origin": r.origin}
+        for r in rules.rails(database)
+    ]
+    firing = (database.agent_status or {}).get("firing", [])
+    return GuardrailsAnswer.model_validate({"guardrails": found, "firing": firing})
+
+
+def maintenance(found: rules.Maintenance) -> MaintenanceAnswer:
+    windows = [{**vars(w), "weekdays": list(w.weekdays)} for w in found.windows]
+    upcoming = found.next and vars(found.next)
+    return MaintenanceAnswer.model_validate({"windows": windows, "open_until": found.open_until, "next": upcoming})
 
 
 def recommendation(record: Recommendation) -> RecommendationAnswer:

@@ -36,7 +36,7 @@ def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recomm
     pending = next((r for r in own if r.state in WAITING and r.kind in ("search", "handover")), None)
     if pending is not None:
         return pending, False
-    trials_done = sum(known.counts(r) for r in own)
+    trials_done = sum(known.counts(r) for r in known.since_rebase(session, own))
     number = sum(r.kind == "search" for r in own) + 1
     return _compute(unit, live(unit, database, session), session, number, trials_done >= session.max_trials), True
 
@@ -112,6 +112,8 @@ def _why_not(at: Live, name: str) -> str:
     if setting.shadowed:
         return f"{setting.shadowed} outranks what the agent could write"
     if setting.applies == "restart" and not at.policy.restart:
+        if at.mode == "restart_in_window" and not at.windows:
+            return "it needs a restart, and no maintenance window is set: PUT …/maintenance-windows sets them"
         return f"it needs a restart, which the policy or mode {at.mode} does not allow"
     return f"this server, or its policy, leaves it at {at.catalog.text(name, at.active[name], setting.unit)}"
 

@@ -10,6 +10,7 @@ from lutra_models.advice import RecommendationState
 from lutra_models.advice import step as legal
 from lutra_models.errors import IllegalTransition, InvalidConfiguration
 from lutra_models.knobs import Configuration
+from lutra_models.maintenance import following
 
 from lutra_service.app import details
 from lutra_service.app.asking import checked, propose
@@ -40,7 +41,7 @@ def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None)
     # The server may have changed since it was proposed: what was checked then is checked again, and shown anew.
     configuration = checked(unit, at, {n: v for n, v in wanted.items() if v != at.active.get(n)})
     values = details.change_details(at, configuration)
-    _step(unit, recommendation, "approved", **values, **_decision(unit, by))
+    _step(unit, recommendation, "approved", **values, **_decision(unit, by, at, bool(values["restart_needed"])))
     return _without_change(unit, at, unit.recommendations.get(id_))
 
 
@@ -55,7 +56,7 @@ def _subset(
         )
     assert whole.configuration is not None
     configuration = checked(unit, at, {n: whole.configuration[n] for n in names})
-    _step(unit, whole, "rejected", **_decision(unit, by), ended_at=unit.now)
+    _step(unit, whole, "rejected", decided_at=unit.now, decided_by=by, ended_at=unit.now)
     part = propose(
         unit,
         at,
@@ -66,7 +67,7 @@ def _subset(
         parent_id=whole.id,
         trial=whole.trial,
     )
-    _step(unit, part, "approved", **_decision(unit, by))
+    _step(unit, part, "approved", **_decision(unit, by, at, bool(part.restart_needed)))
     return unit.recommendations.get(part.id)
 
 
@@ -140,8 +141,13 @@ def _step(unit: Unit, recommendation: Recommendation, to: str, **values: object)
     unit.announce(recommendation.id, recommendation.database_id, recommendation.session_id)
 
 
-def _decision(unit: Unit, by: str) -> dict[str, object]:
-    return {"decided_at": unit.now, "decided_by": by, "expires_at": unit.now + APPROVAL_LASTS}
+def _decision(unit: Unit, by: str, at: Live, restart: bool) -> dict[str, object]:
+    """An approval that has to wait for a maintenance window lasts to that window's end at least."""
+    expires_at = unit.now + APPROVAL_LASTS
+    upcoming = following(at.windows, unit.now) if at.waits is not None and restart else None
+    if upcoming is not None:
+        expires_at = max(expires_at, upcoming.end)
+    return {"decided_at": unit.now, "decided_by": by, "expires_at": expires_at}
 
 
 def _state(recommendation: Recommendation) -> RecommendationState:

@@ -53,6 +53,8 @@ def warnings(live: Live, configuration: Configuration, changes: tuple[Change, ..
             told.append(f"{change.name} is set by {setting.shadowed}, which outranks ALTER SYSTEM")
         if setting is not None and setting.pending_restart:
             told.append(f"{change.name} already waits for a restart")
+    if live.waits is not None and any(c.applies == "restart" for c in changes):
+        told.append(f"needs a restart, which waits: {live.waits}")
     if live.mode == "observe" and changes:
         told.append("in mode observe the agent changes nothing: apply the statements by hand")
     return told

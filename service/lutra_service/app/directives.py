@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from lutra_models.maintenance import closed
 from lutra_models.wire import Directive
 
-from lutra_service.app import known
+from lutra_service.app import identities, known, rules
 from lutra_service.app.live import effective_mode
 from lutra_service.db.records import Database, Recommendation
 from lutra_service.db.store import Unit
 
 
 def current(unit: Unit, database: Database) -> Directive | None:
-    """None where nothing is approved, and where the agent would not do it: paused, or in mode observe."""
+    """None where nothing is approved, and where the agent would not do it: paused, or in mode observe.
+
+    A restart waits for its maintenance window, where the mode is restart_in_window.
+    """
     if (database.agent_status or {}).get("paused"):
         return None
     for recommendation in unit.recommendations.in_states(database.id, ("approved",)):
@@ -22,8 +26,10 @@ def current(unit: Unit, database: Database) -> Directive | None:
 
 def _directive(unit: Unit, database: Database, recommendation: Recommendation) -> Directive | None:
     session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
-    mode = effective_mode(database, session)
-    if mode == "observe":
+    mode, rollback = effective_mode(database, session), recommendation.kind == "rollback"
+    told = rules.rules_of(database)
+    waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not rollback
+    if mode == "observe" or (waits and closed(told.maintenance_windows, unit.now)):
         return None
     assert recommendation.configuration is not None
     assert recommendation.expires_at is not None
@@ -31,9 +37,12 @@ def _directive(unit: Unit, database: Database, recommendation: Recommendation) -
         id=recommendation.id,
         recommendation=recommendation.id,
         settings=recommendation.configuration,
-        restart_allowed=mode == "lab" and bool(database.policy.get("restart", True)),
+        restart_allowed=mode in ("lab", "restart_in_window") and bool(database.policy.get("restart", True)),
         restore=going_back(unit, recommendation),
-        measure=mode == "lab" and recommendation.kind != "rollback",
+        rollback=rollback,
+        measure=mode == "lab" and not rollback,
+        expects=identities.expected(session) if session and not rollback else None,
+        rules=told,
         expires_at=recommendation.expires_at,
     )
 

@@ -32,7 +32,7 @@ def history(unit: Unit, live: Live, session: Session) -> History:
 def _starts(unit: Unit, live: Live, session: Session) -> list[Configuration]:
     """The rule-based configuration, once a session: not after it was tried, nor after an operator turned it down."""
     rule_based = live.active.replace(live.catalog.rule_based(live.server, live.policy))
-    for row in unit.recommendations.of_session(session.id):
+    for row in known.since_rebase(session, unit.recommendations.of_session(session.id)):
         tried = row.origin == "rule_based" and known.counts(row)
         same = Configuration(row.configuration or {}) == rule_based.restrict(live.space.names)
         if tried or (same and row.state == "rejected" and row.decided_by is not None):
@@ -64,8 +64,19 @@ def observations(unit: Unit, session: Session, space: KnobSpace) -> list[Observa
     """Oldest first. A lab session learns from its trials alone: between them nobody makes the load."""
     lab = session.mode == "lab"
     reports = [r for r in unit.reports.of_session(session.id) if r.recommendation_id is not None or not lab]
-    read = [o for r in reports if (o := observation(r, session, space)) is not None]
+    since = session.rebased_at
+    read = [
+        o
+        for r in reports
+        if (since is None or r.received_at >= since) and (o := observation(r, session, space)) is not None
+    ]
     return read if lab else _newest(read)
+
+
+def _since_rebase(unit: Unit, session: Session) -> list[StoredReport]:
+    """Those of the server that the session is for now."""
+    since = session.rebased_at
+    return [r for r in unit.reports.of_session(session.id) if since is None or r.received_at >= since]
 
 
 def observation(report: StoredReport, session: Session, space: KnobSpace) -> Observation | None:

@@ -12,7 +12,7 @@ from lutra_models.catalog.facts import Server
 from lutra_models.errors import InvalidReport, LutraError
 from lutra_models.wire import Receipt, Report
 
-from lutra_service.app import directives, outcomes, sessions
+from lutra_service.app import directives, events, outcomes, rules, sessions
 from lutra_service.db.records import Database, Document, Recommendation, Session, StoredReport
 from lutra_service.db.store import Unit
 
@@ -39,6 +39,7 @@ def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
             duplicate=True,
             settings_wanted=_settings_wanted(unit, database_id, report),
             directive=directives.current(unit, database),
+            rules=rules.rules_of(database),
         )
     _check_finite(report)
     arrival = _arrival(unit, database, report)
@@ -47,7 +48,9 @@ def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
     unit.announce(database_id)
     database = unit.databases.get(database_id)
     return Receipt(
-        settings_wanted=_settings_wanted(unit, database_id, report), directive=directives.current(unit, database)
+        settings_wanted=_settings_wanted(unit, database_id, report),
+        directive=directives.current(unit, database),
+        rules=rules.rules_of(database),
     )
 
 
@@ -84,7 +87,8 @@ def _configuration(unit: Unit, database: Database, report: Report) -> Document |
         settings = None if stored is None else serial.settings_from_dict(stored)
     if settings is None:
         return None
-    server = Server(report.engine, report.engine_version, settings, report.host, report.role, report.peak_connections)
+    facts = report.host, report.role, report.peak_connections, report.identifier
+    server = Server(report.engine, report.engine_version, settings, *facts)
     try:
         configuration = dict(load(report.engine).read(server))
     except (LutraError, ValueError) as error:
@@ -101,6 +105,7 @@ def _learn(unit: Unit, database: Database, report: Report) -> Database:
     facts: Document = {
         "engine_version": report.engine_version,
         "role": report.role,
+        "identifier": report.identifier,
         "host": asdict(report.host),
         "peak_connections": max(report.peak_connections, database.peak_connections),
         "agent_status": report.status.model_dump(mode="json"),
@@ -168,6 +173,8 @@ def _stored(unit: Unit, arrival: Arrival) -> StoredReport:
 def _act(unit: Unit, arrival: Arrival) -> None:
     report, database = arrival.report, arrival.database
     _bind_p99(unit, arrival)
+    for event in report.events:
+        events.record(unit, database, event)
     for outcome in report.outcomes:
         outcomes.record_outcome(unit, database, outcome)
     if arrival.newest and arrival.configuration is not None:

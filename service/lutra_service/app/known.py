@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lutra_models.errors import InvalidConfiguration, MemoryBudgetExceeded
 from lutra_models.knobs import Refusal
 
-from lutra_service.db.records import Recommendation
+from lutra_service.db.records import Recommendation, Session
 from lutra_service.db.store import Unit
 
 OF_THE_CONFIGURATION = ("invalid_value", "memory_budget_exceeded", "setting_shadowed", "unknown_setting")
@@ -34,6 +34,11 @@ def counts(recommendation: Recommendation) -> bool:
     if recommendation.state == "refused":
         return (recommendation.error or "").split(":")[0] in OF_THE_CONFIGURATION
     return recommendation.measured is not None or failure(recommendation) is not None
+
+
+def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recommendation]:
+    """Those that say something of the server that the session is for now."""
+    return [r for r in rows if session.rebased_at is None or r.created_at >= session.rebased_at]
 
 
 def measured_before(unit: Unit, database_id: str, configuration: Mapping[str, Any]) -> bool:

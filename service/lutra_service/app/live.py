@@ -13,14 +13,19 @@ from lutra_models.catalog.facts import Host, Policy, Server
 from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 from lutra_models.history import Mode, weaker
 from lutra_models.knobs import Configuration, KnobSpace, Value
+from lutra_models.maintenance import MaintenanceWindow, closed
 
+from lutra_service.app.rules import rules_of
 from lutra_service.db.records import Database, Session
 from lutra_service.db.store import Unit
 
 
 @dataclass(frozen=True)
 class Live:
-    """A live server. `active` holds every catalogue setting that it has; `space` the ones that may move."""
+    """A live server. `active` holds every catalogue setting that it has; `space` the ones that may move.
+
+    `waits` says why a restart has to wait, None where it need not.
+    """
 
     database: Database
     catalog: Catalog
@@ -28,6 +33,8 @@ class Live:
     policy: Policy
     active: Configuration
     mode: Mode
+    windows: tuple[MaintenanceWindow, ...] = ()
+    waits: str | None = None
 
     @cached_property
     def space(self) -> KnobSpace:
@@ -59,6 +66,7 @@ def server_of(unit: Unit, database: Database) -> Server:
         Host(**database.host),
         "standby" if database.role == "standby" else "primary",
         database.peak_connections,
+        database.identifier or "",
     )
 
 
@@ -68,9 +76,11 @@ def live(unit: Unit, database: Database, session: Session | None = None) -> Live
     catalog = load(database.engine)
     mode = effective_mode(database, session)
     policy = serial.policy_from_dict(database.policy)
-    if mode in ("reload_only", "restart_in_window"):
+    windows = rules_of(database).maintenance_windows
+    if mode == "reload_only" or (mode == "restart_in_window" and not windows):
         policy = replace(policy, restart=False)
-    return Live(database, catalog, server, policy, catalog.read(server), mode)
+    waits = closed(windows, unit.now) if mode == "restart_in_window" else None
+    return Live(database, catalog, server, policy, catalog.read(server), mode, windows, waits)
 
 
 def agent_mode(database: Database) -> Mode:

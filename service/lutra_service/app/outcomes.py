@@ -15,30 +15,68 @@ from lutra_service.db.store import Unit
 WINDOWS_PER_TRIAL = 3
 """Outside a lab: this many windows after the first, which is warm-up, make the measurement."""
 
+PAUSING = ("server_changed", "not_primary", "guardrail")
+"""Refusals after which asking for the next trial at once is of no use."""
+
 
 def record_outcome(unit: Unit, database: Database, outcome: Outcome) -> None:
     """An outcome for another database's directive, or for none that we know, says nothing and is passed over."""
     recommendation = unit.recommendations.find(outcome.directive)
     if recommendation is None or recommendation.database_id != database.id:
         return
-    told = outcome.model_dump(mode="json")
-    if recommendation.state != "approved":
-        if recommendation.outcome is None:  # withdrawn while it was under way: what really happened stays on record
-            unit.recommendations.change(recommendation.id, outcome=told)
-        return
+    if recommendation.state == "approved":
+        _first(unit, recommendation, outcome)
+    elif outcome.state == "confirmed":
+        _confirmed(unit, recommendation, outcome)
+    elif outcome.state == "reverted" and recommendation.state in ("applied", "confirmed"):
+        _reverted(unit, recommendation, outcome)
+    elif recommendation.outcome is None:  # withdrawn while it was under way: what really happened stays on record
+        unit.recommendations.change(recommendation.id, outcome=_told(outcome))
+    unit.announce(recommendation.id, database.id, recommendation.session_id)
+
+
+def _first(unit: Unit, approved: Recommendation, outcome: Outcome) -> None:
     if outcome.state in ("refused", "failed"):
         error = _error(outcome)
-        unit.recommendations.step(recommendation, outcome.state, outcome=told, error=error, ended_at=unit.now)
-    else:
-        unit.recommendations.step(recommendation, "applied", outcome=told, applied_at=unit.now)
-        _after_applied(unit, recommendation.id, outcome)
-    unit.announce(recommendation.id, database.id, recommendation.session_id)
+        unit.recommendations.step(approved, outcome.state, outcome=_told(outcome), error=error, ended_at=unit.now)
+        if outcome.code in PAUSING:
+            _pause(unit, approved, f"{approved.id} was refused: {error}")
+        return
+    applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
+    unit.recommendations.step(approved, "applied", outcome=_told(outcome), applied_at=applied_at)
+    _after_applied(unit, approved.id, outcome)
+
+
+def _confirmed(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> None:
+    """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
+    told = {**(recommendation.outcome or {}), "confirmed_at": outcome.at.isoformat()}
+    unit.recommendations.change(recommendation.id, outcome=told)
+    if recommendation.state == "applied" and recommendation.measured is not None:
+        unit.recommendations.step(recommendation, "confirmed", ended_at=unit.now)
+
+
+def _reverted(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> None:
+    events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
+    told = {**(recommendation.outcome or {}), **_told(outcome), **({"events": events} if events else {})}
+    unit.recommendations.step(recommendation, "reverted", outcome=told, error=_error(outcome), ended_at=unit.now)
+
+
+def _pause(unit: Unit, recommendation: Recommendation, message: str) -> None:
+    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    if session is not None and session.state == "running":
+        unit.sessions.step(session, "paused", message=message[:1000])
+
+
+def _told(outcome: Outcome) -> Document:
+    return outcome.model_dump(mode="json")
 
 
 def _after_applied(unit: Unit, id_: str, outcome: Outcome) -> None:
     applied = unit.recommendations.get(id_)
     if outcome.state == "reverted":
-        unit.recommendations.step(applied, "reverted", error=_error(outcome), ended_at=unit.now)
+        _reverted(unit, applied, outcome)
+    elif outcome.state == "confirmed":
+        _confirmed(unit, applied, outcome)
     elif applied.kind == "rollback":
         _rolled_back(unit, applied)
 
@@ -88,15 +126,23 @@ def record_measurement(unit: Unit, id_: str, report: Report) -> None:
         _failed(unit, recommendation, report.failure)
     elif recommendation.state == "applied":
         measured = _measured(unit, recommendation, lab=report.measures is not None)
-        if measured is not None:
+        if measured is not None and _provisional(recommendation):
+            unit.recommendations.change(id_, measured=measured)
+        elif measured is not None:
             unit.recommendations.step(recommendation, "confirmed", measured=measured, ended_at=unit.now)
     unit.announce(id_, recommendation.database_id, recommendation.session_id)
+
+
+def _provisional(recommendation: Recommendation) -> bool:
+    """Whether its agent may still take it back by itself because nothing confirms it."""
+    told = recommendation.outcome or {}
+    return told.get("confirm_by") is not None and told.get("confirmed_at") is None
 
 
 def _failed(unit: Unit, recommendation: Recommendation, failure: str) -> None:
     if recommendation.state == "applied":
         unit.recommendations.step(recommendation, "failed", error=failure, ended_at=unit.now)
-    else:
+    elif recommendation.error is None or failure == "did_not_start":
         unit.recommendations.change(recommendation.id, error=failure)
 
 

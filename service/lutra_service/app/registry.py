@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutra_models import serial
-from lutra_models.catalog import load
+from lutra_models.catalog import did_you_mean, engines, load
 from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 
-from lutra_service.app.errors import Conflict
+from lutra_service.app.errors import Conflict, InvalidRequest
 from lutra_service.app.live import live
 from lutra_service.db.records import Database, Document
 from lutra_service.db.store import Unit
 
 
 def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any]) -> Database:
-    """Raises NotFound for an engine without a catalogue, Conflict where the name is taken."""
+    """Raises InvalidRequest for an engine without a catalogue, Conflict where the name is taken."""
+    if engine not in engines():
+        raise InvalidRequest(f"engine: {engine!r} is none of {', '.join(engines())}{did_you_mean(engine, engines())}")
     _check_policy(engine, policy)
     taken = unit.databases.named(name)
     if taken is not None:
@@ -48,4 +50,5 @@ def _check_policy(engine: str, policy: Mapping[str, Any]) -> None:
     named = {*policy.get("pins", {}), *policy.get("ranges", {}), *(policy.get("movable") or ())}
     unknown = sorted(named - known)
     if unknown:
-        raise InvalidConfiguration(f"settings that {engine}'s catalogue does not have: {', '.join(unknown)}")
+        hints = ", ".join(f"{name}{did_you_mean(name, known)}" for name in unknown)
+        raise InvalidConfiguration(f"settings that {engine}'s catalogue does not have: {hints}")

@@ -8,12 +8,13 @@ from typing import Any
 
 from lutra_models.errors import LutraError, NotEnoughObservations
 from lutra_models.history import Approval, Mode, SessionState, TuningSession
+from lutra_models.identity import identity
 from lutra_models.metrics import Limit, Objective
 
-from lutra_service.app import asking, deciding, histories, known
+from lutra_service.app import asking, deciding, histories, identities, known
 from lutra_service.app.errors import Conflict
-from lutra_service.app.live import live
-from lutra_service.db.records import Database, Recommendation, Session
+from lutra_service.app.live import effective_mode, live
+from lutra_service.db.records import Database, Event, Recommendation, Session
 from lutra_service.db.store import Unit
 
 FRUITLESS_LIMIT = 5
@@ -29,6 +30,8 @@ class Progress:
     current: str | None
     incumbent: str | None
     handover: str | None
+    effective_mode: Mode
+    events: list[Event]
 
 
 def open_session(unit: Unit, database_id: str, asked: TuningSession, seed: int) -> Session:
@@ -64,28 +67,53 @@ def tuning_session(
 
 
 def steer(unit: Unit, id_: str, to: SessionState) -> Session:
-    """Pause, resume or stop. Stopping withdraws what is not yet applied. Raises IllegalTransition."""
+    """Pause, resume or stop. Stopping withdraws what is not yet applied. Raises IllegalTransition.
+
+    Resuming on a server that became another one begins anew there. Raises Conflict while that one is no primary.
+    """
     database = unit.databases.lock(unit.sessions.get(id_).database_id)
     session = unit.sessions.get(id_)
     _domain(session).step(to)
-    ended: dict[str, Any] = {"ended_at": unit.now} if to == "stopped" else {}
-    unit.sessions.step(session, to, message="", **ended)
+    more: dict[str, Any] = {"ended_at": unit.now} if to == "stopped" else {}
+    if to == "running":
+        more = _rebased(unit, database, session)
+    unit.sessions.step(session, to, message="", **more)
     if to == "stopped":
-        for row in unit.recommendations.of_session(id_):
-            if row.state in ("computing", "proposed", "approved"):
-                withdrawn = "expired" if row.state == "computing" else "rejected"
-                unit.recommendations.step(row, withdrawn, error="the session was stopped", ended_at=unit.now)
-                unit.announce(row.id)
+        _withdraw(unit, session, "the session was stopped")
     unit.announce(id_, database.id)
     session = unit.sessions.get(id_)
     advance(unit, database, session)
     return unit.sessions.get(id_)
 
 
+def _rebased(unit: Unit, database: Database, session: Session) -> dict[str, Any]:
+    """What a session is to know anew where its server became another one: baseline, identity, and from when on."""
+    changed = identities.change(session, database)
+    if changed is None:
+        return {}
+    if database.role == "standby":
+        raise Conflict(f"{database.id} is a standby: {changed}; {session.id} goes on once it is a primary again")
+    return {"baseline": None, "identity": None, "rebased_at": unit.now}
+
+
+def _withdraw(unit: Unit, session: Session, why: str) -> None:
+    """End what is not yet applied."""
+    for row in unit.recommendations.of_session(session.id):
+        if row.state in ("computing", "proposed", "approved"):
+            withdrawn = "expired" if row.state == "computing" else "rejected"
+            unit.recommendations.step(row, withdrawn, error=why[:1000], ended_at=unit.now)
+            unit.announce(row.id)
+
+
 def advance(unit: Unit, database: Database, session: Session | None = None) -> None:
     """Take the next step of the database's running session, if there is one to take. Safe to call at any time."""
     session = unit.sessions.get(session.id) if session else unit.sessions.open_one(database.id)
     if session is None or session.state != "running":
+        return
+    changed = identities.change(session, database)
+    if changed is not None:
+        _withdraw(unit, session, f"server_changed: {changed}")
+        _pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume begins anew on it")
         return
     try:
         session = _with_baseline(unit, database, session)
@@ -123,14 +151,17 @@ def _pause(unit: Unit, session: Session, message: str) -> None:
 
 def progress(unit: Unit, session: Session) -> Progress:
     rows = unit.recommendations.of_session(session.id)
+    counted = known.since_rebase(session, rows)
     waiting = [r.id for r in rows if r.state in asking.WAITING]
     handover = [r.id for r in rows if r.kind == "handover"]
     return Progress(
         session=session,
-        trials_done=sum(known.counts(r) for r in rows),
+        trials_done=sum(known.counts(r) for r in counted),
         current=waiting[-1] if waiting else None,
-        incumbent=_incumbent(session, rows),
+        incumbent=_incumbent(session, [r for r in counted if r.state != "reverted"]),
         handover=handover[-1] if handover else None,
+        effective_mode=effective_mode(unit.databases.get(session.database_id), session),
+        events=unit.events.of_session(session.id),
     )
 
 
@@ -159,9 +190,9 @@ def _with_baseline(unit: Unit, database: Database, session: Session) -> Session:
         at = live(unit, database, session)
     except NotEnoughObservations:
         return session
-    baseline = dict(at.active.restrict(at.space.names))
-    unit.sessions.change(session.id, baseline=baseline)
-    return replace(session, baseline=baseline)
+    baseline, server = dict(at.active.restrict(at.space.names)), identities.to_dict(identity(at.server))
+    unit.sessions.change(session.id, baseline=baseline, identity=server)
+    return replace(session, baseline=baseline, identity=server)
 
 
 def _handed_over(rows: list[Recommendation]) -> bool:

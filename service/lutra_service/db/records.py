@@ -25,6 +25,9 @@ class Database:
     agent_status: Document | None = None
     last_report_at: datetime | None = None
     last_window_end: datetime | None = None
+    identifier: str | None = None
+    guardrails: Document | None = None
+    maintenance_windows: list[Document] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Session:
     p99_of: str | None = None
     message: str = ""
     ended_at: datetime | None = None
+    identity: Document | None = None
+    rebased_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,21 @@ class StoredReport:
     p99_source: str | None = None
     p99_of: str | None = None
     failure: str | None = None
+    windows: int = 1
     id: int | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    id: str
+    database_id: str
+    session_id: str | None
+    recommendation_id: str | None
+    agent_event: str
+    guard: str
+    at: datetime
+    received_at: datetime
+    told: Document
 
 
 @dataclass(frozen=True)

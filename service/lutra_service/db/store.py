@@ -11,7 +11,9 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 from lutra_service.db.engine import IMMEDIATE
+from lutra_service.db.events import Events
 from lutra_service.db.registry import Answers, Databases, Tokens
+from lutra_service.db.retention import Old
 from lutra_service.db.tuning import Recommendations, Reports, Requests, Sessions, Snapshots
 from lutra_service.ids import new_id
 
@@ -37,7 +39,9 @@ class Unit:
         self.recommendations = Recommendations(db)
         self.requests = Requests(db)
         self.reports = Reports(db)
+        self.events = Events(db)
         self.snapshots = Snapshots(db)
+        self.old = Old(db)
 
     def new_id(self, prefix: str) -> str:
         return new_id(prefix, self.now)

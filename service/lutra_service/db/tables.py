@@ -44,7 +44,10 @@ class Table(DeclarativeBase):
 
 
 class DatabaseRow(Table):
-    """A registered database server, with what its agent last said of it."""
+    """A registered database server, with what its agent last said of it.
+
+    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be.
+    """
 
     __tablename__ = "databases"
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
@@ -61,6 +64,9 @@ class DatabaseRow(Table):
     agent_status: Mapped[Document | None]
     last_report_at: Mapped[datetime | None]
     last_window_end: Mapped[datetime | None]
+    identifier: Mapped[str | None] = mapped_column(String(128))
+    guardrails: Mapped[Document | None]
+    maintenance_windows: Mapped[list[Any] | None]
 
 
 class SettingsRow(Table):
@@ -87,7 +93,11 @@ class TokenRow(Table):
 
 
 class SessionRow(Table):
-    """A tuning session; `baseline` is the configuration that was active when it began."""
+    """A tuning session; `baseline` is the configuration that was active when it began, `identity` the server then.
+
+    Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
+    before counts no more.
+    """
 
     __tablename__ = "sessions"
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
@@ -106,6 +116,8 @@ class SessionRow(Table):
     message: Mapped[str] = mapped_column(String(1000), default="")
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
+    identity: Mapped[Document | None]
+    rebased_at: Mapped[datetime | None]
 
 
 class RecommendationRow(Table):
@@ -167,13 +179,15 @@ class ReportRow(Table):
     """One report: one row, its metrics one document. Unique by (database, agent, epoch, sequence).
 
     `recommendation_id` is the recommendation whose configuration the window measured; `failure` says why nothing was
-    measured under it. `configuration` is the parsed configuration that was active.
+    measured under it. `configuration` is the parsed configuration that was active. `windows` is how many windows the
+    row stands for: more than one where old ones were drawn together.
     """
 
     __tablename__ = "reports"
     __table_args__ = (
         UniqueConstraint("database_id", "agent", "epoch", "sequence", name="uq_reports_sequence"),
         Index("ix_reports_database_window", "database_id", "window_end"),
+        Index("ix_reports_received_at", "received_at"),
     )
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
@@ -194,6 +208,23 @@ class ReportRow(Table):
     p99_of: Mapped[str | None] = mapped_column(String(20))
     failure: Mapped[str | None] = mapped_column(String(200))
     outcomes: Mapped[list[Any]]
+    windows: Mapped[int] = mapped_column(default=1, server_default="1")
+
+
+class EventRow(Table):
+    """A guard that fired on a database, with the agent's figures in `told`; once, however often it is reported."""
+
+    __tablename__ = "events"
+    __table_args__ = (UniqueConstraint("database_id", "agent_event", name="uq_events_agent_event"),)
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), index=True)
+    recommendation_id: Mapped[str | None] = mapped_column(ForeignKey("recommendations.id"), index=True)
+    agent_event: Mapped[str] = mapped_column(String(64))
+    guard: Mapped[str] = mapped_column(String(40))
+    at: Mapped[datetime]
+    received_at: Mapped[datetime]
+    told: Mapped[Document]
 
 
 class SnapshotRow(Table):

@@ -119,8 +119,13 @@ class Reports(Repository[StoredReport]):
         return record
 
     def numbered(self, database_id: str, agent: str, epoch: str, sequence: int) -> StoredReport | None:
+        """The report itself, or a later one into which old windows were drawn: an agent sends them in order."""
         c = self.table.c
-        return self._one(c.database_id == database_id, c.agent == agent, c.epoch == epoch, c.sequence == sequence)
+        held = or_(c.sequence == sequence, and_(c.windows > 1, c.sequence > sequence))
+        return self._one(c.database_id == database_id, c.agent == agent, c.epoch == epoch, held)
+
+    def replace(self, id_: int | None, **values: Any) -> None:
+        self._update(self.table.c.id == id_, **values)
 
     def newest_sequence(self, database_id: str, agent: str, epoch: str) -> int | None:
         c = self.table.c

@@ -12,7 +12,7 @@ def test_a_database_is_registered_once_per_name(service: Service) -> None:
 
 def test_an_unknown_engine_is_refused_with_the_known_ones(service: Service) -> None:
     response = service.ask("POST", "/v1/databases", {"name": "x", "engine": "oracle"})
-    assert response.json()["code"] == "not_found"
+    assert response.json()["code"] == "invalid_request"
     assert "postgresql" in response.json()["detail"]
 
 

@@ -1,0 +1,12 @@
+"""A nearby name for one that nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` (did you mean work_mem?)`, or nothing where no name is near."""
+    near = get_close_matches(name.lower(), list(known), n=1, cutoff=0.75)
+    return f" (did you mean {near[0]}?)" if near else ""

@@ -1,0 +1,76 @@
+"""What the operator sets for a database besides its policy: guardrails, and when a restart may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from lutra_models.guardrails import GUARDS, Guard, GuardName, Guardrail, laid_over
+from lutra_models.maintenance import Interval, MaintenanceWindow, current, following, known_zone
+from lutra_models.wire import Rules
+
+from lutra_service.app.errors import InvalidRequest
+from lutra_service.db.records import Database
+from lutra_service.db.store import Unit
+
+
+@dataclass(frozen=True)
+class Rail:
+    """One guard as it holds for a database. `origin` says who set it: the service's operator, the agent, nobody."""
+
+    guard: Guard
+    rail: Guardrail
+    origin: str
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    windows: tuple[MaintenanceWindow, ...]
+    open_until: datetime | None
+    next: Interval | None
+
+
+def rules_of(database: Database) -> Rules:
+    return Rules.model_validate(
+        {"guardrails": database.guardrails or {}, "maintenance_windows": database.maintenance_windows or []}
+    )
+
+
+def rails(database: Database) -> list[Rail]:
+    """Every guard, as the agent will judge by it once it has heard."""
+    set_here = rules_of(database).guardrails
+    told = Rules.model_validate({"guardrails": (database.agent_status or {}).get("guardrails", {})}).guardrails
+    effective = laid_over(told, set_here)
+    return [Rail(g, effective[g.name], _origin(g, set_here, told)) for g in GUARDS]
+
+
+def set_guardrails(unit: Unit, id_: str, wanted: Mapping[GuardName, Guardrail]) -> Database:
+    """In place of all that were set here before; a guard that is not named is the agent's own again."""
+    unit.databases.lock(id_)
+    unit.databases.change(id_, guardrails={name: asdict(rail) for name, rail in wanted.items()})
+    unit.announce(id_)
+    return unit.databases.get(id_)
+
+
+def maintenance(unit: Unit, database: Database) -> Maintenance:
+    windows = rules_of(database).maintenance_windows
+    held = current(windows, unit.now)
+    return Maintenance(windows, held.end if held else None, following(windows, unit.now))
+
+
+def set_windows(unit: Unit, id_: str, windows: Sequence[MaintenanceWindow]) -> Database:
+    """In place of all that were set before. Raises InvalidRequest for a time zone that nobody knows."""
+    unknown = sorted({w.zone for w in windows if known_zone(w.zone) is None})
+    if unknown:
+        raise InvalidRequest(f"no time zone of this machine: {', '.join(unknown)}; take a name such as Europe/Berlin")
+    unit.databases.lock(id_)
+    unit.databases.change(id_, maintenance_windows=[{**asdict(w), "weekdays": list(w.weekdays)} for w in windows])
+    unit.announce(id_)
+    return unit.databases.get(id_)
+
+
+def _origin(guard: Guard, set_here: Mapping[GuardName, Guardrail], told: Mapping[GuardName, Guardrail]) -> str:
+    if guard.name in set_here:
+        return "service"
+    return "agent" if told.get(guard.name, guard.default) != guard.default else "default"
