@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -74,6 +75,29 @@ def migrate() -> None:
     engine = make_engine(_settings().database_url)
     migrations.upgrade(engine)
     engine.dispose()
+
+
+@main.command()
+@click.option("--days", type=click.FloatRange(0, min_open=True), help="[default: LUTRA_RETENTION_DAYS or 14]")
+def prune(days: float | None) -> None:
+    """Draw old windows together and delete what is kept for nothing, as the service does every hour.
+
+    Windows that came more than DAYS ago become one for each configuration; a trial's own measurement stays. Every
+    recommendation can still be computed again with `lutra replay`.
+    """
+    from datetime import timedelta
+
+    from lutra_service.app.retention import prune as pruned
+
+    settings = _settings()
+    if _schema_pending(settings):
+        raise click.ClickException("the database's schema is not this program's: run `lutra migrate`")
+    store = _store(settings)
+    try:
+        gone = pruned(store, timedelta(days=settings.retention_days if days is None else days))
+    finally:
+        store.close()
+    click.echo(", ".join(f"{name} {number}" for name, number in asdict(gone).items()))
 
 
 @main.group()

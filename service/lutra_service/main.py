@@ -15,6 +15,7 @@ from lutra_service.api.signals import Signals
 from lutra_service.compute import Compute, MakesExecutor
 from lutra_service.db.engine import make_engine
 from lutra_service.db.store import Store
+from lutra_service.pruning import Pruning
 from lutra_service.settings import Settings
 
 DESCRIPTION = """Recommends database settings and predicts what they give.
@@ -27,14 +28,16 @@ def create_app(settings: Settings | None = None, executor: MakesExecutor | None 
     settings = settings or Settings()
     store = Store(make_engine(settings.database_url))
     signals = Signals()
-    compute = Compute(store, settings, executor)
+    compute, pruning = Compute(store, settings, executor), Pruning(store, settings)
     store.listeners += [signals.notify, compute.heard]
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         signals.start()
         compute.start()
+        pruning.start()
         yield
+        pruning.stop()
         compute.stop()
         store.close()
 

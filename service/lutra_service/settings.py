@@ -32,6 +32,9 @@ class Settings(BaseSettings):
     max_attempts: int = Field(default=3, ge=1)
     sweep_s: float = Field(default=2.0, gt=0)
 
+    retention_days: float = Field(default=14.0, gt=0, le=36500)
+    prune_s: float = Field(default=3600.0, gt=0)
+
     def refusal_to_bind(self) -> str | None:
         """Why the service must not listen on `host`: tokens travel in clear text without TLS."""
         if (self.tls_cert is None) != (self.tls_key is None):
