@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from lutra_models.guardrails import GUARDS, LONGEST_HOLD_S, Guard, GuardName, Guardrail
 
-from lutra_agent.errors import ConfigError
 from lutra_agent.toml import Section
 
 CONFIRM_S = 900.0
@@ -30,7 +29,8 @@ class GuardConfig:
 
 def read_guard(section: Section) -> GuardConfig:
     """Raises ConfigError."""
-    rails = {g.name: _rail(g, found) for g in GUARDS if (found := section.optional_section(g.name)) is not None}
+    tables = {g: table for g in GUARDS if (table := section.optional_table(g.name)) is not None}
+    rails = {g.name: _rail(g, Section(f"guard.{g.name}", table)) for g, table in tables.items()}
     return section.finish(
         GuardConfig(
             rails,
@@ -42,13 +42,10 @@ def read_guard(section: Section) -> GuardConfig:
 
 
 def _rail(guard: Guard, section: Section) -> Guardrail:
-    try:
-        return section.finish(
-            Guardrail(
-                section.number("limit", guard.default.limit, low=0.0, high=1e18),
-                section.number("hold_s", guard.default.hold_s, low=0.0, high=LONGEST_HOLD_S),
-                section.flag("enabled", True),
-            )
+    return section.finish(
+        Guardrail(
+            section.number("limit", guard.default.limit, low=0.0, high=1e18),
+            section.number("hold_s", guard.default.hold_s, low=0.0, high=LONGEST_HOLD_S),
+            section.flag("enabled", True),
         )
-    except ConfigError as error:
-        raise ConfigError(f"guard.{error}") from error
+    )

@@ -14,6 +14,8 @@ from lutra_agent.checks import Bounds
 from lutra_agent.errors import DidNotStart
 from lutra_agent.state import State
 from lutra_models.history import Mode
+from lutra_models.identity import identity
+from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 from lutra_models.wire import Directive, Outcome
 
 from tests.support.fake_clock import FakeClock
@@ -31,6 +33,7 @@ class Bench:
     state: State
     clock: FakeClock
     mode: Mode = "lab"
+    windows: tuple[MaintenanceWindow, ...] = ()
 
     def carry_out(self) -> CarryOut:
         return CarryOut(
@@ -39,7 +42,7 @@ class Bench:
             self.control,
             self.clock,
             lambda: self.engine.server(HOST),
-            lambda: Bounds(self.mode, self.state.paused, 0.8),
+            lambda: Bounds(self.mode, self.state.paused, 0.8, self.windows),
         )
 
     def do(self, settings: dict[str, Any], **more: Any) -> Outcome:
@@ -115,6 +118,38 @@ def test_an_expired_directive_is_refused(bench: Bench) -> None:
 def test_the_agents_own_file_limits_what_it_does(bench: Bench, mode: Mode, code: str) -> None:
     bench.mode = mode
     assert bench.do({"shared_buffers": 32768}).code == code
+
+
+ALWAYS = MaintenanceWindow(WEEKDAYS, "00:00", 1440)
+
+
+def test_a_restart_is_refused_outside_the_maintenance_windows(bench: Bench) -> None:
+    bench.mode = "restart_in_window"
+    refused = bench.do({"shared_buffers": 32768, "work_mem": 8192})
+    assert (refused.code, "no maintenance window is set" in refused.message) == ("outside_maintenance_window", True)
+    bench.windows = (MaintenanceWindow(("sat",), "12:00", 60),)  # the test's clock stands on a Sunday
+    refused = bench.do({"shared_buffers": 32768}, id="rec_2")
+    assert (refused.code, "2026-03-07T12:00" in refused.message) == ("outside_maintenance_window", True)
+    assert bench.engine.statements == []
+    assert bench.do({"work_mem": 8192}, id="rec_3").state == "applied"
+
+
+def test_a_restart_is_carried_out_inside_one(bench: Bench) -> None:
+    bench.mode, bench.windows = "restart_in_window", (ALWAYS,)
+    outcome = bench.do({"shared_buffers": 32768})
+    assert (outcome.state, outcome.restarted, bench.control.restarts) == ("applied", True, 1)
+
+
+def test_an_operators_rollback_waits_for_no_window(bench: Bench) -> None:
+    bench.mode = "restart_in_window"
+    assert bench.do({"shared_buffers": 32768}, restore=True, rollback=True).state == "applied"
+
+
+def test_settings_for_another_server_are_refused(bench: Bench) -> None:
+    now = identity(bench.engine.server(HOST))
+    refused = bench.do({"work_mem": 8192}, expects=replace(now, engine_version="15.2"))
+    assert (refused.code, "its version was 15.2 and is 16.4" in refused.message) == ("server_changed", True)
+    assert bench.do({"work_mem": 8192}, id="rec_2", expects=now).state == "applied"
 
 
 def test_a_paused_agent_refuses_and_a_resumed_one_does_not(bench: Bench) -> None:

@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.config import load, parse
 from lutra_agent.errors import ConfigError
+from lutra_models.guardrails import Guardrail
 
 FULL: dict[str, dict[str, Any]] = {
     "service": {"url": "https://lutra.example", "database": "db_1", "token_file": "/etc/lutra/token"},
     "database": {"engine": "postgresql", "host": "/var/run/postgresql", "port": 5432, "user": "lutra", "dbname": "app"},
     "agent": {"mode": "lab", "interval_s": 10, "state_dir": "/var/lib/lutra-agent"},
     "restart": {"command": ["systemctl", "restart", "postgresql"], "timeout_s": 60},
+    "guard": {"p99": {"limit": 2.5, "hold_s": 20}, "confirm_windows": 5},
     "driver": {"kind": "pgbench"},
     "prometheus": {"url": "http://127.0.0.1:9090", "query": "q[$window]"},
 }
@@ -53,7 +55,11 @@ def test_what_is_left_out_is_the_cautious_choice() -> None:
         (changed("database", port=0), "database.port"),
         (changed("database", port="5432"), "database.port"),
         (changed("agent", mode="reckless"), "agent.mode"),
-        (changed("agent", mode="restart_in_window"), "agent.mode"),
+        (changed("guard", p98={"limit": 2}), "guard.p98"),
+        (changed("guard", p99={"limit": -1}), "guard.p99.limit"),
+        (changed("guard", p99={"limits": 2}), "guard.p99.limits"),
+        (changed("guard", p99={"enabled": "no"}), "guard.p99.enabled"),
+        (changed("guard", confirm_windows=0), "guard.confirm_windows"),
         (changed("agent", mode="observe"), "driver"),
         (changed("agent", interval_s=0), "agent.interval_s"),
         (changed("agent", intervall_s=3), "agent.intervall_s"),
@@ -66,6 +72,13 @@ def test_a_mistake_is_named(document: dict[str, Any], names: str) -> None:
     with pytest.raises(ConfigError, match=names) as refused:
         parse(document)
     assert "secret" not in str(refused.value)
+
+
+def test_a_guardrail_takes_what_is_left_out_from_its_default() -> None:
+    rails = parse(changed("guard", p99={"limit": 3}, disk={"enabled": False})).guard.rails
+    assert rails["p99"] == Guardrail(3.0, 30.0)
+    assert not rails["disk"].enabled
+    assert set(rails) == {"p99", "disk"}
 
 
 def test_plain_http_is_for_loopback_alone() -> None:
