@@ -70,7 +70,7 @@ def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy, facts: Overl
         return "is pinned"
     if setting.shadowed:
         return f"is set by {setting.shadowed}, which outranks what an agent can write"
-    if setting.applies == "fixed":
+    if "fixed" in (setting.applies, row.applies):
         return "cannot be changed on this server"
     if setting.applies == "restart" and not policy.restart:
         return "needs a restart, which is not allowed"

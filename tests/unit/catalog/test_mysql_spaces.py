@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_models.catalog import Policy, Server, load
+from lutra_models.catalog import Policy, Server, ServerSetting, load
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Number
 
@@ -22,6 +22,10 @@ def names(engine: str, version: str) -> set[str]:
 
 def everything(server: Server) -> Policy:
     return Policy(movable=frozenset(server.settings), durability=True)
+
+
+def only(name: str) -> Policy:
+    return Policy(movable=frozenset({name}))
 
 
 def number(server: Server, name: str) -> Number:
@@ -127,6 +131,38 @@ def test_a_setting_without_effect_here_does_not_move() -> None:
     assert number(pooled, "thread_pool_size").high == 16
     with pytest.raises(InvalidConfiguration, match="innodb_doublewrite cannot be changed on this server"):
         load("mysql").space(a_mysqld("mysql"), Policy(movable=frozenset({"innodb_doublewrite"}), durability=True))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_settings_of_the_binary_log_move_only_where_there_is_one(engine: str) -> None:
+    server = a_mysqld(engine)
+
+    def searched(log: str) -> set[str]:
+        log_bin = ServerSetting(log, kind="bool", applies="restart")
+        live = replace(server, settings={**server.settings, "log_bin": log_bin})
+        return set(load(engine).space(live, Policy(durability=True)).names)
+
+    assert searched("ON") - searched("OFF") >= {"sync_binlog", "binlog_cache_size"}
+    assert not [n for n in searched("OFF") if "binlog" in n]
+    assert "log_bin" not in searched("ON")
+
+
+def test_a_setting_that_the_catalogue_only_shows_does_not_move() -> None:
+    server = a_mysqld("mariadb")
+    log_bin = ServerSetting("ON", kind="bool", applies="restart")
+    with pytest.raises(InvalidConfiguration, match="log_bin cannot be changed on this server"):
+        load("mariadb").space(replace(server, settings={**server.settings, "log_bin": log_bin}), only("log_bin"))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_much_of_what_is_searched_on_a_small_host_is_within_its_memory(engine: str) -> None:
+    space = load(engine).space(a_mysqld(engine, 4, 2), Policy())
+    high = {k.name: k.domain.high for k in space if isinstance(k.domain, Number)}
+    current = load(engine).read(a_mysqld(engine, 4, 2))
+    tables, *others = ("tmp_table_size", "max_heap_table_size"), ("sort_buffer_size",), ("join_buffer_size",)
+    for names in (tables, *others, ("read_rnd_buffer_size",)):
+        refusal = space.refusal(current.restrict(space.names).replace({n: high[n] for n in names if n in high}))
+        assert refusal is None or refusal.code == "coupling", names
 
 
 def test_myrocks_has_its_settings_where_the_server_has_the_plugin() -> None:
