@@ -17,7 +17,7 @@ from benchmarks.lab.place import Place, opened
 from benchmarks.lab.session import TARGETS, Row, Session, trials
 from benchmarks.lab.steps import Plan, Step, remaining
 from benchmarks.lab.studies import FEW, Study
-from benchmarks.tuning.results import Results, read
+from benchmarks.tuning.results import CODE, Results, read
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -62,6 +62,7 @@ def measured(study: Study, step: Step, session: Session, place: Place, rows: lis
         "failure": reading.failure,
         "configuration": dict(reading.active),
         "asked": asked,
+        "code": CODE,
         "computed_s": round(computed_s, 2),
         "seconds": round((datetime.now(UTC) - started).total_seconds(), 1),
         "at": started.isoformat(timespec="seconds"),
