@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -59,7 +58,7 @@ class Daemon:
 
     def start(self) -> None:
         """Returns when the port accepts connections. Raises LabError with the end of the log where it does not."""
-        if self.pid is not None:
+        if self._runs_already():
             return
         Path(self.pid_file).unlink(missing_ok=True)
         # A file and no pipe: the server inherits it, and a pipe would not end before the server does.
@@ -83,17 +82,41 @@ class Daemon:
     def kill(self) -> None:
         self._end(signal.SIGKILL)
 
-    def _end(self, number: signal.Signals) -> None:
-        pid = self.pid
-        if pid is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+    def _runs_already(self) -> bool:
+        """Whether one accepts connections; one on its way down is waited for."""
         deadline = time.monotonic() + PATIENCE_S
-        while self.pid is not None or accepts(self.port):
+        while processes := self._processes():
+            if accepts(self.port):
+                return True
             if time.monotonic() > deadline:
-                raise LabError(f"{self.program} (process {pid}) survived {number.name} for {PATIENCE_S:g} s")
+                raise LabError(f"{self.program} (process {processes[0].pid}) neither serves nor ends")
             time.sleep(POLL_S)
+        return False
+
+    def _processes(self) -> list[psutil.Process]:
+        """The server's by its own argument: one that shuts down has deleted its process-id file and works on."""
+        return [p for p in psutil.process_iter(["cmdline"]) if self.argv[-1] in (p.info["cmdline"] or ()) and _runs(p)]
+
+    def _end(self, number: signal.Signals) -> None:
+        processes = self._processes()
+        if not processes:
+            return
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+        deadline = time.monotonic() + PATIENCE_S
+        while any(_runs(p) for p in processes) or accepts(self.port):
+            if time.monotonic() > deadline:
+                told = ", ".join(str(p.pid) for p in processes)
+                raise LabError(f"{self.program} (process {told}) survived {number.name} for {PATIENCE_S:g} s")
+            time.sleep(POLL_S)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def accepts(port: int) -> bool:

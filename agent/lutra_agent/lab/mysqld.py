@@ -134,6 +134,7 @@ class ScratchMysqld(ABC):
             path.unlink(missing_ok=True)
         for lock in self.directory.glob("*.lock"):
             lock.unlink()
+        self._daemon.kill()  # one that a restart under way had started meanwhile
         if self._made and self.directory.exists() and not any(self.directory.iterdir()):
             self.directory.rmdir()
         if self._watch is not None:

@@ -34,6 +34,18 @@ def test_a_scratch_server_keeps_its_data_over_a_crash_and_leaves_nothing(name: s
     assert not accepts(server.port)
 
 
+def test_a_server_that_has_lost_its_process_id_file_is_stopped_all_the_same(own_mysqld: ScratchMysqld) -> None:
+    (own_mysqld.directory / "server.pid").unlink()
+    own_mysqld.stop()
+    assert not accepts(own_mysqld.port)
+    own_mysqld.start()
+    (own_mysqld.directory / "server.pid").unlink()
+    own_mysqld.start()
+    assert own_mysqld.sql("SELECT 1") == "1"
+    own_mysqld.remove()
+    assert not accepts(own_mysqld.port)
+
+
 def test_a_server_goes_with_a_process_that_was_killed(own_mysqld: ScratchMysqld) -> None:
     kind = type(own_mysqld)
     code = (
