@@ -15,7 +15,10 @@ from lutra_models.wire import Directive, Receipt, Report
 
 
 class FakeService:
-    """`reports` are the accepted ones, in order; a `directive` is offered until its outcome arrives."""
+    """`reports` are the accepted ones, in order; a `directive` is offered until its outcome arrives.
+
+    With `refuse` every request gets that status: 503 is a service that is away.
+    """
 
     def __init__(self) -> None:
         self.reports: list[Report] = []
@@ -102,6 +105,8 @@ def _handler(service: FakeService) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             wait = float(self.headers.get("Prefer", "wait=0").partition("=")[2])
             directive = service.wait_for(wait)
+            if service.refuse is not None:
+                return self._answer(service.refuse, b'{"code": "told_so", "detail": "refused by the test"}')
             if directive is None:
                 return self._answer(204, b"")
             return self._answer(200, directive.model_dump_json().encode())

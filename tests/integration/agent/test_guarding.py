@@ -1,0 +1,153 @@
+"""Guards on real servers: a change that hurts is taken back with the service away, and told once it is there again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_agent.run import running
+from lutra_models.wire import GuardEvent, Outcome
+
+from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
+from tests.support.disks import fill, tiny_disk
+from tests.support.engines import postgres18_bin
+from tests.support.fake_engine import NoShield
+from tests.support.fake_service import FakeService, serving
+from tests.support.loads import loaded
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+SLOW = {"commit_delay": 100_000, "commit_siblings": 0}
+"""Every commit waits a tenth of a second for others to join it."""
+GUARD: dict[str, Any] = {"qps": {"limit": 0.5, "hold_s": 3}, "memory": {"enabled": False}, "confirm_windows": 30}
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
+    with serving(FakeService()) as found:
+        yield found
+
+
+def outcomes(service: FakeService, identifier: str) -> list[Outcome]:
+    return [o for r in service.reports for o in r.outcomes if o.directive == identifier]
+
+
+def events(service: FakeService) -> list[GuardEvent]:
+    return [e for r in service.reports for e in r.events]
+
+
+def measured(service: FakeService) -> int:
+    return sum(r.window is not None for r in service.reports)
+
+
+def committing(server: ScratchPostgres) -> Any:
+    server.psql("CREATE TABLE load (n int)")
+    connection = psycopg.connect(server.conninfo(), autocommit=True)
+    return lambda: connection.execute("INSERT INTO load VALUES (1)")
+
+
+def test_a_change_that_halves_the_throughput_is_taken_back_with_the_service_away_and_told_later_once(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    before, file = settings_of(own_postgres), (own_postgres.data_dir / "postgresql.auto.conf").read_bytes()
+    made = document(own_postgres, service.url, tmp_path / "state", "reload_only", guard=GUARD)
+    toml = write_toml(tmp_path / "agent.toml", made)
+    with loaded(committing(own_postgres)), agent_process(toml):
+        until(lambda: measured(service) >= 5)
+        service.offer("rec_1", SLOW)
+        until(lambda: outcomes(service, "rec_1"))
+        service.refuse = 503
+        assert own_postgres.psql("SHOW commit_delay") == "100000"
+        # Within a minute: the limit of `until`.
+        until(lambda: own_postgres.psql("SHOW commit_delay") == "0")
+        until(lambda: settings_of(own_postgres) == before)
+        assert (own_postgres.data_dir / "postgresql.auto.conf").read_bytes() == file
+        service.refuse = None
+        until(lambda: len(outcomes(service, "rec_1")) == 2)
+        told = measured(service)
+        until(lambda: measured(service) >= told + 2)
+    applied, reverted = outcomes(service, "rec_1")
+    assert applied.confirm_by is not None
+    assert (reverted.state, reverted.code, reverted.active) == ("reverted", "guardrail", {
+        "commit_delay": 0, "commit_siblings": 5
+    })  # fmt: skip
+    [event] = events(service)
+    assert (event.guard, event.directive) == ("qps", "rec_1")
+    assert event.baseline is not None
+    assert event.value < event.bound == pytest.approx(0.5 * event.baseline)
+    assert event.held_s >= 3
+
+
+def test_a_change_that_does_no_harm_is_confirmed_and_stays(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    guard = {"confirm_windows": 2, "memory": {"enabled": False}}
+    made = config(own_postgres, service.url, tmp_path / "state", "reload_only", guard=guard)
+    service.offer("rec_1", {"work_mem": 8192})
+    with running(made, shield=NoShield()) as loop:
+        loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
+    assert [o.state for o in outcomes(service, "rec_1")] == ["applied", "confirmed"]
+    assert own_postgres.psql("SHOW work_mem") == "8MB"
+
+
+def test_an_agent_that_was_away_past_the_confirmation_time_takes_the_change_back_at_its_start(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    before = settings_of(own_postgres)
+    made = config(own_postgres, service.url, tmp_path / "state", "reload_only", guard={"confirm_s": 1})
+    service.offer("rec_1", {"work_mem": 8192})
+    with running(made, shield=NoShield()) as loop:
+        loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
+    assert own_postgres.psql("SHOW work_mem") == "8MB"
+    with running(made, shield=NoShield()) as loop:
+        loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
+    assert outcomes(service, "rec_1")[1].code == "not_confirmed"
+    until(lambda: settings_of(own_postgres) == before)
+
+
+def test_a_restart_setting_is_changed_in_its_maintenance_window_and_taken_back_with_a_restart(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
+) -> None:
+    before = settings_of(own_postgres)
+    guard = {"confirm_s": 2, "confirm_windows": 50, "memory": {"enabled": False}}
+    made = config(own_postgres, service.url, tmp_path / "state", "restart_in_window", guard=guard)
+    always = {"weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "minutes": 1440}
+    service.offer("rec_0", {"shared_buffers": 8192}, restart_allowed=True)
+    with running(made, shield=NoShield()) as loop:
+        loop.run(ended=lambda: bool(outcomes(service, "rec_0")))
+        assert outcomes(service, "rec_0")[0].code == "outside_maintenance_window"
+        rules = {"maintenance_windows": [always]}
+        service.offer("rec_1", {"shared_buffers": 8192}, restart_allowed=True, rules=rules)
+        loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
+        assert own_postgres.psql("SHOW shared_buffers") == "64MB"
+        loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
+    assert [(o.state, o.code, o.restarted) for o in outcomes(service, "rec_1")] == [
+        ("applied", None, True),
+        ("reverted", "not_confirmed", True),
+    ]
+    assert settings_of(own_postgres) == before
+
+
+def test_a_full_disk_refuses_the_change_and_leaves_server_and_file_as_they_were(
+    service: FakeService, tmp_path: Path
+) -> None:
+    with tiny_disk(tmp_path / "disk", "160m") as disk, ScratchPostgres(disk / "server", postgres18_bin()) as server:
+        server.psql("ALTER SYSTEM SET work_mem = '5MB'")
+        server.psql("SELECT pg_reload_conf()")
+        before = until(lambda: server.psql("SHOW work_mem") == "5MB" and settings_of(server))
+        file = (server.data_dir / "postgresql.auto.conf").read_bytes()
+        made = config(server, service.url, tmp_path / "state")
+        service.offer("rec_1", {"work_mem": 8192, "random_page_cost": 1.5}, measure=True)
+        filler = fill(disk)
+        with running(made, shield=NoShield()) as loop:
+            loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
+        filler.unlink()
+        [outcome] = outcomes(service, "rec_1")
+        assert (outcome.state, "No space left" in outcome.message) == ("reverted", True)
+        assert settings_of(server) == before
+        assert (server.data_dir / "postgresql.auto.conf").read_bytes() == file
