@@ -120,11 +120,8 @@ class Place:
 def opened(name: str, engine: str, setting: Setting) -> Iterator[Place]:
     """A place with fresh data, at the engine's default. Everything but the data's template is gone afterwards."""
     lab, data = LABS[engine], template(engine, setting)
-    folder = setting.folder / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    folder.chmod(0o755)
     with (
+        _fresh(setting.folder / name) as folder,
         SmallHost(f"lutra-lab-{name}", device(folder), setting.limits) as host,
         lab.make(folder / "server", lab.options) as server,
     ):
@@ -137,7 +134,17 @@ def opened(name: str, engine: str, setting: Setting) -> Iterator[Place]:
             yield place
         finally:
             place.close()
+
+
+@contextmanager
+def _fresh(folder: Path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _config(server: Scratch, host: SmallHost, state: Path) -> Config:
