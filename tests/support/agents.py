@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.config import Config, parse
+from lutra_agent.config import Config, DatabaseConfig, parse
+from lutra_agent.drivers import Driver, build
 from lutra_agent.lab.postgresql import ScratchPostgres
 
 TOKEN = "lutra_test-token"
@@ -62,6 +63,12 @@ def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{k} = {_toml(v)}" for k, v in value.items()) + "}"
     return json.dumps(value)
+
+
+def suggested(server: Mapping[str, Any]) -> Driver:
+    """The driver that `lutra-agent lab` suggests for its server, for a second."""
+    where = DatabaseConfig(*(server[name] for name in ("engine", "host", "port", "user", "dbname")))
+    return build({**server["driver"], "warmup_s": 1, "duration_s": 1}, where)
 
 
 @contextmanager

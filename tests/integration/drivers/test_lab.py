@@ -17,6 +17,7 @@ import pytest
 from lutra_agent.lab.errors import LabError
 from lutra_agent.lab.postgresql import ScratchPostgres, environment
 
+from tests.support.agents import suggested
 from tests.support.engines import postgres18_bin, scratch
 
 pytestmark = pytest.mark.engine
@@ -75,6 +76,7 @@ def test_a_server_that_someone_else_restarted_goes_with_the_command_too(folder: 
     process, server = start(folder / "pg", "--scale", "1")
     subprocess.run(server["restart_command"], check=True, env=environment(), cwd="/")
     assert accepts(server)
+    assert suggested(server).run().metrics["qps"] > 0
     process.kill()
     process.wait(30)
     assert eventually_gone(folder / "pg", server)

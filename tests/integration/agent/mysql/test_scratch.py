@@ -14,7 +14,7 @@ import pytest
 from lutra_agent.lab.daemon import accepts
 from lutra_agent.lab.mysqld import ScratchMysqld
 
-from tests.support.agents import until
+from tests.support.agents import suggested, until
 from tests.support.engines import SCRATCH_MYSQLDS, scratch_mysqld
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -93,6 +93,7 @@ def test_the_lab_command_describes_its_server_and_takes_it_away(name: str) -> No
             assert cursor.fetchone() == (100_000, 77)
         subprocess.run(server["restart_command"], check=True, cwd="/")
         assert accepts(server["port"])
+        assert suggested(server).run().metrics["qps"] > 0
         process.communicate(timeout=60)
         assert process.returncode == 0
         assert not directory.exists()
