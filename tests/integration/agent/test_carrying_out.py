@@ -53,7 +53,7 @@ def test_a_change_and_its_way_back_leave_every_setting_as_before(
     assert applied.active == {"work_mem": 8192, "shared_buffers": 8192, "random_page_cost": 1.5}
     assert own_postgres.psql("SHOW shared_buffers") == "64MB"
     back = {"work_mem": 5120, "shared_buffers": 16384, "random_page_cost": 4.0}
-    assert carried_out(made, service, back, restore=True).state == "applied"
+    assert carried_out(made, service, back, restore=True, rollback=True).state == "applied"
     assert settings_of(own_postgres) == before
 
 

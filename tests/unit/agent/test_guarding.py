@@ -251,3 +251,21 @@ def test_windows_of_the_change_join_the_baseline_once_it_is_confirmed(tmp_path: 
     provisional.Provisional("rec_1", ("x",), {}, False, START, START + CONFIRM).keep(state)
     assert watch.see(window, measured=True).confirmed
     assert Watch(state, lambda: DEFAULTS, WATCHED)._calm == [window]
+
+
+def test_a_settings_file_is_restored_in_place_where_no_second_copy_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "settings"
+    file.write_bytes(b"a = 1\n")
+    saved = guard.save_file(file)
+    file.write_bytes(b"a = 1\nb = 2\n")
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(guard, "write_atomically", full)
+    assert saved is not None
+    saved.restore()
+    assert file.read_bytes() == b"a = 1\n"
+    saved.restore()  # it says so already: nothing is written
