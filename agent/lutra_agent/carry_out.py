@@ -10,12 +10,11 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from lutra_models.catalog import load
 from lutra_models.catalog.facts import Server
-from lutra_models.knobs import Value
 from lutra_models.wire import ApplyCode, Directive, Outcome
 
 from lutra_agent import checks, guard, provisional
+from lutra_agent.answers import Answers
 from lutra_agent.clock import Clock
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Statement
@@ -57,6 +56,7 @@ class CarryOut:
         self._clock = clock
         self._look = look
         self._bounds = bounds
+        self._answers = Answers(state, clock, look)
 
     def directive(self, directive: Directive) -> Outcome:
         """What really happened. Never raises for what a server, a file or an operator may do."""
@@ -67,12 +67,12 @@ class CarryOut:
             if found.changes:
                 checks.able(found, self._engine, self._control)
         except ApplyRefused as error:
-            return self._answered(self._outcome(directive.id, "refused", error.apply_code, str(error)))
+            return self._answers.keep(self._answers.outcome(directive.id, "refused", error.apply_code, str(error)))
         except DatabaseUnavailable as error:
-            return self._answered(self._outcome(directive.id, "failed", "database_unavailable", str(error)))
+            return self._answers.keep(self._answers.outcome(directive.id, "failed", "database_unavailable", str(error)))
         if not found.changes:
             self._superseded(directive)
-            return self._answered(self._outcome(directive.id, "applied", names=tuple(found.target)))
+            return self._answers.keep(self._answers.outcome(directive.id, "applied", names=tuple(found.target)))
         words = guard.former_words(self._engine, self._state, server, found.changes) if directive.restore else []
         return self._change(directive, found, guard.take(self._engine, server), words)
 
@@ -106,14 +106,14 @@ class CarryOut:
 
     def confirm(self, change: Provisional) -> Outcome:
         """What is told of a change that passed."""
-        return self._answered(self._outcome(change.directive, "confirmed", names=change.names))
+        return self._answers.keep(self._answers.outcome(change.directive, "confirmed", names=change.names))
 
     def _gone_back(self, journal: Journal, code: ApplyCode, message: str) -> Outcome:
         guard.go_back(self._engine, self._control, journal.before, journal.names, journal.was_restarting)
-        outcome = self._outcome(
+        outcome = self._answers.outcome(
             journal.directive, "reverted", code, message, tuple(journal.names), restarted=journal.was_restarting
         )
-        self._finished(outcome)
+        self._answers.finish(outcome)
         provisional.forget(self._state)
         return outcome
 
@@ -127,10 +127,10 @@ class CarryOut:
         except Failed as error:
             log.error("directive %s: %s: %s", directive.id, error.code, error)
             return self._take_back(directive, found, before, journal, error)
-        outcome = self._outcome(
+        outcome = self._answers.outcome(
             directive.id, "applied", message=rounded, names=tuple(found.target), restarted=found.restart
         )
-        return self._finished(self._provisional(directive, found, before, outcome))
+        return self._answers.finish(self._provisional(directive, found, before, outcome))
 
     def _provisional(self, directive: Directive, found: checks.Plan, before: Snapshot, outcome: Outcome) -> Outcome:
         """A change is to be confirmed; not a trial in a lab, which is measured anyway, nor an operator's rollback."""
@@ -198,50 +198,9 @@ class CarryOut:
             # The journal stays: the loop tries again until the server is back.
             log.critical("directive %s could not be taken back yet: %s", directive.id, barred)
             message = f"{error}; not yet taken back: {barred}"
-            return self._answered(self._outcome(directive.id, "failed", error.code, message))
-        return self._finished(
-            self._outcome(
+            return self._answers.keep(self._answers.outcome(directive.id, "failed", error.code, message))
+        return self._answers.finish(
+            self._answers.outcome(
                 directive.id, "reverted", error.code, str(error), tuple(found.target), restarted=journal.was_restarting
             )
         )
-
-    def _outcome(
-        self,
-        directive: str,
-        state: str,
-        code: ApplyCode | None = None,
-        message: str = "",
-        names: tuple[str, ...] = (),
-        restarted: bool = False,
-    ) -> Outcome:
-        return Outcome.model_validate(
-            {
-                "directive": directive,
-                "state": state,
-                "code": code,
-                "message": message[:1000],
-                "active": self._active(names),
-                "restarted": restarted,
-                "at": self._clock.now(),
-            }
-        )
-
-    def _active(self, names: tuple[str, ...]) -> dict[str, Value]:
-        if not names:
-            return {}
-        try:
-            server = self._look()
-        except DatabaseUnavailable:
-            return {}
-        return dict(load(server.engine).read(server).restrict(names))
-
-    def _finished(self, outcome: Outcome) -> Outcome:
-        self._answered(outcome)
-        self._state.forget(JOURNAL)
-        return outcome
-
-    def _answered(self, outcome: Outcome) -> Outcome:
-        self._state.remember(outcome)
-        told = " ".join(filter(None, (outcome.state, outcome.code, outcome.message)))
-        log.info("directive %s: %s", outcome.directive, told)
-        return outcome

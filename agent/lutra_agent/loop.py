@@ -5,26 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 
 from lutra_models.catalog.facts import Server
 from lutra_models.wire import Directive, Outcome
 
 from lutra_agent import guard, provisional
 from lutra_agent.drivers.base import DriverFailed
-from lutra_agent.engines.base import Sample
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
-from lutra_agent.judge import Seen
 from lutra_agent.parts import Parts
 from lutra_agent.reports import Content
 from lutra_agent.throttle import Throttle
 from lutra_agent.watch import Verdict
-from lutra_agent.window import Discarded
+from lutra_agent.windows import Windows
 
 log = logging.getLogger(__name__)
-
-
-TAKEN_BACK = ("guardrail", "not_confirmed")
 
 
 class Loop:
@@ -32,11 +26,9 @@ class Loop:
         self._parts = parts
         self._throttle = Throttle(log)
         self._server: Server | None = None
-        self._before: Sample | None = None
-        self._warmup = 0
+        self._windows = Windows(parts)
         self._cycle_s = 0.0
         self._told_s: float | None = None
-        self._seen_at: datetime | None = None
         self.problems: list[str] = []
 
     def run(self, ended: Callable[[], bool] = lambda: False) -> None:
@@ -82,11 +74,11 @@ class Loop:
             self._went_back(outcome)
 
     def _went_back(self, outcome: Outcome) -> None:
-        """A trial failed with it; a change outside a lab has its windows, which say what it did."""
+        """The configuration failed; one that only nobody confirmed in time may be a good one."""
         self._changed()
-        trial = outcome.code not in TAKEN_BACK
-        failure = (outcome.code or "reverted") if trial else None
-        self._report(outcome, Content(measures=outcome.directive if trial else None, failure=failure))
+        blamed = outcome.code != "not_confirmed"
+        failure = (outcome.code or "reverted") if blamed else None
+        self._report(outcome, Content(measures=outcome.directive if blamed else None, failure=failure))
 
     def _look_around(self) -> None:
         server = self._parts.look()
@@ -98,20 +90,19 @@ class Loop:
             self._confirm(server)
         if not self._due():
             return
-        content = Content() if self._parts.driver is not None and change is None else self._window()
-        verdict = self._judged(content, self._before)
+        content, verdict = Content(), Verdict()
+        if self._guarded():
+            content = self._windows.next()
+            verdict = self._windows.judged(content)
         if verdict.code is None and content.window is not None and (verdict.change is None or verdict.change.confirmed):
             self._confirm(server)
         outcomes = [self._parts.carry_out.confirm(verdict.change)] if verdict.confirmed and verdict.change else []
         self._put(server, replace(content, outcomes=outcomes))
         self._take_back(verdict)
 
-    def _judged(self, content: Content, sample: Sample | None) -> Verdict:
-        now, since = self._parts.clock.now(), self._seen_at
-        self._seen_at = now
-        start = content.window[0] if content.window else min(since or now, now)
-        values = self._parts.measure.watched(content, sample)
-        return self._parts.watch.see(Seen(start, now, values), measured=content.window is not None)
+    def _guarded(self) -> bool:
+        """A lab's trials are measured by its driver, and between them there is nothing to guard."""
+        return self._parts.driver is None or provisional.find(self._parts.state) is not None
 
     def _take_back(self, verdict: Verdict) -> None:
         if verdict.change is None or verdict.code is None:
@@ -120,28 +111,14 @@ class Loop:
             outcome = self._parts.carry_out.take_back(verdict.change, verdict.code, verdict.reason)
         self._went_back(outcome)
 
-    def _window(self) -> Content:
-        """The window since the last sample; a heartbeat where there is none, or where it was a warm-up."""
-        before, after = self._before, self._parts.measure.sample()
-        self._before = after
-        if before is None:
-            return Content()
-        found = self._parts.measure.window(before, after)
-        if isinstance(found, Discarded):
-            log.info("a window was discarded: %s", found.reason)
-            return Content()
-        if self._warmup > 0:
-            self._warmup -= 1
-            return Content()
-        return found
-
     def _close_gate(self, error: Exception) -> None:
         self._throttle.failed("reaching the database", error)
-        self._before = None
+        self._windows.broken()
         self.problems = [str(error)[:1000]]
         if not self._due():
             return
-        verdict = self._judged(Content(), None) if isinstance(error, DatabaseUnavailable) else Verdict()
+        silent = isinstance(error, DatabaseUnavailable) and self._guarded()
+        verdict = self._windows.unanswered() if silent else Verdict()
         if self._server is not None:
             self._put(self._server, Content())
         try:
@@ -204,8 +181,7 @@ class Loop:
             self._parts.state.remember(outcome, reported=True)
 
     def _changed(self) -> None:
-        self._before = None
-        self._warmup = self._parts.config.warmup_windows
+        self._windows.anew()
         self._parts.watch.anew()
 
     def _confirm(self, server: Server) -> None:

@@ -237,6 +237,13 @@ def test_a_lab_trial_is_measured_and_not_provisional(tmp_path: Path) -> None:
     assert provisional.find(lab.state) is None
 
 
+def test_between_the_trials_of_a_lab_no_guard_looks(tmp_path: Path) -> None:
+    lab = bench(tmp_path, "lab", with_driver=True, guarding=WATCHED)
+    turn(lab, 20)
+    assert events(lab) == []
+    assert lab.loop._parts.watch.firing == ()
+
+
 def test_a_lab_agent_with_a_driver_still_confirms_a_change_that_nobody_measures(tmp_path: Path) -> None:
     lab = bench(tmp_path, "lab", with_driver=True, guarding=WATCHED)
     turn(lab)
