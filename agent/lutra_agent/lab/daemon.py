@@ -75,21 +75,29 @@ class Daemon:
                 raise LabError(f"{self.program} did not start: exit {process.poll()}\n" + "\n".join(said))
             time.sleep(POLL_S)
 
-    def stop(self) -> None:
+    def stop(self, patience_s: float = PATIENCE_S) -> None:
         """Shut down cleanly. Raises LabError where that takes too long."""
-        self._end(signal.SIGTERM)
+        self._end(signal.SIGTERM, patience_s)
+
+    def restart(self) -> None:
+        """One that does not shut down is killed, as a service manager does; it recovers when it starts."""
+        try:
+            self.stop(PATIENCE_S / 2)
+        except LabError:
+            self.kill()
+        self.start()
 
     def kill(self) -> None:
-        self._end(signal.SIGKILL)
+        self._end(signal.SIGKILL, PATIENCE_S)
 
     def _runs_already(self) -> bool:
-        """Whether one accepts connections; one on its way down is waited for."""
-        deadline = time.monotonic() + PATIENCE_S
-        while processes := self._processes():
+        """Whether one accepts connections; one on its way down is waited for, and killed where it stays there."""
+        deadline = time.monotonic() + PATIENCE_S / 2
+        while self._processes():
             if accepts(self.port):
                 return True
             if time.monotonic() > deadline:
-                raise LabError(f"{self.program} (process {processes[0].pid}) neither serves nor ends")
+                self.kill()
             time.sleep(POLL_S)
         return False
 
@@ -97,18 +105,18 @@ class Daemon:
         """The server's by its own argument: one that shuts down has deleted its process-id file and works on."""
         return [p for p in psutil.process_iter(["cmdline"]) if self.argv[-1] in (p.info["cmdline"] or ()) and _runs(p)]
 
-    def _end(self, number: signal.Signals) -> None:
+    def _end(self, number: signal.Signals, patience_s: float) -> None:
         processes = self._processes()
         if not processes:
             return
         for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + patience_s
         while any(_runs(p) for p in processes) or accepts(self.port):
             if time.monotonic() > deadline:
                 told = ", ".join(str(p.pid) for p in processes)
-                raise LabError(f"{self.program} (process {told}) survived {number.name} for {PATIENCE_S:g} s")
+                raise LabError(f"{self.program} (process {told}) survived {number.name} for {patience_s:g} s")
             time.sleep(POLL_S)
 
 
@@ -131,12 +139,8 @@ def command(verb: str, directory: Path) -> list[str]:
 
 def main(arguments: Sequence[str]) -> None:
     verb, daemon = arguments[0], Daemon.read(Path(arguments[1]))
-    if verb in ("stop", "restart"):
-        daemon.stop()
-    if verb == "kill":
-        daemon.kill()
-    if verb in ("start", "restart"):
-        daemon.start()
+    verbs = {"start": daemon.start, "stop": daemon.stop, "kill": daemon.kill, "restart": daemon.restart}
+    verbs[verb]()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pymysql
 import pytest
-from lutra_agent.lab.daemon import accepts
+from lutra_agent.lab import daemon
+from lutra_agent.lab.daemon import Daemon, accepts
 from lutra_agent.lab.mysqld import ScratchMysqld
 
 from tests.support.agents import suggested, until
@@ -44,6 +46,19 @@ def test_a_server_that_has_lost_its_process_id_file_is_stopped_all_the_same(own_
     assert own_mysqld.sql("SELECT 1") == "1"
     own_mysqld.remove()
     assert not accepts(own_mysqld.port)
+
+
+def test_a_restart_kills_a_server_that_does_not_shut_down(
+    own_mysqld: ScratchMysqld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon, "PATIENCE_S", 20.0)
+    before = own_mysqld.pid
+    assert before is not None
+    own_mysqld.sql("CREATE TABLE t (a INT PRIMARY KEY)")
+    os.kill(before, signal.SIGSTOP)
+    Daemon.read(own_mysqld.directory).restart()
+    assert own_mysqld.pid not in (None, before)
+    assert own_mysqld.sql("SELECT COUNT(*) FROM t") == "0"
 
 
 def test_a_server_goes_with_a_process_that_was_killed(own_mysqld: ScratchMysqld) -> None:
