@@ -1,6 +1,6 @@
 """Lutra's core: what the agent, the service and the mathematics share. The standard library only."""
 
-from lutra_models.advice import Prediction, Reason, Recommendation
+from lutra_models.advice import Prediction, Reason, Recommendation, Record
 from lutra_models.errors import LutraError
 from lutra_models.history import History, Observation, TuningSession, Window, Workload
 from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Number, Refusal
@@ -23,6 +23,7 @@ __all__ = [
     "Prediction",
     "Reason",
     "Recommendation",
+    "Record",
     "Refusal",
     "TuningSession",
     "Window",

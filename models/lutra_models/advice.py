@@ -40,10 +40,19 @@ def pending(state: RecommendationState) -> bool:
 
 
 @dataclass(frozen=True)
+class Record:
+    """Of `n` readings, each predicted without knowing it, the interval held `held`."""
+
+    n: int
+    held: int
+
+
+@dataclass(frozen=True)
 class Prediction:
     """A reading's distribution in the metric's unit, noise included: the median and a central interval at `level`.
 
-    `far` says that the configuration lies well outside what was measured, and the interval is mostly prior.
+    `far` says that the configuration lies well outside what was measured, and the interval is mostly prior; `record`
+    how the same intervals fare on what was measured.
     """
 
     metric: str
@@ -52,6 +61,7 @@ class Prediction:
     high: float
     level: float = 0.9
     far: bool = False
+    record: Record | None = None
 
     def __post_init__(self) -> None:
         if not self.low <= self.median <= self.high:

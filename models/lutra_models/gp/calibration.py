@@ -10,11 +10,12 @@ constants were set on four tables of measurements of two engines so that nine of
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
 
+from lutra_models.advice import Record
 from lutra_models.gp.posterior import GaussianProcess, Spread
 from lutra_models.history import History
 
@@ -25,15 +26,6 @@ _HEADROOM, _EARLY_HEADROOM = 0.04, 0.8
 """Relative to the best reading so far: the first, and the second over n^1.5, n being the configurations measured."""
 _FAILURES = 6.0
 """Failed trials after which cliffs are taken for granted (by 1 - 1/e)."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """Of `rows` readings, each predicted from the others, how many lay inside their interval at `level`."""
-
-    rows: int
-    held: int
-    level: float
 
 
 def calibrated(gp: GaussianProcess, history: History, good: float) -> GaussianProcess:
@@ -47,11 +39,11 @@ def calibrated(gp: GaussianProcess, history: History, good: float) -> GaussianPr
 
 
 def record(gp: GaussianProcess, level: float = 0.9) -> Record:
-    """How the corrected interval fares on rows left out one at a time."""
+    """How the corrected interval at `level` fares on rows left out one at a time."""
     mean, variance = gp.left_out()
     latent = np.maximum(variance - gp.noise * gp.share, 0.0)
     s, z = gp.spread, NormalDist().inv_cdf(0.5 + level / 2.0)
     off = s.good * (gp.z - mean)
     side = np.where(off < 0, s.worse, s.better)
     held = np.abs(off) <= z * np.sqrt(s.noise * gp.noise * gp.share + side**2 * latent)
-    return Record(len(gp.z), int(np.sum(held)), level)
+    return Record(len(gp.z), int(np.sum(held)))

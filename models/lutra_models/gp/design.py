@@ -42,13 +42,13 @@ def middle(history: History) -> Configuration:
     return encoding.decode(np.array([0.5 if isinstance(k.domain, Number) else 0.0 for k in history.space]))
 
 
-def space_filling(encoding: Encoding, tried: Array, rng: np.random.Generator) -> Array:
-    """(m, k) codes of candidates, the best spread one first; `tried` (n, d) features."""
-    k = len(encoding.knobs)
-    unit = qmc.Sobol(k, scramble=True, rng=rng).random(CANDIDATES)
-    codes = encoding.cube(unit, linear=np.full(CANDIDATES, len(tried) % 2 == 1))
-    if not len(tried):
-        return codes
+def candidates(encoding: Encoding, trials: int, rng: np.random.Generator) -> Array:
+    """(m, k) codes that fill the space; every second of the `trials` evenly in the value on logarithmic axes."""
+    unit = qmc.Sobol(len(encoding.knobs), scramble=True, rng=rng).random(CANDIDATES)
+    return encoding.cube(unit, linear=np.full(CANDIDATES, trials % 2 == 1))
+
+
+def spread(encoding: Encoding, codes: Array, tried: Array) -> Array:
+    """(m,) squared distance of codes (m, k) from the nearest of the features (n, d) of what was tried."""
     x = encoding.features(codes)
-    square = np.sum((x[:, None, :] - tried[None, :, :]) ** 2, axis=2)
-    return np.asarray(codes[np.argsort(-np.min(square, axis=1), kind="stable")])
+    return np.asarray(np.min(np.sum((x[:, None, :] - tried[None, :, :]) ** 2, axis=2), axis=1))

@@ -134,9 +134,9 @@ class _Fitter:
         own = fit_gp(readings, belief)
         if not usable:
             return own, ()
-        apart = past.signature_distances(self.history, [self.snapshots[i] for i in usable])
+        where = past.counters_in(self.history, [self.snapshots[i] for i in usable])
         codes = self.encoding.codes(group.configurations)
-        trends, with_trends = past.weighed(list(usable.values()), readings, codes, own, apart, self.rng)
+        trends, with_trends = past.weighed(list(usable.values()), readings, codes, own, where, self.rng)
         if not trends:
             return own, ()
         helped = fit_gp(with_trends, belief)

@@ -1,6 +1,9 @@
 """Which past workloads resemble this one, and how much to believe each of them.
 
-Before there is anything to rank, by the distance between signatures in decile bins (OtterTune, SIGMOD 2017, section 6).
+Before there is anything to rank, by the distance between signatures in decile bins (OtterTune, SIGMOD 2017, section 6):
+the bins are those of the past workload's own counters, so that no unit and no third workload matters. A workload whose
+counters lie where the past one never was, under any of its configurations, is a stranger and is not listened to: by
+chance it may rank a dozen rows well, and then leads the search astray.
 After that by ranking: the weight of a past workload is the share of posterior draws in which it mis-ranks the fewest
 pairs of configurations measured here. It is dropped where its median loss exceeds the 95th percentile of what this
 workload's own model, left-one-out, loses (RGPE: Feurer, Letham and Bakshy, 2018), or where it ranks hardly better than
@@ -16,39 +19,62 @@ import numpy as np
 
 from lutra_models.gp.encoding import Array
 from lutra_models.gp.posterior import GaussianProcess
+from lutra_models.gp.snapshot import Signature
 
 _DRAWS = 128
 _RANKABLE, _JUDGED = 3, 5
 """Rows from which rankings are compared, and from which a coin's ranking is a reason to drop."""
 _COIN = 0.42
+_MARGIN = 0.1
+_OUTSIDE = 2.0
+_STRANGE = 0.25
+"""Share of its counters outside the past's from which a workload is a stranger."""
 
 
-def distances(here: Mapping[str, float], past: Sequence[Mapping[str, float]]) -> Array:
-    """(p,) mean distance in decile bins over the counters that both have; 1 where they have none in common."""
-    out = np.ones(len(past))
-    for i, signature in enumerate(past):
-        names = [n for n in signature if n in here]
-        if names:
-            out[i] = float(np.mean([_bins(n, here, signature, past) for n in names]))
-    return out
+def places(here: Mapping[str, float], past: Sequence[Signature]) -> list[Array]:
+    """Per past workload, where this workload's counters lie among its own: 0 its median, 1 its ends, more outside.
+
+    Only counters that both have, on logarithms; an end is a tenth of the range away from what was seen.
+    """
+    return [np.array([_place(magnitude(here[n]), magnitude(s[n])) for n in s if n in here]) for s in past]
 
 
-def _bins(name: str, here: Mapping[str, float], one: Mapping[str, float], past: Sequence[Mapping[str, float]]) -> float:
-    pool = np.array([here[name], *(s[name] for s in past if name in s)])
-    edges = np.quantile(pool, np.linspace(0.1, 0.9, 9))
-    return abs(int(np.searchsorted(edges, here[name])) - int(np.searchsorted(edges, one[name]))) / 9.0
+def magnitude(counter: Array | float | Sequence[float]) -> Array:
+    """Counters span decades and may be negative: their signed logarithm."""
+    return np.asarray(np.sign(counter) * np.log1p(np.abs(counter)))
+
+
+def _place(value: Array, deciles: Array) -> float:
+    margin = _MARGIN * (deciles[-1] - deciles[0]) + 1e-12
+    if value < deciles[0] - margin or value > deciles[-1] + margin:
+        return _OUTSIDE
+    return float(abs(2.0 * np.interp(value, deciles, np.linspace(0.0, 1.0, len(deciles))) - 1.0))
+
+
+def distances(places: Sequence[Array]) -> Array:
+    """(p,) mean place of the counters; as far as possible where there are none in common."""
+    return np.array([float(np.mean(p)) if len(p) else _OUTSIDE for p in places])
+
+
+def strangers(places: Sequence[Array]) -> Array:
+    """(p,) whether too many counters lie outside what the past workload ever showed."""
+    return np.array([bool(len(p)) and float(np.mean(p >= _OUTSIDE)) > _STRANGE for p in places], dtype=bool)
 
 
 def weights(
-    z: Array, own: GaussianProcess, means: Array, deviations: Array, apart: Array, rng: np.random.Generator
+    z: Array, own: GaussianProcess, means: Array, deviations: Array, where: Sequence[Array], rng: np.random.Generator
 ) -> Array:
     """(p,) weights that sum to at most 1; 0 is dropped.
 
     `z` (n,) targets here, `own` this workload's posterior on its own, `means` and `deviations` (p, n) what each past
-    workload says of these rows, `apart` (p,) distances between signatures.
+    workload says of these rows, `where` the places of this workload's counters in each.
     """
+    welcome = ~strangers(where)
+    if not np.any(welcome):
+        return np.zeros(len(means))
     if len(z) < _RANKABLE:
-        closeness = np.exp(-4.0 * (apart - np.min(apart)))
+        apart = distances(where)
+        closeness = np.where(welcome, np.exp(-4.0 * (apart - np.min(apart[welcome]))), 0.0)
         return np.asarray(closeness / np.sum(closeness))
     mean, variance = own.left_out()
     mine = _losses(mean + np.sqrt(variance) * rng.standard_normal((_DRAWS, len(z))), z)
@@ -56,7 +82,7 @@ def weights(
         [_losses(m + d * rng.standard_normal((_DRAWS, len(z))), z) for m, d in zip(means, deviations, strict=True)]
     )
     typical = np.median(losses, axis=1)
-    kept = typical <= np.quantile(mine, 0.95)
+    kept = welcome & (typical <= np.quantile(mine, 0.95))
     if len(z) >= _JUDGED:
         kept &= typical < _COIN
     if not np.any(kept):

@@ -43,18 +43,19 @@ def weighed(
     readings: Readings,
     codes: Array,
     own: GaussianProcess,
-    apart: Array,
+    where: Sequence[Array],
     rng: np.random.Generator,
 ) -> tuple[tuple[Trend, ...], Readings]:
     """The trends that survive, centred on the rows here, and the readings with their columns.
 
-    `codes` (n, k) of the readings' rows, `own` the posterior without any trend, `apart` (p,) signature distances.
+    `codes` (n, k) of the readings' rows, `own` the posterior without any trend, `where` the places of this workload's
+    counters in each past one.
     """
     if not trends:
         return (), readings
     said = [t.gp.latent(t.bridge.features(codes)) for t in trends]
     means, deviations = np.array([m for m, _ in said]), np.sqrt(np.array([v for _, v in said]))
-    weights = mapping.weights(readings.z, own, means, deviations, apart, rng)
+    weights = mapping.weights(readings.z, own, means, deviations, where, rng)
     kept = [i for i in range(len(trends)) if weights[i] > 0.02]
     centred = [replace(trends[i], centre=float(np.mean(trends[i].column(codes)))) for i in kept]
     if not centred:
@@ -64,9 +65,9 @@ def weighed(
     return tuple(centred), replace(readings, trends=columns, slopes=_SLOPE * w, doubts=_DOUBT * w)
 
 
-def signature_distances(history: History, past: Sequence[Snapshot]) -> Array:
-    """(p,) distances between this workload's counters and the past ones' signatures."""
+def counters_in(history: History, past: Sequence[Snapshot]) -> list[Array]:
+    """Where this workload's counters lie among those of each past one, see `mapping.places`."""
     rows = [o.metrics for o in history.completed]
     names = set(rows[0]).intersection(*rows) if rows else set()
     here = {n: float(np.median([row[n] for row in rows])) for n in names}
-    return mapping.distances(here, [s.signature for s in past])
+    return mapping.places(here, [s.signature for s in past])

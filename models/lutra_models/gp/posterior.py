@@ -105,6 +105,14 @@ class GaussianProcess:
         half = k @ self.factor.T
         return self.prior_mean(x) + k @ self.weights, self.kernel(x, x) - half @ half.T
 
+    def against(self, x: Array, reference: Array) -> tuple[Array, Array]:
+        """Mean and variance (m,) of the noiseless target at (m, d + p) less that at `reference` (1, d + p)."""
+        half, ref = self.kernel(x, self.x) @ self.factor.T, self.kernel(reference, self.x) @ self.factor.T
+        shared = self.kernel(x, reference)[:, 0] - half @ ref[0]
+        own = self.prior_variance(x) - np.sum(half * half, 1)
+        variance = own + float(self.prior_variance(reference)[0] - np.sum(ref * ref)) - 2.0 * shared
+        return self.latent(x)[0] - self.latent(reference)[0], np.maximum(variance, 1e-12)
+
     def left_out(self) -> tuple[Array, Array]:
         """Mean and variance (n,) of each row's own target had it been left out (Rasmussen & Williams, eq. 5.12)."""
         precision = np.sum(self.factor * self.factor, 0)

@@ -17,18 +17,20 @@ from sklearn.metrics import silhouette_score
 
 from lutra_models.gp.encoding import Array
 from lutra_models.gp.evidence import targets
+from lutra_models.gp.mapping import magnitude
 from lutra_models.history import History
 
 _FACTORS, _MOST_CLUSTERS, _LEAST_ROWS = 5, 12, 10
 
 
-def signature(history: History) -> dict[str, float]:
-    """Telling counter → its median over the history; empty where the history holds no counters."""
+def signature(history: History) -> dict[str, tuple[float, ...]]:
+    """Telling counter → its deciles over the history; empty where the history holds no counters."""
     names, table = counters(history)
     if not names:
         return {}
     kept = telling(table)
-    return {names[i]: float(np.median(table[:, i])) for i in kept}
+    deciles = np.quantile(table[:, kept], np.linspace(0.0, 1.0, 11), axis=0)
+    return {names[i]: tuple(deciles[:, j].tolist()) for j, i in enumerate(kept)}
 
 
 def counters(history: History) -> tuple[tuple[str, ...], Array]:
@@ -44,7 +46,7 @@ def telling(table: Array) -> list[int]:
     moving = np.flatnonzero(np.std(table, 0) > 1e-9 * (1.0 + np.abs(np.mean(table, 0))))
     if len(moving) < 4 or len(table) < _LEAST_ROWS:
         return [int(i) for i in moving]
-    spread = np.sign(table[:, moving]) * np.log1p(np.abs(table[:, moving]))
+    spread = magnitude(table[:, moving])
     spread = (spread - spread.mean(0)) / (spread.std(0) + 1e-12)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

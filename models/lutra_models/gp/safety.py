@@ -10,41 +10,73 @@ Shapes: m candidates, k knobs.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from lutra_models.gp import acquisition
-from lutra_models.gp.encoding import Array
+from lutra_models.gp.encoding import SPECIAL, Array
+from lutra_models.gp.evidence import Grouped
+from lutra_models.gp.feasibility import runs
 from lutra_models.gp.learned import Learned
+from lutra_models.history import History
+from lutra_models.knobs import Choice, Configuration, Knob
 
 PROBABILITY = 0.95
 TOLERANCE = 0.05
 """How much worse than the current configuration still counts as no worse, relatively: the width of the noise."""
-LESSON = 0.75
+LESSON = 0.35
 """By how much each bad surprise widens what is believed possible."""
 _BAD = 0.1
+"""Relatively worse than the current configuration: a bad surprise."""
+_TELLING = 2
+"""Settings that a surprise may differ in from a sound configuration to be blamed on them."""
 
 
 def shortfall(learned: Learned, codes: Array) -> Array:
     """(m,) 0 where codes (m, k) are safe, else by how much their log probability of being safe falls short (< 0)."""
     history, gp = learned.history, learned.wary
     reference = history.current or history.observations[0].configuration
-    floor, _ = gp.latent(learned.wary_inputs(learned.encoding.codes([reference])))
     slack = TOLERANCE / gp.transform.scale if gp.transform.log else 0.1
-    mean, variance = gp.latent(learned.wary_inputs(codes))
-    bound = float(learned.sign * floor[0]) - slack
-    doubt = gp.spread.worse * (1.0 + LESSON * surprises(learned))
-    sure = acquisition.log_probability_above(learned.sign * mean, doubt * np.sqrt(variance), bound)
+    mean, variance = gp.against(learned.wary_inputs(codes), learned.wary_inputs(learned.encoding.codes([reference])))
+    doubt = gp.spread.worse * (1.0 + LESSON * len(surprises(history)))
+    sure = acquisition.log_probability_above(learned.sign * mean, doubt * np.sqrt(variance), -slack)
     sure = sure + learned.log_running(codes) + learned.log_limits(codes)
     return np.asarray(np.minimum(sure - np.log(PROBABILITY), 0.0))
 
 
-def surprises(learned: Learned) -> int:
-    """Trials that failed, or measured the objective clearly worse than the current configuration."""
-    history = learned.history
+def surprises(history: History) -> list[Configuration]:
+    """Configurations that failed, or measured clearly worse than the current one on average."""
     metric, gain = history.objective.metric, history.objective.gain
-    usual = [o.metrics[metric] for o in history.completed if o.configuration == history.current and metric in o.metrics]
-    failed = sum(not o.completed for o in history.observations)
-    if not usual:
-        return failed
-    level = float(np.mean(usual))
-    worst = gain(level) - _BAD * abs(level)
-    return failed + sum(gain(value) < worst for _, value in history.values(metric))
+    groups = Grouped.of(history.values(metric))
+    levels = {c: float(np.mean(r)) for c, r in zip(groups.configurations, groups.readings, strict=True)}
+    usual = levels.get(history.current) if history.current else None
+    worst = -np.inf if usual is None else gain(usual) - _BAD * abs(usual)
+    failed = {o.configuration for o in history.observations if not o.completed}
+    return [c for c in runs(history) if c in failed or (c in levels and gain(levels[c]) < worst)]
+
+
+def heedless(learned: Learned, codes: Array, moved: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+    """(m,) whether a move of the knobs `moved` (m,) to codes (m, k) repeats one that ended in a surprise.
+
+    A surprise is blamed on what tells it from the nearest configuration that was none: no option like it again, and no
+    number as far that way again.
+    """
+    bad = surprises(learned.history)
+    good = [c for c in runs(learned.history) if c not in bad]
+    out = np.zeros(len(codes), dtype=bool)
+    if not bad or not good:
+        return out
+    sound = learned.encoding.codes(good)
+    for fallen in learned.encoding.codes(bad):
+        origin = sound[np.argmin(np.sum(sound != fallen, axis=1))]
+        blamed = np.flatnonzero(origin != fallen)
+        if len(blamed) <= _TELLING:
+            for j in blamed:
+                out |= (moved == j) & _as_far(codes[:, j], origin[j], fallen[j], learned.encoding.knobs[j])
+    return out
+
+
+def _as_far(codes: Array, origin: float, fallen: float, knob: Knob) -> npt.NDArray[np.bool_]:
+    """(m,) which codes of one knob are the fallen one, or at least half as far from the origin on the same side."""
+    if isinstance(knob.domain, Choice) or max(origin, fallen) >= SPECIAL:
+        return np.asarray(codes == fallen)
+    return np.asarray((codes < SPECIAL) & ((codes - origin) * np.sign(fallen - origin) >= 0.5 * abs(fallen - origin)))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import qmc
 
 from lutra_models.gp.encoding import SPECIAL, Array, Encoding
@@ -114,6 +115,30 @@ def _jumps(encoding: Encoding, numbers: Array, rng: np.random.Generator) -> Arra
             chosen = rng.random(m) < 0.2
             out[:, j] = np.where(chosen, SPECIAL + rng.integers(len(knob.domain.special), size=m), out[:, j])
     return out
+
+
+_STEPS = np.array([-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0])
+"""By how much a single move changes a number's place."""
+
+
+def single_moves(encoding: Encoding, centres: Array) -> tuple[Array, npt.NDArray[np.intp]]:
+    """(m, k) codes, each one of the centres (i, k) with one knob elsewhere, and (m,) which knob that is."""
+    rows, knobs = [], []
+    for centre in encoding.snap(centres):
+        for j, knob in enumerate(encoding.knobs):
+            block = np.tile(centre, (len(places := _places(knob, centre[j])), 1))
+            block[:, j] = places
+            block = encoding.snap(block)
+            rows.append(block[block[:, j] != centre[j]])
+            knobs.append(np.full(len(rows[-1]), j))
+    return np.vstack(rows), np.concatenate(knobs)
+
+
+def _places(knob: Knob, code: float) -> Array:
+    if isinstance(knob.domain, Choice):
+        return np.arange(len(knob.domain.options), dtype=float)
+    numbers = np.linspace(0.0, 1.0, len(_STEPS)) if code >= SPECIAL else np.clip(code + _STEPS, 0.0, 1.0)
+    return np.concatenate([numbers, SPECIAL + np.arange(len(knob.domain.special), dtype=float)])
 
 
 def climb(

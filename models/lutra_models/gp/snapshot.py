@@ -13,6 +13,7 @@ import numpy as np
 
 from lutra_models.advice import Prediction
 from lutra_models.gp.bridge import Trend
+from lutra_models.gp.calibration import record
 from lutra_models.gp.encoding import Array, Encoding
 from lutra_models.gp.posterior import GaussianProcess
 from lutra_models.knobs import Value
@@ -20,7 +21,10 @@ from lutra_models.serial import knob_from_dict, knob_to_dict
 
 _FAR = 0.9
 """A prediction whose latent variance is above this share of the prior's rests on hardly any measurement."""
-_FORMAT = 1
+_FORMAT = 2
+
+Signature = Mapping[str, tuple[float, ...]]
+"""Telling counter → its deciles over a workload's observations, from the smallest to the largest: eleven numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +32,13 @@ class Snapshot:
     """A posterior per metric over a workload's knobs.
 
     `home` is a configuration of that workload (codes), at which a knob stays when another workload does not have it.
-    `signature` holds typical values of the workload's telling counters. `trends` are the columns by metric that other
-    workloads contribute to its posterior.
+    `trends` are the columns by metric that other workloads contribute to its posterior.
     """
 
     encoding: Encoding
     posteriors: Mapping[str, GaussianProcess]
     home: Array
-    signature: Mapping[str, float] = field(default_factory=dict)
+    signature: Signature = field(default_factory=dict)
     trends: Mapping[str, tuple[Trend, ...]] = field(default_factory=dict)
 
     @property
@@ -58,8 +61,9 @@ class Snapshot:
         for metric, gp in self.posteriors.items():
             x = self.inputs(metric, codes)
             far = gp.latent(x)[1] > _FAR * gp.variance
+            kept = record(gp, level)
             for i, (median, low, high) in enumerate(zip(*gp.readings(x, level), strict=True)):
-                out[i][metric] = Prediction(metric, float(median), float(low), float(high), level, bool(far[i]))
+                out[i][metric] = Prediction(metric, float(median), float(low), float(high), level, bool(far[i]), kept)
         return out
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,7 +73,7 @@ class Snapshot:
             "knobs": [knob_to_dict(k) for k in self.encoding.knobs],
             "posteriors": {metric: gp.to_dict() for metric, gp in self.posteriors.items()},
             "home": self.home.tolist(),
-            "signature": dict(self.signature),
+            "signature": {name: list(deciles) for name, deciles in self.signature.items()},
             "trends": {metric: [t.to_dict() for t in trends] for metric, trends in self.trends.items()},
         }
 
@@ -80,4 +84,5 @@ class Snapshot:
         encoding = Encoding([knob_from_dict(k) for k in data["knobs"]])
         posteriors = {m: GaussianProcess.from_dict(d) for m, d in data["posteriors"].items()}
         trends = {m: tuple(Trend.from_dict(t, encoding) for t in ts) for m, ts in data["trends"].items()}
-        return cls(encoding, posteriors, np.array(data["home"], dtype=float), dict(data["signature"]), trends)
+        signature = {name: tuple(map(float, deciles)) for name, deciles in data["signature"].items()}
+        return cls(encoding, posteriors, np.array(data["home"], dtype=float), signature, trends)

@@ -12,8 +12,8 @@ import numpy as np
 from lutra_models.gp import acquisition, design
 from lutra_models.gp.encoding import Array, Encoding
 from lutra_models.gp.learned import Learned, codes_of, fantasised
-from lutra_models.gp.safety import shortfall
-from lutra_models.gp.search import CURSORY, THOROUGH, Field, Score, maximise, passing
+from lutra_models.gp.safety import heedless, shortfall
+from lutra_models.gp.search import CURSORY, THOROUGH, Field, Score, maximise, passing, single_moves
 from lutra_models.gp.sparse import simplified
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
@@ -62,19 +62,29 @@ def _spread(
 ) -> Configuration:
     """The chosen configuration, with the knobs that no past workload knows spread over their ranges."""
     known = {name for trend in learned.trends for name in trend.bridge.shared}
-    encoding = learned.encoding
-    filling = design.space_filling(encoding, encoding.encode(tried), rng)
     fixed = np.array([name in known for name in history.space.names])
-    codes = np.where(fixed, encoding.codes([chosen])[0], filling)
-    found = passing(lambda _: np.zeros(1), _field(history, encoding), codes, -np.arange(len(codes), dtype=float))
-    return found[0] if found else chosen
+    found = _farthest(history, tried, rng, np.where(fixed, learned.encoding.codes([chosen])[0], np.nan))
+    return found or chosen
 
 
 def _space_filling(history: History, tried: list[Configuration], rng: np.random.Generator) -> tuple[str, Configuration]:
+    found = _farthest(history, tried, rng)
+    return ("space_filling", found) if found else ("repeat", history.current or tried[0])
+
+
+def _farthest(
+    history: History, tried: list[Configuration], rng: np.random.Generator, pinned: Array | None = None
+) -> Configuration | None:
+    """The allowed candidate that lies farthest from everything tried, wherever rules made it end up."""
     encoding = Encoding(history.space.knobs)
-    codes = design.space_filling(encoding, encoding.encode(tried), rng)
-    found = passing(lambda _: np.zeros(1), _field(history, encoding), codes, -np.arange(len(codes), dtype=float))
-    return ("space_filling", found[0]) if found else ("repeat", history.current or tried[0])
+    field = replace(_field(history, encoding), pinned=pinned)
+    codes, x = field.pin(design.candidates(encoding, len(tried), rng)), encoding.encode(tried)
+
+    def score(codes: Array) -> Array:
+        return design.spread(encoding, codes, x)
+
+    found = passing(score, field, codes, score(codes))
+    return found[0] if found else None
 
 
 def _improve(history: History, learned: Learned, rng: np.random.Generator, safe: bool) -> tuple[str, Configuration]:
@@ -82,17 +92,27 @@ def _improve(history: History, learned: Learned, rng: np.random.Generator, safe:
     ranked = learned.ranked()
     score = _acquisition(history, learned, ranked, safe)
     incumbents = encoding.snap(encoding.codes(ranked[:_AROUND]))
-    if safe and history.current is not None:
-        incumbents = np.vstack([incumbents, encoding.snap(encoding.codes([history.current]))])
-    field = replace(_field(history, encoding), pinned=_pinned(learned, incumbents[0], rng))
-    turn = len(history.observations) + len(history.pending)
-    effort = THOROUGH if learned.trends else EFFORTS[turn % len(EFFORTS)]
-    found = maximise(score, field, incumbents, rng, effort)
     if safe:
-        found = [c for c in found if shortfall(learned, encoding.codes([c]))[0] >= 0.0]
+        found = _careful(history, learned, score, incumbents)
+    else:
+        field = replace(_field(history, encoding), pinned=_pinned(learned, incumbents[0], rng))
+        turn = len(history.observations) + len(history.pending)
+        effort = THOROUGH if learned.trends else EFFORTS[turn % len(EFFORTS)]
+        found = maximise(score, field, incumbents, rng, effort)
     if found:
-        return "improvement", _simplest(history, encoding, score, found[0]) if safe or learned.trends else found[0]
+        return "improvement", _simplest(history, encoding, score, found[0]) if learned.trends else found[0]
     return "repeat", next((c for c in ranked if design.legal(history, c)), history.current or ranked[0])
+
+
+def _careful(history: History, learned: Learned, score: Score, incumbents: Array) -> list[Configuration]:
+    """Safe configurations that differ from a good one, or from the current one, by a single setting."""
+    encoding = learned.encoding
+    if history.current is not None:
+        incumbents = np.vstack([incumbents, encoding.codes([history.current])])
+    codes, moved = single_moves(encoding, incumbents)
+    codes = codes[~heedless(learned, codes, moved)]
+    found = passing(score, _field(history, encoding), codes, score(codes))
+    return [c for c in found if shortfall(learned, encoding.codes([c]))[0] >= 0.0]
 
 
 def _pinned(learned: Learned, incumbent: Array, rng: np.random.Generator) -> Array | None:
@@ -128,7 +148,7 @@ def _acquisition(history: History, learned: Learned, ranked: list[Configuration]
     best = float(learned.sign * learned.searching.latent(learned.inputs(incumbent))[0][0])
     keeps = float(learned.log_limits(incumbent)[0]) >= np.log(0.5)
     believed = fantasised(learned.searching, learned.inputs(codes_of(learned.encoding, history.pending)))
-    promise = acquisition.log_probability_above if safe else acquisition.log_expected_improvement
+    promise = acquisition.log_expected_improvement
 
     def score(codes: Array) -> Array:
         mean, variance = believed.latent(learned.inputs(codes))

@@ -101,19 +101,46 @@ def test_a_past_workload_without_the_metric_or_any_common_knob_changes_nothing()
     assert recommend(history(10), past=[strange, other_metric], rng=rng()).configuration == cold.configuration
 
 
+def deciles(low: float, high: float) -> tuple[float, ...]:
+    return tuple(np.linspace(low, high, 11).tolist())
+
+
 def test_signatures_map_a_workload_to_the_nearest() -> None:
-    here = {"reads": 10.0, "hits": 0.9}
-    far, near = {"reads": 5000.0, "hits": 0.1}, {"reads": 11.0, "hits": 0.88}
-    apart = mapping.distances(here, [far, near, {"other": 1.0}])
-    assert apart[1] < apart[0]
-    assert apart[2] == 1.0
+    here = {"reads": 10.0, "hits": 0.5}
+    edge, near = (
+        {"reads": deciles(9.0, 500.0), "hits": deciles(0.0, 0.6)},
+        {"reads": deciles(1, 30), "hits": deciles(0, 1)},
+    )
+    apart = mapping.distances(mapping.places(here, [edge, near, {"other": deciles(0, 1)}]))
+    assert apart[1] < apart[0] < apart[2]
+
+
+def test_a_workload_whose_counters_lie_outside_all_that_a_past_one_showed_is_a_stranger() -> None:
+    here = {"reads": 10.0, "hits": 0.5}
+    kin, stranger = (
+        {"reads": deciles(1, 30), "hits": deciles(0, 1)},
+        {"reads": deciles(900, 5000), "hits": deciles(0, 1)},
+    )
+    assert mapping.strangers(mapping.places(here, [kin, stranger, {}])).tolist() == [False, True, False]
+
+
+def one_row() -> GaussianProcess:
+    return GaussianProcess(np.zeros((1, 1)), np.zeros(1), np.ones(1), np.ones(1), 1.0, 0.1, Transform(True, 0.0, 1.0))
 
 
 def test_before_anything_is_ranked_the_nearest_signature_weighs_most() -> None:
-    own = GaussianProcess(np.zeros((1, 1)), np.zeros(1), np.ones(1), np.ones(1), 1.0, 0.1, Transform(True, 0.0, 1.0))
-    w = mapping.weights(np.zeros(1), own, np.zeros((2, 1)), np.ones((2, 1)), np.array([0.8, 0.1]), rng())
+    where = [np.array([0.8]), np.array([0.1])]
+    w = mapping.weights(np.zeros(1), one_row(), np.zeros((2, 1)), np.ones((2, 1)), where, rng())
     assert w[1] > w[0] > 0
     assert math.isclose(float(np.sum(w)), 1.0)
+
+
+def test_nobody_listens_to_a_stranger() -> None:
+    where = [np.array([2.0, 2.0]), np.array([0.9, 0.9])]
+    w = mapping.weights(np.zeros(1), one_row(), np.zeros((2, 1)), np.ones((2, 1)), where, rng())
+    assert w.tolist() == [0.0, 1.0]
+    alone = mapping.weights(np.zeros(1), one_row(), np.zeros((1, 1)), np.ones((1, 1)), where[:1], rng())
+    assert alone.tolist() == [0.0]
 
 
 def test_counters_that_move_together_are_represented_by_one() -> None:
