@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from lutra_service.api.guard_schemas import EventAnswer, GuardrailsAnswer, MaintenanceAnswer
 from lutra_service.api.schemas import (
     DatabaseAnswer,
-    EventAnswer,
-    GuardrailsAnswer,
-    MaintenanceAnswer,
     NewTokenAnswer,
     PredictionsAnswer,
     RecommendationAnswer,

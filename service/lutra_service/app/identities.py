@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from lutra_models.identity import Identity
 
+from lutra_service.app.errors import Conflict
 from lutra_service.db.records import Database, Document, Session
+from lutra_service.db.store import Unit
 
 
 def reported(database: Database) -> Identity | None:
@@ -36,3 +39,16 @@ def change(session: Session, database: Database) -> str | None:
     if wanted is None or now is None:
         return None
     return "; ".join(wanted.differences(now)) or None
+
+
+def rebased(unit: Unit, database: Database, session: Session) -> dict[str, Any]:
+    """What a session is to know anew where its server became another one: baseline, identity, and from when on.
+
+    Raises Conflict while that server is no primary.
+    """
+    changed = change(session, database)
+    if changed is None:
+        return {}
+    if database.role == "standby":
+        raise Conflict(f"{database.id} is a standby: {changed}; {session.id} goes on once it is a primary again")
+    return {"baseline": None, "identity": None, "rebased_at": unit.now}

@@ -76,7 +76,7 @@ def steer(unit: Unit, id_: str, to: SessionState) -> Session:
     _domain(session).step(to)
     more: dict[str, Any] = {"ended_at": unit.now} if to == "stopped" else {}
     if to == "running":
-        more = _rebased(unit, database, session)
+        more = identities.rebased(unit, database, session)
     unit.sessions.step(session, to, message="", **more)
     if to == "stopped":
         _withdraw(unit, session, "the session was stopped")
@@ -84,16 +84,6 @@ def steer(unit: Unit, id_: str, to: SessionState) -> Session:
     session = unit.sessions.get(id_)
     advance(unit, database, session)
     return unit.sessions.get(id_)
-
-
-def _rebased(unit: Unit, database: Database, session: Session) -> dict[str, Any]:
-    """What a session is to know anew where its server became another one: baseline, identity, and from when on."""
-    changed = identities.change(session, database)
-    if changed is None:
-        return {}
-    if database.role == "standby":
-        raise Conflict(f"{database.id} is a standby: {changed}; {session.id} goes on once it is a primary again")
-    return {"baseline": None, "identity": None, "rebased_at": unit.now}
 
 
 def _withdraw(unit: Unit, session: Session, why: str) -> None:

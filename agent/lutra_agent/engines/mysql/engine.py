@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -15,14 +15,15 @@ from lutra_models.catalog.rows import KnobRow
 from lutra_models.wire import ApplyCode
 
 from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
+from lutra_agent.engines.base import Permissions, Reading, Sample, Statement, Targets, Visible
 from lutra_agent.engines.mysql import grants, include, replica
 from lutra_agent.engines.mysql.collectors import COLLECTORS
 from lutra_agent.engines.mysql.collectors.base import Status
 from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.flavour import Flavour, Identity
-from lutra_agent.engines.mysql.histogram import MS_PER_S, Histogram, p99_ms
+from lutra_agent.engines.mysql.histogram import MS_PER_S, Histogram
 from lutra_agent.engines.mysql.steps import Line, Sql, checked, same
+from lutra_agent.engines.mysql.targets import Seen, targets
 from lutra_agent.errors import ApplyRefused, CollectionFailed, ConfigError
 
 DENIED = ("[1044]", "[1045]", "[1142]", "[1227]", "[3630]")
@@ -33,15 +34,6 @@ log = logging.getLogger(__name__)
 RESIZING = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status%'"
 RESIZE_POLLS = 600
 DONE = ("", "completed", "size did not change", "not started")
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What the targets are made of. `own_questions` are the agent's, which the server's count has to be cleared of."""
-
-    own_questions: float
-    histogram: Histogram | None
-    transactions: float | None
 
 
 class MysqlFamily:
@@ -81,21 +73,7 @@ class MysqlFamily:
         return Sample(at, monotonic_s, readings, seen, tuple(problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
-        seconds = after.monotonic_s - before.monotonic_s
-        old, new = before.statements, after.statements
-        if not isinstance(old, Seen) or not isinstance(new, Seen):
-            return Targets()
-        metrics = {}
-        counted = _statements_between(before, after)
-        if counted is not None:
-            metrics["qps"] = max(counted["questions"] - (new.own_questions - old.own_questions), 0.0) / seconds
-            ended = _ended(old, new, counted)
-            if ended is not None:
-                metrics["tps"] = ended / seconds
-            if ended:
-                metrics["error_share"] = min((counted.get("rollback", 0.0) + _broken_off(before, after)) / ended, 1.0)
-        p99 = p99_ms(old.histogram, new.histogram) if old.histogram and new.histogram else None
-        return Targets(metrics, None if p99 is None else Latency(p99, "histogram", "statement"))
+        return targets(before, after)
 
     def permissions(self, names: Iterable[str]) -> Permissions:
         self._known()
@@ -237,26 +215,6 @@ def _restarts(statements: Sequence[Statement]) -> bool:
     """
     at_once = {s.setting for s in statements if isinstance(s, Sql)}
     return any(isinstance(s, Line) and s.setting not in at_once for s in statements)
-
-
-def _statements_between(before: Sample, after: Sample) -> dict[str, float] | None:
-    old, new = before.readings.get("statements"), after.readings.get("statements")
-    if old is None or new is None:
-        return None
-    return {n: v - old.counters.get(n, v) for n, v in new.counters.items()}
-
-
-def _ended(old: Seen, new: Seen, counted: Mapping[str, float]) -> float | None:
-    """Transactions that ended: as the server counts them all, else COMMIT and ROLLBACK, where clients say so."""
-    if old.transactions is not None and new.transactions is not None and new.transactions >= old.transactions:
-        return new.transactions - old.transactions
-    return counted.get("commit", 0.0) + counted.get("rollback", 0.0) or None
-
-
-def _broken_off(before: Sample, after: Sample) -> float:
-    """Transactions that a deadlock or a lock's timeout ended."""
-    old, new = (s.readings.get("innodb_metrics", Reading()).counters for s in (before, after))
-    return sum(max(new[n] - old[n], 0.0) for n in ("lock_deadlocks", "lock_timeouts") if n in old and n in new)
 
 
 def _code(text: str) -> ApplyCode:
