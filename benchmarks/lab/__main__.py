@@ -28,7 +28,12 @@ from benchmarks.lab.studies import STUDIES, Study, named
 @click.option("--memory", type=click.IntRange(1), default=4, show_default=True, help="The small host's, in GiB.")
 @click.option("--seed", default=0)
 @click.option("--dir", "folder", type=click.Path(path_type=Path), default=Setting.folder, show_default=True)
-@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Where results are kept.")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=RESULTS,
+    help="Where results are kept; other than the default, with their report.",
+)
 @click.option("--report", "wanted", is_flag=True, help="Only write docs/lab-results.md and its plots.")
 def main(
     names: tuple[str, ...],
@@ -53,7 +58,7 @@ def main(
         _measure([named(n) for n in names] or list(STUDIES), Plan(trials, rounds), setting, results, seed)
     from benchmarks.lab import report  # plots are slow to import, and only a report needs them
 
-    for path in report.write(results):
+    for path in report.write(results, report.DOCS if results == RESULTS else results):
         click.echo(f"wrote {path}")
 
 

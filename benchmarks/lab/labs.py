@@ -20,11 +20,14 @@ Scratch = ScratchMysqld | ScratchPostgres
 
 @dataclass(frozen=True)
 class Size:
-    """8 × 1M rows of sysbench's are some 2 GB, and pgbench's scale 130 as well."""
+    """Of sysbench's tables; 8 × 1M rows are some 2 GB, and so is pgbench's scale 130."""
 
     tables: int = 8
     rows: int = 1_000_000
-    scale: int = 130
+
+    @property
+    def scale(self) -> int:
+        return max(1, self.tables * self.rows // 61_500)
 
 
 @dataclass(frozen=True)

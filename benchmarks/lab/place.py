@@ -57,14 +57,14 @@ class Place:
     def context(self, workload: str, threads: int) -> dict[str, Value]:
         return self._driver(workload, threads).context()
 
-    def measured(self, configuration: Configuration, workload: str, threads: int) -> Reading:
+    def measured(self, configuration: Configuration, workload: str, threads: int, restore: bool = False) -> Reading:
         """Make it active, begin from a clean start with warm caches, and put the load on it.
 
-        Raises LabError where the agent refuses it.
+        Raises LabError where the agent refuses it; with `restore` it does not for the sake of memory.
         """
         with self._host.unhurried():
             try:
-                outcome = self._applied(configuration)
+                outcome = self._applied(configuration, restore)
             except DidNotStart as error:
                 return Reading(configuration, {}, f"did_not_start: {error}")
             if outcome.state == "refused":
@@ -87,7 +87,7 @@ class Place:
     def close(self) -> None:
         self._beside.engine.close()
 
-    def _applied(self, configuration: Configuration) -> Outcome:
+    def _applied(self, configuration: Configuration, restore: bool) -> Outcome:
         """Raises DidNotStart."""
         control = self._beside.control
         if not control.up():
@@ -99,6 +99,7 @@ class Place:
                 recommendation="lab",
                 settings=dict(configuration),
                 restart_allowed=True,
+                restore=restore,
                 measure=True,
                 expires_at=self._clock.now() + timedelta(hours=1),
             )
@@ -154,6 +155,5 @@ def _config(server: Scratch, host: SmallHost, state: Path) -> Config:
         timeout_s=TIMEOUT_S,
         data_dir=server.data_dir,
     )
-    # The hand-made start may be above what the agent would allow; the recommender's own limit is its policy's.
-    agent = AgentConfig(state, mode="lab", memory_fraction=1.0)
+    agent = AgentConfig(state, mode="lab")
     return Config(ServiceConfig("http://127.0.0.1", "lab"), database_of(server), agent, restart)
