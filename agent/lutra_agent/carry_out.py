@@ -21,6 +21,7 @@ from lutra_agent.engines.base import Engine, Statement
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
 from lutra_agent.guard import Snapshot
 from lutra_agent.journal import JOURNAL, Journal
+from lutra_agent.outbox import Outbox
 from lutra_agent.provisional import Provisional
 from lutra_agent.state import State
 
@@ -57,6 +58,7 @@ class CarryOut:
         self._look = look
         self._bounds = bounds
         self._answers = Answers(state, clock, look)
+        self._outbox = Outbox(state)
 
     def directive(self, directive: Directive) -> Outcome:
         """What really happened. Never raises for what a server, a file or an operator may do."""
@@ -104,9 +106,12 @@ class CarryOut:
             log.error("the journal cannot be written: %s", error)
         return self._gone_back(journal, code, message)
 
-    def confirm(self, change: Provisional) -> Outcome:
-        """What is told of a change that passed."""
-        return self._answers.keep(self._answers.outcome(change.directive, "confirmed", names=change.names))
+    def confirm(self, change: Provisional) -> None:
+        """Nothing takes it back by the lapse of time any more; the next report tells it."""
+        self._outbox.add_outcome(
+            self._answers.keep(self._answers.outcome(change.directive, "confirmed", names=change.names))
+        )
+        change.keep(self._state)
 
     def _gone_back(self, journal: Journal, code: ApplyCode, message: str) -> Outcome:
         guard.go_back(self._engine, self._control, journal.before, journal.names, journal.was_restarting)

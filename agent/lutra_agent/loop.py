@@ -12,6 +12,7 @@ from lutra_models.wire import Directive, Outcome
 from lutra_agent import guard, provisional
 from lutra_agent.drivers.base import DriverFailed
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
+from lutra_agent.outbox import Outbox
 from lutra_agent.parts import Parts
 from lutra_agent.reports import Content
 from lutra_agent.throttle import Throttle
@@ -27,6 +28,7 @@ class Loop:
         self._throttle = Throttle(log)
         self._server: Server | None = None
         self._windows = Windows(parts)
+        self._outbox = Outbox(parts.state)
         self._cycle_s = 0.0
         self._told_s: float | None = None
         self.problems: list[str] = []
@@ -96,8 +98,9 @@ class Loop:
             verdict = self._windows.judged(content)
         if verdict.code is None and content.window is not None and (verdict.change is None or verdict.change.confirmed):
             self._confirm(server)
-        outcomes = [self._parts.carry_out.confirm(verdict.change)] if verdict.confirmed and verdict.change else []
-        self._put(server, replace(content, outcomes=outcomes))
+        if verdict.confirmed and verdict.change is not None:
+            self._parts.carry_out.confirm(verdict.change)
+        self._put(server, content)
         self._take_back(verdict)
 
     def _guarded(self) -> bool:
@@ -190,14 +193,14 @@ class Loop:
 
     def _put(self, server: Server, content: Content) -> None:
         self._told_s = self._cycle_s
-        events = self._parts.watch.events()
+        outbox = self._outbox
+        outcomes = [*content.outcomes, *outbox.outcomes()]
         try:
-            self._parts.reports.put(server, replace(content, events=events))
+            self._parts.reports.put(server, replace(content, outcomes=outcomes, events=outbox.events()))
         except OSError as error:
             self._throttle.failed("keeping a report", error)
-            return
-        if events:
-            self._parts.watch.told()
+        else:
+            outbox.told()
 
     def _due(self) -> bool:
         """Whether an interval lies between this cycle's begin and the begin of the last one that told something."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lutra_agent import guard, provisional
+from lutra_agent.answers import Answers
 from lutra_agent.clock import SystemClock
 from lutra_agent.config import Config
 from lutra_agent.errors import ApplyRefused, ConfigError
 from lutra_agent.journal import JOURNAL
+from lutra_agent.outbox import Outbox
 from lutra_agent.run import Beside
 
 
@@ -54,6 +56,13 @@ def _back(beside: Beside, snapshot: guard.Snapshot, restart: bool) -> Iterator[s
 
 
 def _ended(beside: Beside) -> None:
-    """Nothing is half done any more, and nothing waits for its confirmation."""
+    """Nothing is half done any more, and what was provisional is told as taken back."""
     beside.state.forget(JOURNAL)
+    change = provisional.find(beside.state)
+    if change is None:
+        return
+    answers, why = Answers(beside.state, SystemClock(), beside.look), "rolled back on its host"
+    Outbox(beside.state).add_outcome(
+        answers.keep(answers.outcome(change.directive, "reverted", message=why, names=change.names))
+    )
     provisional.forget(beside.state)

@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
 
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.wire import ApplyCode, GuardEvent
@@ -18,21 +17,20 @@ from lutra_models.wire import ApplyCode, GuardEvent
 from lutra_agent import provisional
 from lutra_agent.guard_config import GuardConfig
 from lutra_agent.judge import Crossing, Seen, baseline, judge, needed
+from lutra_agent.outbox import Outbox
 from lutra_agent.provisional import Provisional
 from lutra_agent.state import State
 
 WINDOWS = "windows"
-EVENTS = "events"
 CALM_WINDOWS = 30
 """So many windows under a confirmed configuration make the baseline."""
-KEPT_EVENTS = 100
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be done with a change of ours: nothing, confirm it, or take it back with this reason."""
+    """What is to be done with a change of ours: nothing, keep it as confirmed, or take it back with this reason."""
 
     change: Provisional | None = None
     confirmed: bool = False
@@ -47,6 +45,7 @@ class Watch:
         self._state = state
         self._rails = rails
         self._config = config
+        self._outbox = Outbox(state)
         kept = state.load(WINDOWS) or {}
         self._calm, self._recent, self._since = (
             [Seen.from_dict(s) for s in kept.get(name, ())] for name in ("calm", "recent", "since")
@@ -75,13 +74,6 @@ class Watch:
         """The configuration is another one now: what was seen before says nothing of it but its baseline."""
         self._recent, self._since, self.firing = [], [], ()
         self._save()
-
-    def events(self) -> list[GuardEvent]:
-        """What fired and is in no report yet."""
-        return [GuardEvent.model_validate(e) for e in self._state.load(EVENTS) or ()]
-
-    def told(self) -> None:
-        self._state.forget(EVENTS)
 
     def _verdict(
         self,
@@ -113,7 +105,6 @@ class Watch:
 
     def _confirmed(self, change: Provisional, seen: Seen) -> Verdict:
         change = replace(change, watched_until=seen.end + timedelta(seconds=self._config.watch_s))
-        change.keep(self._state)
         self._calm = [*self._calm, *self._since][-CALM_WINDOWS:]
         self._since = []
         log.info("directive %s is confirmed after %d windows", change.directive, change.windows)
@@ -140,16 +131,12 @@ class Watch:
             directive=taken_back and taken_back.directive,
             message=str(crossing),
         )
-        waiting = [*(self._state.load(EVENTS) or ()), event.model_dump(mode="json")]
-        self._keep(EVENTS, waiting[-KEPT_EVENTS:])
+        self._outbox.add_event(event)
 
     def _save(self) -> None:
         kept = {"calm": self._calm, "recent": self._recent, "since": self._since}
         content = {name: [s.to_dict() for s in seen] for name, seen in kept.items()}
-        self._keep(WINDOWS, {**content, "firing": list(self.firing)})
-
-    def _keep(self, name: str, content: Any) -> None:
         try:
-            self._state.save(name, content)
+            self._state.save(WINDOWS, {**content, "firing": list(self.firing)})
         except OSError as error:  # a full disk must not bar the way back
-            log.error("%s cannot be kept: %s", name, error)
+            log.error("what was seen cannot be kept: %s", error)

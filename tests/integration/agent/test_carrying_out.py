@@ -137,6 +137,10 @@ def test_rollback_brings_the_baseline_back_with_the_service_away_and_pauses(
     assert (tmp_path / "state" / "paused").exists()
     _command("resume", "--config", str(file))
     assert not (tmp_path / "state" / "paused").exists()
+    with running(config(own_postgres, service.url, tmp_path / "state"), shield=NoShield()) as loop:
+        loop.cycle()
+    told = [o for r in service.reports for o in r.outcomes]
+    assert [(o.state, o.message) for o in told] == [("applied", ""), ("reverted", "rolled back on its host")]
 
 
 def test_rollback_starts_a_server_whose_settings_file_is_broken(

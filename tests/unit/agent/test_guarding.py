@@ -11,6 +11,7 @@ import pytest
 from lutra_agent import guard, provisional
 from lutra_agent.guard_config import GuardConfig
 from lutra_agent.judge import Seen
+from lutra_agent.spool import Spool
 from lutra_agent.state import State
 from lutra_agent.watch import Watch
 from lutra_models.guardrails import DEFAULTS, Guardrail
@@ -258,6 +259,24 @@ def test_windows_of_the_change_join_the_baseline_once_it_is_confirmed(tmp_path: 
     provisional.Provisional("rec_1", ("x",), {}, False, START, START + CONFIRM).keep(state)
     assert watch.see(window, measured=True).confirmed
     assert Watch(state, lambda: DEFAULTS, WATCHED)._calm == [window]
+
+
+def test_a_confirmation_that_no_report_could_hold_yet_is_told_by_the_next(
+    live: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(live)
+    turn(live, 3)
+    append = Spool.append
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Spool, "append", full)
+    turn(live, 2)
+    assert [o.state for o in outcomes(live)] == ["applied"]
+    monkeypatch.setattr(Spool, "append", append)
+    turn(live, 2)
+    assert [o.state for o in outcomes(live)] == ["applied", "confirmed"]
 
 
 def test_a_settings_file_is_restored_in_place_where_no_second_copy_fits(
