@@ -73,7 +73,7 @@ def mariadb(directory: Path, scale: int | None, example: bool, port: int | None,
     """Start a MariaDB: this machine's own programs, another folder. The rest is as with postgresql."""
     from lutra_agent.lab.mariadb import HISTOGRAM, ScratchMariadb
 
-    settings = {**HISTOGRAM, **dict(_pair(option) for option in options)}
+    settings = {**HISTOGRAM, **loads.WARM, **dict(_pair(option) for option in options)}
     _until_the_end(lambda: ScratchMariadb(directory, port, settings), _tables(scale, example))
 
 
@@ -90,7 +90,7 @@ def mysql(
     """Start a MySQL: this machine's own programs, or those of --root. The rest is as with postgresql."""
     from lutra_agent.lab.mysql import ScratchMysql
 
-    settings = dict(_pair(option) for option in options)
+    settings = {**loads.WARM, **dict(_pair(option) for option in options)}
     _until_the_end(lambda: ScratchMysql(directory, port, settings, root), _tables(scale, example))
 
 
