@@ -24,6 +24,8 @@ _BETTER, _BETTER_BY_CLIFF = 1.1, 1.25
 _NOISE = 1.3
 _HEADROOM, _EARLY_HEADROOM = 0.04, 0.8
 """Relative to the best reading so far: the first, and the second over n^1.5, n being the configurations measured."""
+_FEW_ROWS, _ENOUGH_ROWS = 2.0, 12.0
+"""From fewer rows than the second, hyperparameters are a guess (as in Student's t): half again as wide from three."""
 _FAILURES = 6.0
 """Failed trials after which cliffs are taken for granted (by 1 - 1/e)."""
 
@@ -32,9 +34,11 @@ def calibrated(gp: GaussianProcess, history: History, good: float) -> GaussianPr
     """The posterior with the spread of its readings corrected; `good` is +1 where larger is better, else -1."""
     failures = sum(not o.completed for o in history.observations)
     cliff = 1.0 - math.exp(-failures / _FAILURES)
+    few = 1.0 + _FEW_ROWS * max(0.0, 1.0 / len(gp.z) - 1.0 / _ENOUGH_ROWS)
     relative = _HEADROOM + _EARLY_HEADROOM / len(gp.z) ** 1.5
     headroom = relative / gp.transform.scale if gp.transform.log else math.inf
-    spread = Spread(good, _WORSE + _WORSE_BY_CLIFF * cliff, _BETTER + _BETTER_BY_CLIFF * cliff, _NOISE, headroom)
+    worse, better = _WORSE + _WORSE_BY_CLIFF * cliff, _BETTER + _BETTER_BY_CLIFF * cliff
+    spread = Spread(good, few * worse, few * better, few**2 * _NOISE, headroom)
     return replace(gp, spread=spread)
 
 

@@ -25,8 +25,8 @@ from lutra_models.knobs import Configuration
 
 ENOUGH = 2
 """Readings of a metric from which it has a posterior of its own."""
-
-
+_LUCK = 2.0
+"""Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
 _PROVING = 5
 """Rows from which past workloads have to prove that they help to foresee what was measured here."""
 
@@ -143,6 +143,27 @@ class _Fitter:
         if len(own.z) >= _PROVING and foresight(helped) < foresight(own):
             return own, ()
         return helped, trends
+
+
+def ahead(learned: Learned, configuration: Configuration) -> bool:
+    """Whether it beats the current one by more than a reading's noise, or keeps limits that the current one breaks."""
+    current = learned.history.current
+    if current is None:
+        return True
+    here, there = learned.encoding.codes([configuration]), learned.encoding.codes([current])
+    if learned.log_limits(there)[0] < np.log(0.5) <= learned.log_limits(here)[0]:
+        return True
+    difference, _ = learned.wary.against(learned.wary_inputs(here), learned.wary_inputs(there))
+    return bool(learned.sign * difference[0] > np.sqrt(learned.wary.noise))
+
+
+def lucky(learned: Learned) -> Configuration | None:
+    """The configuration with the best reading, where it was read once and the posterior takes that for luck."""
+    gp = learned.wary
+    groups = Grouped.of(learned.history.values(learned.history.objective.metric))
+    best = int(np.argmax(learned.sign * gp.z))
+    excess = learned.sign * (gp.z[best] - gp.latent(gp.x[best : best + 1])[0][0])
+    return groups.configurations[best] if gp.share[best] == 1.0 and excess > _LUCK * np.sqrt(gp.noise) else None
 
 
 def _inputs(encoding: Encoding, trends: tuple[Trend, ...], codes: Array) -> Array:

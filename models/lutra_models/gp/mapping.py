@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from lutra_models.gp.encoding import Array
 from lutra_models.gp.posterior import GaussianProcess
@@ -56,7 +57,7 @@ def distances(places: Sequence[Array]) -> Array:
     return np.array([float(np.mean(p)) if len(p) else _OUTSIDE for p in places])
 
 
-def strangers(places: Sequence[Array]) -> Array:
+def strangers(places: Sequence[Array]) -> npt.NDArray[np.bool_]:
     """(p,) whether too many counters lie outside what the past workload ever showed."""
     return np.array([bool(len(p)) and float(np.mean(p >= _OUTSIDE)) > _STRANGE for p in places], dtype=bool)
 

@@ -17,7 +17,7 @@ from lutra_models.advice import Recommendation
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp import design
 from lutra_models.gp.context import split
-from lutra_models.gp.learned import ENOUGH, Learned, learn, teachable
+from lutra_models.gp.learned import ENOUGH, Learned, ahead, learn, teachable
 from lutra_models.gp.reasons import reasons
 from lutra_models.gp.snapshot import Snapshot
 from lutra_models.gp.strategy import choose
@@ -62,7 +62,8 @@ def recommend(
 def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> Configuration:
     """What to deploy now: of what was measured and never failed, the best by posterior.
 
-    Raises NotEnoughObservations where nothing was measured.
+    The current configuration stays where the best is ahead of it by less than the noise of a reading. Raises
+    NotEnoughObservations where nothing was measured.
     """
     history, elsewhere = split(history)
     measured = history.values(history.objective.metric)
@@ -71,8 +72,10 @@ def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> 
     if not teachable(history):
         return measured[0][0]
     snapshots = _snapshots((*past, *elsewhere))
-    ranked = learn(history, snapshots, rng).ranked()
-    return next((c for c in ranked if c == history.current or design.legal(history, c)), ranked[0])
+    learned = learn(history, snapshots, rng)
+    ranked = learned.ranked()
+    best = next((c for c in ranked if c == history.current or design.legal(history, c)), ranked[0])
+    return history.current if history.current in ranked and not ahead(learned, best) else best
 
 
 def fit(history: History, past: Past = (), *, rng: np.random.Generator) -> Snapshot:

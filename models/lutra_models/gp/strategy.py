@@ -11,7 +11,7 @@ import numpy as np
 
 from lutra_models.gp import acquisition, design
 from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.learned import Learned, codes_of, fantasised
+from lutra_models.gp.learned import Learned, codes_of, fantasised, lucky
 from lutra_models.gp.safety import heedless, shortfall
 from lutra_models.gp.search import CURSORY, THOROUGH, Field, Score, maximise, passing, single_moves
 from lutra_models.gp.sparse import simplified
@@ -51,6 +51,9 @@ def choose(
         return "repeat", history.current or tried[0]
     if learned is None or (len(tried) < _OPENING_TRIALS and not learned.trends and not safe):
         return _space_filling(history, tried, rng)
+    doubted = lucky(learned)
+    if doubted is not None and doubted not in history.pending and design.legal(history, doubted):
+        return "repeat", doubted
     origin, chosen = _improve(history, learned, rng, safe)
     if learned.trends and not safe and len(tried) < _OPENING_TRIALS and len(tried) % 2 == 0:
         return "transfer", _spread(history, learned, chosen, tried, rng)
