@@ -62,7 +62,7 @@ def handover(request: Mapping[str, Any]) -> Document:
 
 def warm() -> None:
     """Load what a first request would otherwise wait for."""
-    from lutra_models.gp import recommender  # noqa: F401
+    from lutra_models.gp import pruning, ranking, recommender  # noqa: F401
 
 
 def _as_read_back(request: Mapping[str, Any], configuration: Configuration) -> Document:
