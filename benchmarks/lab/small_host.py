@@ -1,5 +1,7 @@
 """A small host inside this one: control groups (version 1) that limit a server's memory and its disk's requests.
 
+The processors are not limited; but this process, the server and the load that it starts go before whatever else runs.
+
 Version 1 counts what a process asks of the disk itself: direct writes, and buffered ones when they are synchronised.
 Buffered writes that the kernel writes back by itself escape it, so a study's servers write their data files directly.
 """
@@ -18,6 +20,8 @@ from lutra_agent.lab.errors import LabError
 
 CGROUPS = Path("/sys/fs/cgroup")
 PATIENCE_S = 30.0
+CPU_SHARES = 32 * 1024
+"""As much as 32 busy processes of ordinary priority."""
 ENTER = 'for group in "$1" "$2"; do echo $$ > "$group/cgroup.procs" || exit 1; done; shift 2; exec "$@"'
 
 
@@ -32,14 +36,16 @@ class SmallHost:
     """As a context manager: the groups exist within. `disk` is as `device` gives it."""
 
     def __init__(self, name: str, disk: str, limits: Limits, root: Path = CGROUPS) -> None:
-        self._disk, self._memory = root / "blkio" / name, root / "memory" / name
+        self._disk, self._memory, self._cpu = (root / controller / name for controller in ("blkio", "memory", "cpu"))
         self._device = disk
         self._limits = limits
 
     def __enter__(self) -> SmallHost:
         try:
-            for group in (self._disk, self._memory):
+            for group in (self._disk, self._memory, self._cpu):
                 group.mkdir(exist_ok=True)
+            (self._cpu / "cpu.shares").write_text(str(CPU_SHARES))
+            (self._cpu / "cgroup.procs").write_text(str(os.getpid()))
             (self._memory / "memory.limit_in_bytes").write_text(str(self._limits.memory_bytes))
             self._throttle(self._limits.read_iops, self._limits.write_iops)
         except OSError as error:
@@ -50,7 +56,8 @@ class SmallHost:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         deadline = time.monotonic() + PATIENCE_S
-        for group in (self._disk, self._memory):
+        (self._cpu.parent / "cgroup.procs").write_text(str(os.getpid()))
+        for group in (self._disk, self._memory, self._cpu):
             while not _removed(group) and time.monotonic() < deadline:
                 time.sleep(0.1)
 

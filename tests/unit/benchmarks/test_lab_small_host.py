@@ -10,7 +10,7 @@ from benchmarks.lab.small_host import Limits, SmallHost, device
 
 
 def groups(root: Path) -> Path:
-    for controller in ("blkio", "memory"):
+    for controller in ("blkio", "memory", "cpu"):
         (root / controller).mkdir()
     return root
 
@@ -37,9 +37,13 @@ def test_limits_are_lifted_for_what_is_not_measured_and_come_back(tmp_path: Path
         with host.unhurried():
             assert [f.read_text().split()[1] for f in (reads, writes)] == ["0", "0"]
         assert [f.read_text().split()[1] for f in (reads, writes)] == ["3000", "800"]
-        for file in (reads, writes, tmp_path / "memory/lab/memory.limit_in_bytes"):
-            file.unlink()
-    assert not (tmp_path / "blkio/lab").exists()
+        assert int((tmp_path / "cpu/lab/cpu.shares").read_text()) > 1024
+        assert (tmp_path / "cpu/lab/cgroup.procs").read_text() == str(os.getpid())
+        for group in tmp_path.glob("*/lab"):
+            for file in group.iterdir():
+                file.unlink()
+    assert not list(tmp_path.glob("*/lab"))
+    assert (tmp_path / "cpu/cgroup.procs").read_text() == str(os.getpid())
 
 
 def test_a_command_enters_the_groups_before_it_runs(tmp_path: Path) -> None:
