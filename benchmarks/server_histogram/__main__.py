@@ -31,16 +31,21 @@ from lutra_agent.lab.mysqld import ScratchMysqld
 
 HERE = Path(__file__).parent
 SERVERS: tuple[tuple[type[ScratchMysqld], dict[str, str]], ...] = ((ScratchMysql, {}), (ScratchMariadb, HISTOGRAM))
-BELOW = (
-    ("oltp_point_select", 1, 200),
-    ("oltp_point_select", 2, 1000),
-    ("oltp_point_select", 4, 2000),
-    ("oltp_point_select", 8, 3000),
+CLOSED = (
+    ("oltp_point_select", 1, 0),
+    ("select_random_points", 1, 0),
+    ("select_random_ranges", 1, 0),
+    ("oltp_insert", 1, 0),
     ("oltp_update_index", 1, 0),
+    ("oltp_update_index", 2, 0),
+    ("oltp_update_non_index", 1, 0),
+    ("oltp_update_non_index", 2, 0),
+)
+OPEN = (
+    ("oltp_point_select", 1, 200),
+    ("oltp_point_select", 4, 2000),
     ("oltp_update_index", 1, 100),
-    ("oltp_update_index", 2, 100),
     ("oltp_update_index", 4, 200),
-    ("oltp_update_index", 8, 300),
 )
 AT = (
     ("oltp_point_select", 1, 0),
@@ -49,7 +54,8 @@ AT = (
     ("oltp_update_index", 4, 0),
     ("oltp_update_index", 16, 0),
 )
-"""Script, threads, events per second (0: as many as there can be): below saturation, and at it."""
+"""Script, threads, events per second. Below saturation with clients that ask when they have their answer, or at a rate
+whether or not they have it; and at saturation. The last do not run ahead of other work, which they would stop."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ def main(warmup: int, duration: int, rows: int, ahead: bool) -> None:
             kind(Path(folder) / "server", options=options) as server,
         ):
             versions[server.engine] = server.version
-            for script, threads, rate in BELOW if ahead else BELOW + AT:
+            for script, threads, rate in CLOSED + OPEN if ahead else CLOSED + OPEN + AT:
                 seen.append(measured(server, script, threads, rate, rows, warmup, duration))
                 print(seen[-1], file=sys.stderr)
     about = {**versions, "cores": os.cpu_count(), "load_average_before": load_average, "duration_s": duration}
@@ -141,7 +147,7 @@ def measured(
 
 def own_s(server: ScratchMysqld) -> float:
     """Seconds on a processor of the server and of our children, as they are while they run."""
-    seen = [psutil.Process(server.pid), *psutil.Process().children(recursive=True)]
+    seen = {psutil.Process(server.pid), *psutil.Process().children(recursive=True)}
     return float(sum(times.user + times.system for times in (p.cpu_times() for p in seen)))
 
 

@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -41,11 +43,19 @@ def installed(engine: str) -> None:
         missing(str(error))
 
 
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A folder for temporary files that the server's own account may enter, as it may /tmp."""
+    with tempfile.TemporaryDirectory(prefix="lutra-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
 @pytest.mark.parametrize("engine", CACHES)
-def test_the_demo_tunes_a_real_server_and_tells_its_figures(tmp_path: Path, engine: str) -> None:
+def test_the_demo_tunes_a_real_server_and_tells_its_figures(tmp_path: Path, scratch: Path, engine: str) -> None:
     installed(engine)
-    out, scratch = tmp_path / "out.json", tmp_path / "scratch"
-    scratch.mkdir()
+    out = tmp_path / "out.json"
     done = subprocess.run(
         [LUTRA, "demo", "--engine", engine, "--trials", "4", "--seconds", "2", "--seed", "3", "--json", out],
         capture_output=True,
