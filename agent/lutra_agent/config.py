@@ -42,7 +42,7 @@ class ServiceConfig:
 
 @dataclass(frozen=True)
 class DatabaseConfig:
-    """How to reach the database. Without `password_file` the engine's own means apply: its environment variable or file.
+    """How to reach the database. Without `password_file` the engine's own means apply: its environment or its file.
 
     `tls_ca`: the connection is encrypted and the server proves its name. `include_file`: where the agent writes
     settings for a server that keeps none over a restart by itself.
@@ -63,12 +63,17 @@ class DatabaseConfig:
 
 @dataclass(frozen=True)
 class AgentConfig:
-    """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit."""
+    """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit.
+
+    Windows after a change are warm-up: `warmup_windows` of them, and for `restart_warmup_s` after a restart, which
+    leaves the caches cold.
+    """
 
     state_dir: Path
     mode: Mode = "observe"
     interval_s: float = 10.0
     warmup_windows: int = 1
+    restart_warmup_s: float = 60.0
     memory_fraction: float = 0.8
     name: str | None = None
 
@@ -166,6 +171,7 @@ def _agent(section: Section) -> AgentConfig:
             mode=next(m for m in MODES if m == mode),
             interval_s=section.number("interval_s", 10.0, low=1.0, high=3600.0),
             warmup_windows=section.integer("warmup_windows", 1, low=0, high=1000),
+            restart_warmup_s=section.number("restart_warmup_s", 60.0, low=0.0, high=3600.0),
             memory_fraction=section.number("memory_fraction", 0.8, low=0.05, high=1.0),
             name=section.text("name", "") or None,
         )

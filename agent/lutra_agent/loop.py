@@ -77,7 +77,7 @@ class Loop:
 
     def _went_back(self, outcome: Outcome) -> None:
         """The configuration failed; one that only nobody confirmed in time may be a good one."""
-        self._changed()
+        self._changed(outcome.restarted)
         blamed = outcome.code != "not_confirmed"
         failure = (outcome.code or "reverted") if blamed else None
         self._report(outcome, Content(measures=outcome.directive if blamed else None, failure=failure))
@@ -153,7 +153,7 @@ class Loop:
                 outcome = self._parts.carry_out.directive(directive)
         else:
             outcome = known.outcome
-        self._changed()
+        self._changed(outcome.restarted)
         self._report(outcome, self._result(directive, outcome))
         return True
 
@@ -183,8 +183,8 @@ class Loop:
             self._put(self._server, replace(content, outcomes=[outcome]))
             self._parts.state.remember(outcome, reported=True)
 
-    def _changed(self) -> None:
-        self._windows.anew()
+    def _changed(self, restarted: bool = False) -> None:
+        self._windows.anew(restarted)
         self._parts.watch.anew()
 
     def _confirm(self, server: Server) -> None:

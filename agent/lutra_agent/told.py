@@ -26,7 +26,8 @@ class Told:
         if rules != self.rules:
             self._state.save(RULES, rules.model_dump(mode="json"))
             self.rules = rules
-            log.info("the service has set %d guardrails", len(rules.guardrails))
+            told = len(rules.guardrails), len(rules.maintenance_windows)
+            log.info("the service's rules changed: %d guardrails, %d maintenance windows", *told)
 
     def rails(self) -> dict[GuardName, Guardrail]:
         """Every guard's rail: the service's, else the file's, else the default."""

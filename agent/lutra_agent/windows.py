@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
+from math import ceil
 
 from lutra_agent.engines.base import Sample
 from lutra_agent.judge import Seen
@@ -57,7 +58,9 @@ class Windows:
         """The database does not answer: no window spans that."""
         self._last = None
 
-    def anew(self) -> None:
+    def anew(self, restarted: bool) -> None:
         """The configuration changed: the first windows under it are warm-up."""
+        config = self._parts.config
+        cold = ceil(config.restart_warmup_s / config.interval_s) if restarted else 0
         self._last = None
-        self._warmup = self._parts.config.warmup_windows
+        self._warmup = max(self._warmup, config.warmup_windows, cold)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from lutra_agent import guard
-from lutra_models.wire import Directive
+from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
+from lutra_models.wire import Directive, Rules
 
 from tests.support.loops import Bench, bench
 
@@ -51,6 +52,19 @@ def test_the_first_window_after_somebody_elses_change_is_a_warm_up(watching: Ben
     for _ in range(3):
         watching.loop.cycle()
     assert [r.window is not None for r in watching.line.reports] == [False, True, False, False, True]
+
+
+def test_after_a_restart_the_caches_are_cold_for_a_minute(tmp_path: Path) -> None:
+    live = bench(tmp_path, "restart_in_window", with_driver=False)
+    live.line.rules = Rules(maintenance_windows=(MaintenanceWindow(WEEKDAYS, "00:00", 1440),))
+    live.loop.cycle()
+    live.offer({"shared_buffers": 32768})
+    live.loop.cycle()
+    for _ in range(9):
+        live.loop.cycle()
+    told = live.line.reports[live.line.reports.index(live.told()[0]) :]
+    assert told[0].outcomes[0].restarted
+    assert [r.window is not None for r in told] == [False] * 8 + [True]
 
 
 def test_a_counter_reset_costs_one_window(watching: Bench) -> None:
