@@ -52,6 +52,7 @@ def scratch() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.timeout(1800)  # a minute or two, but on a machine whose disk is busy
 @pytest.mark.parametrize("engine", CACHES)
 def test_the_demo_tunes_a_real_server_and_tells_its_figures(tmp_path: Path, scratch: Path, engine: str) -> None:
     installed(engine)
