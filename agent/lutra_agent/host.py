@@ -108,15 +108,16 @@ class Cgroups:
                     yield int(text)
 
     def memory_used(self) -> Iterator[tuple[int, int]]:
-        """Limit and use of each limited group, in bytes; file pages that nobody has touched lately are not used."""
+        """Limit and use of each limited group, in bytes; cached file pages can be freed and are not used."""
         for folder in self._folders("memory"):
-            for limit, used, idle in (
-                ("memory.max", "memory.current", "inactive_file"),
-                ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+            for limit, used, prefix in (
+                ("memory.max", "memory.current", ""),
+                ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
             ):
                 most, now = _text(folder / limit), _text(folder / used)
                 if most.isdigit() and 0 < int(most) < UNLIMITED_V1 and now.isdigit():
-                    yield int(most), int(now) - _statistic(folder / "memory.stat", idle)
+                    cached = _statistics(folder / "memory.stat", f"{prefix}inactive_file", f"{prefix}active_file")
+                    yield int(most), max(int(now) - cached, 0)
 
     def cores(self) -> Iterator[float]:
         for folder in self._folders("cpu"):
@@ -169,12 +170,10 @@ def _disk_free(data_dir: Path) -> float | None:
         return None
 
 
-def _statistic(file: Path, name: str) -> int:
-    for line in _text(file).splitlines():
-        key, _, value = line.partition(" ")
-        if key == name and value.isdigit():
-            return int(value)
-    return 0
+def _statistics(file: Path, *names: str) -> int:
+    """The sum of the named lines."""
+    lines = (line.partition(" ") for line in _text(file).splitlines())
+    return sum(int(value) for name, _, value in lines if name in names and value.isdigit())
 
 
 def _text(path: Path) -> str:

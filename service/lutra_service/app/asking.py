@@ -50,7 +50,7 @@ def _compute(unit: Unit, at: Live, session: Session, number: int, over: bool) ->
         "history": serial.history_to_dict(seen, at.server, at.policy),
         "entropy": entropy,
         "baseline": session.baseline,
-        "safe": session.mode != "lab",
+        "safe": at.mode != "lab",
         "past": unit.snapshots.of_others(session.id, at.database.engine, PAST_WORKLOADS),
     }
     recommendation = Recommendation(

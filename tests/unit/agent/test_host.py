@@ -50,6 +50,22 @@ def test_inside_a_container_the_root_group_is_ones_own(tmp_path: Path) -> None:
     assert list(limits.cores()) == []
 
 
+def test_cached_file_pages_are_room_in_a_group(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "proc/self/cgroup": "0::/db\n",
+            "sys/fs/cgroup/db/memory.max": "1000000000\n",
+            "sys/fs/cgroup/db/memory.current": "990000000\n",
+            "sys/fs/cgroup/db/memory.stat": "anon 500000000\ninactive_file 30000000\nactive_file 10000000\n",
+        },
+    )
+    room = HostProbe(tmp_path).room(None, tmp_path)
+    assert room["memory_free_share"] == 0.05
+    assert room["disk_free_bytes"] > 0
+    assert "disk_free_bytes" not in HostProbe(tmp_path).room(None, None)
+
+
 def test_a_host_without_groups_is_the_machine_itself(tmp_path: Path) -> None:
     facts = HostProbe(tmp_path).facts()
     assert facts.memory_bytes == psutil.virtual_memory().total
