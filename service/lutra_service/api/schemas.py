@@ -181,12 +181,20 @@ class ChangeAnswer(BaseModel):
     undo: str
 
 
+class LeftOutAnswer(BaseModel):
+    n: int
+    held: int
+
+
 class PredictionAnswer(BaseModel):
     median: float
     low: float
     high: float
     level: float
     far: bool = Field(description="Far from all that was measured: the interval is mostly prior.")
+    record: LeftOutAnswer | None = Field(
+        default=None, description="Of the `n` readings so far, `held` lay inside when predicted without themselves."
+    )
 
 
 class ReasonAnswer(BaseModel):
