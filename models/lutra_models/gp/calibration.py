@@ -30,16 +30,20 @@ _FAILURES = 6.0
 """Failed trials after which cliffs are taken for granted (by 1 - 1/e)."""
 
 
-def calibrated(gp: GaussianProcess, history: History, good: float) -> GaussianProcess:
-    """The posterior with the spread of its readings corrected; `good` is +1 where larger is better, else -1."""
+def stretch(history: History) -> tuple[float, float]:
+    """What the latent deviation is widened by on the bad side, and on the good one."""
     failures = sum(not o.completed for o in history.observations)
     cliff = 1.0 - math.exp(-failures / _FAILURES)
+    return _WORSE + _WORSE_BY_CLIFF * cliff, _BETTER + _BETTER_BY_CLIFF * cliff
+
+
+def calibrated(gp: GaussianProcess, history: History, good: float) -> GaussianProcess:
+    """The posterior with the spread of its readings corrected; `good` is +1 where larger is better, else -1."""
+    worse, better = stretch(history)
     few = 1.0 + _FEW_ROWS * max(0.0, 1.0 / len(gp.z) - 1.0 / _ENOUGH_ROWS)
     relative = _HEADROOM + _EARLY_HEADROOM / len(gp.z) ** 1.5
     headroom = relative / gp.transform.scale if gp.transform.log else math.inf
-    worse, better = _WORSE + _WORSE_BY_CLIFF * cliff, _BETTER + _BETTER_BY_CLIFF * cliff
-    spread = Spread(good, few * worse, few * better, few**2 * _NOISE, headroom)
-    return replace(gp, spread=spread)
+    return replace(gp, spread=Spread(good, few * worse, few * better, few**2 * _NOISE, headroom))
 
 
 def record(gp: GaussianProcess, level: float = 0.9) -> Record:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lutra_models.gp import acquisition
+from lutra_models.gp.calibration import stretch
 from lutra_models.gp.encoding import SPECIAL, Array
 from lutra_models.gp.evidence import Grouped
 from lutra_models.gp.feasibility import runs
@@ -37,7 +38,7 @@ def shortfall(learned: Learned, codes: Array) -> Array:
     reference = history.current or history.observations[0].configuration
     slack = TOLERANCE / gp.transform.scale if gp.transform.log else 0.1
     mean, variance = gp.against(learned.wary_inputs(codes), learned.wary_inputs(learned.encoding.codes([reference])))
-    doubt = gp.spread.worse * (1.0 + LESSON * len(surprises(history)))
+    doubt = stretch(history)[0] * (1.0 + LESSON * len(surprises(history)))
     sure = acquisition.log_probability_above(learned.sign * mean, doubt * np.sqrt(variance), -slack)
     sure = sure + learned.log_running(codes) + learned.log_limits(codes)
     return np.asarray(np.minimum(sure - np.log(PROBABILITY), 0.0))
