@@ -43,7 +43,7 @@ def over_trials(study: Study, rows: Sequence[Row]) -> alt.HConcatChart:
 def _panel(study: Study, tried: Sequence[Row], metric: str) -> Layers:
     points = [[r["number"], r["metrics"][metric], r["origin"]] for r in tried if metric in r["metrics"]]
     frame = pd.DataFrame(points, columns=["trial", "reading", "origin"])
-    y = alt.Y("reading:Q", title=_TITLES[metric], scale=alt.Scale(type="log" if metric == "p99_ms" else "linear"))
+    y = alt.Y("reading:Q", title=_TITLES[metric], scale=_scale(metric))
     x = alt.X("trial:Q", title="trial", scale=alt.Scale(nice=False))
     dots = alt.Chart(frame).mark_point(filled=True, size=60).encode(x, y, alt.Color("origin:N", scale=_COLOURS))
     layers = [dots]
@@ -53,6 +53,10 @@ def _panel(study: Study, tried: Sequence[Row], metric: str) -> Layers:
             alt.Chart(frame.assign(reading=best)).mark_line(interpolate="step-after", opacity=0.5).encode(x, y)
         )
     return alt.layer(*layers).properties(width=330, height=220)
+
+
+def _scale(metric: str) -> alt.Scale:
+    return alt.Scale(type="log", nice=False, padding=10) if metric == "p99_ms" else alt.Scale(zero=True)
 
 
 def against_measured(seen: Mapping[Study, Sequence[Row]]) -> alt.HConcatChart:
