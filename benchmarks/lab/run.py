@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from lutra_agent.lab.errors import LabError
 from lutra_models.advice import Recommendation
 from lutra_models.knobs import Configuration
 
@@ -23,7 +25,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def run(study: Study, plan: Plan, setting: Setting, results: Path = RESULTS, seed: int = 0) -> Iterator[str]:
-    """Go on where the file ends, and yield a line of progress per step."""
+    """Go on where the file ends, and yield a line of progress per step. Raises LabError."""
     path = results / f"{study.name}.jsonl"
     rows = read(path)
     todo = remaining(plan, rows)
@@ -33,8 +35,11 @@ def run(study: Study, plan: Plan, setting: Setting, results: Path = RESULTS, see
     file = Results(path, ("step",))
     with opened(study.name, study.engine, setting) as place:
         session = Session(study, place.look(), place.context(study.workload, FEW), seed)
+        now = about(session, setting)
         if not rows:
-            file.add(about(session, setting))
+            file.add(now)
+        elif changed := differences(rows[0], now):
+            raise LabError(f"{path} was begun otherwise ({changed}): take its options again, or move it away")
         took: list[float] = []
         for left, step in zip(range(len(todo) - 1, -1, -1), todo, strict=True):
             started = time.monotonic()
@@ -95,6 +100,13 @@ def about(session: Session, setting: Setting) -> Row:
         "duration_s": setting.duration_s,
         "seed": session.seed,
     }
+
+
+def differences(then: Row, now: Row) -> str:
+    """In words, what would make rows of one study incomparable; empty where nothing would."""
+    plain = {n: json.loads(json.dumps(v)) for n, v in now.items()}
+    apart = (n for n in plain if n != "host" and then.get(n) != plain[n])
+    return ", ".join(f"{n} was {then.get(n)}, is {plain[n]}" for n in apart)
 
 
 def line(study: Study, plan: Plan, row: Row, rows: list[Row], left_s: float) -> str:

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 from lutra_models.knobs import Configuration
 
+from benchmarks.lab.data import Setting
 from benchmarks.lab.place import Place, Reading
-from benchmarks.lab.run import line, measured
+from benchmarks.lab.run import about, differences, line, measured
 from benchmarks.lab.session import Session
 from benchmarks.lab.steps import Plan, Step, remaining
 from benchmarks.lab.studies import named
@@ -43,6 +44,12 @@ def test_a_row_is_all_that_the_next_step_needs_to_know() -> None:
     assert [c for c, _, _ in place.asked] == [SESSION.default, SESSION.rule_based]
     assert SESSION.history(rows).values("qps") == [(SESSION.default, 900.0), (SESSION.rule_based, 5000.0)]
     assert "best 5,000" in line(STUDY, Plan(trials=2), rows[-1], rows, 90)
+
+
+def test_a_study_does_not_go_on_with_other_windows_than_it_began_with() -> None:
+    begun = json.loads(json.dumps(about(SESSION, Setting())))
+    assert differences(begun, about(SESSION, Setting())) == ""
+    assert differences(begun, about(SESSION, Setting(duration_s=20))) == "duration_s was 40, is 20"
 
 
 def test_what_the_server_made_of_a_value_is_kept_with_what_was_asked() -> None:
