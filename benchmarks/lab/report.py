@@ -11,6 +11,7 @@ from lutra_models.knobs import Configuration
 
 from benchmarks.lab import plots
 from benchmarks.lab.session import Row, trials
+from benchmarks.lab.steps import ENTRANTS
 from benchmarks.lab.studies import FEW, MANY, STUDIES, Study
 from benchmarks.lab.summary import Spread, Standings, held, judged, standings
 from benchmarks.tuning.markdown import table
@@ -46,6 +47,9 @@ def overview(seen: Mapping[Study, Sequence[Row]]) -> str:
     """Every aim, and how often the intervals held what was measured."""
     lines = [f"- `{study.name}`: {line}" for study, rows in seen.items() for line in judged(study, rows)]
     told = ["## The aims", "\n".join(lines) or "No study is complete yet."]
+    absent = [f"`{study.name}`" for study in STUDIES if study not in seen]
+    if absent:
+        told.append(f"Not run yet, so that nothing is known of their aims: {', '.join(absent)}.")
     for metric in ("qps", "p99_ms"):
         kept = [h for rows in seen.values() for h in held(rows, metric)]
         if kept:
@@ -64,7 +68,8 @@ def section(study: Study, rows: Sequence[Row]) -> str:
         found = standings(rows, threads)
         if found:
             parts.append(f"{threads} threads:\n\n{final(found)}")
-    parts += [f"- {line}" for line in judged(study, rows)]
+    if lines := judged(study, rows):
+        parts.append("\n".join(f"- {line}" for line in lines))
     failed = [f"trial {r['number']}: {r['failure'].splitlines()[0][:200]}" for r in tried if r["failure"]]
     if failed:
         parts.append("Without a reading: " + "; ".join(failed))
@@ -98,9 +103,10 @@ def final(found: Standings) -> str:
 
 def changes(study: Study, rows: Sequence[Row]) -> str:
     """Every setting that an entrant has away from the default."""
-    named = {r["entrant"]: Configuration(r["configuration"]) for r in rows if r["kind"] == "final"}
-    if "default" not in named:
+    last = {r["entrant"]: Configuration(r["configuration"]) for r in rows if r["kind"] == "final"}
+    if "default" not in last:
         return "The final rounds are still to come."
+    named = {entrant: last[entrant] for entrant in ENTRANTS if entrant in last}
     rows_of = {r.name: r for r in load(study.engine).rows_for(rows[0]["version"])}
     default = named.pop("default")
     moved = [n for n in default if any(c[n] != default[n] for c in named.values())]

@@ -87,6 +87,8 @@ def test_a_study_that_is_under_way_has_its_page_and_plots(tmp_path: Path) -> Non
     written = report.write(tmp_path, tmp_path)
     page = (tmp_path / "lab-results.md").read_text()
     assert "The final rounds are still to come." in page
+    assert "Not run yet" in page
+    assert "`mysql-write_only-qps-durable`" in page
     assert "1 of 2 readings of qps lay inside their 90 % intervals." in page
     assert all(path.exists() for path in written)
     assert all(path.name in page for path in written[1:])
