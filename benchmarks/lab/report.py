@@ -15,7 +15,7 @@ from benchmarks.lab.steps import ENTRANTS
 from benchmarks.lab.studies import FEW, MANY, STUDIES, Study
 from benchmarks.lab.summary import Spread, Standings, held, judged, standings
 from benchmarks.tuning.markdown import table
-from benchmarks.tuning.results import read
+from benchmarks.tuning.rows import read
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = "lab-results.md"

@@ -19,7 +19,7 @@ from benchmarks.lab.place import Place, opened
 from benchmarks.lab.session import TARGETS, Row, Session, trials
 from benchmarks.lab.steps import Plan, Step, remaining
 from benchmarks.lab.studies import FEW, Study
-from benchmarks.tuning.results import CODE, Results, read
+from benchmarks.tuning.rows import CODE, Results, read
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestRegressor
 from benchmarks.tuning import cube, named
 from benchmarks.tuning.optimisers import Lutra, Random
 from benchmarks.tuning.options import Progress, results_option, seeds_option, tasks_option
-from benchmarks.tuning.results import CODE, Results
+from benchmarks.tuning.rows import CODE, Results
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
 

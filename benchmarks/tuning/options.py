@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from benchmarks.tuning import named
-from benchmarks.tuning.results import FOLDER
+from benchmarks.tuning.rows import FOLDER
 
 
 class Names(click.ParamType):

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from benchmarks.tuning.results import read
+from benchmarks.tuning.rows import read
 from benchmarks.tuning.summary import grouped, latest, race_rows
 
 _COLOURS = alt.Scale(scheme="tableau10")

@@ -12,7 +12,7 @@ from benchmarks.tuning import named, race
 from benchmarks.tuning.optimisers import OURS, RANDOM, Contender
 from benchmarks.tuning.options import Names, Progress, results_option, seeds_option, tasks_option
 from benchmarks.tuning.peers import PEERS, version
-from benchmarks.tuning.results import CODE, Results
+from benchmarks.tuning.rows import CODE, Results
 
 CONTENDERS: tuple[Contender, ...] = (*OURS, RANDOM, *PEERS)
 KEY = ("task", "optimiser", "seed", "budget", "code")

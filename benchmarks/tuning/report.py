@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.tuning import plots
 from benchmarks.tuning.markdown import missing, table
 from benchmarks.tuning.report_scores import cold, safe, warm
-from benchmarks.tuning.results import CODE, Row, newest, read
+from benchmarks.tuning.rows import CODE, Row, newest, read
 from benchmarks.tuning.summary import OUR_NAMES, grouped, latest, race_rows
 
 _PARTS = ("task", "optimiser", "target", "past", "design")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.tuning.markdown import missing, table
-from benchmarks.tuning.results import Row, read
+from benchmarks.tuning.rows import Row, read
 from benchmarks.tuning.summary import (
     AT,
     BUDGET,

@@ -12,7 +12,7 @@ from lutra_models.gp import fit, recommend
 
 from benchmarks.tuning import synthetic
 from benchmarks.tuning.options import Progress, results_option
-from benchmarks.tuning.results import CODE, Results
+from benchmarks.tuning.rows import CODE, Results
 from benchmarks.tuning.speed import machine, timed
 
 KEY = ("windows", "configurations", "loads", "code")

@@ -18,7 +18,7 @@ from lutra_models.gp import Snapshot, fit, recommend
 
 from benchmarks.tuning import synthetic
 from benchmarks.tuning.options import Progress, results_option
-from benchmarks.tuning.results import CODE, Results
+from benchmarks.tuning.rows import CODE, Results
 
 KEY = ("observations", "knobs", "past", "code")
 _PAST_OBSERVATIONS = 200

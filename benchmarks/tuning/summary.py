@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.tuning.named import NAMES
 from benchmarks.tuning.optimisers import OURS
-from benchmarks.tuning.results import PEERS, Row, newest, read
+from benchmarks.tuning.rows import PEERS, Row, newest, read
 
 BUDGET = 50
 AT = (10, 20, 30, 50)

@@ -16,7 +16,7 @@ from benchmarks.tuning import race
 from benchmarks.tuning.named import kept
 from benchmarks.tuning.optimisers import OURS, Lutra
 from benchmarks.tuning.options import Names, Progress, results_option, seeds_option
-from benchmarks.tuning.results import CODE, Results
+from benchmarks.tuning.rows import CODE, Results
 from benchmarks.tuning.warm_tasks import HISTORIES, WarmTask, past_workload, warm_task
 
 KEY = ("target", "past", "seed", "budget", "code")

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from benchmarks.tuning import report, summary
 from benchmarks.tuning.__main__ import MEASURED, main
-from benchmarks.tuning.results import CODE, Results, newest, read
+from benchmarks.tuning.rows import CODE, Results, newest, read
 
 KEY = ("task", "seed", "code")
 
