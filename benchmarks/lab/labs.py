@@ -108,29 +108,25 @@ _INNODB_LOADING = {
     "innodb_fast_shutdown": "0",
 }
 
+
+def _innodb(make: Callable[..., ScratchMysqld], log: str, **loading: str) -> Lab:
+    """`log` is the setting that sizes the redo log; `loading` are options of the server while it is filled."""
+    return Lab(
+        make=lambda folder, options: make(folder, options=options),
+        fill=lambda server, size: fill_sysbench(server, size.tables, size.rows),
+        ages="oltp_write_only",
+        driver=_sysbench,
+        touch=_touch_sysbench,
+        two_knobs=_innodb_log(log),
+        options=_INNODB_STUDIED,
+        loading={**_INNODB_LOADING, log: "1G", **loading},
+        pins={"innodb_flush_method": "O_DIRECT"},
+    )
+
+
 LABS: Mapping[str, Lab] = {
-    "mariadb": Lab(
-        make=lambda folder, options: ScratchMariadb(folder, options=options),
-        fill=lambda server, size: fill_sysbench(server, size.tables, size.rows),
-        ages="oltp_write_only",
-        driver=_sysbench,
-        touch=_touch_sysbench,
-        two_knobs=_innodb_log("innodb_log_file_size"),
-        options=_INNODB_STUDIED,
-        loading={**_INNODB_LOADING, "innodb_log_file_size": "1G"},
-        pins={"innodb_flush_method": "O_DIRECT"},
-    ),
-    "mysql": Lab(
-        make=lambda folder, options: ScratchMysql(folder, options=options),
-        fill=lambda server, size: fill_sysbench(server, size.tables, size.rows),
-        ages="oltp_write_only",
-        driver=_sysbench,
-        touch=_touch_sysbench,
-        two_knobs=_innodb_log("innodb_redo_log_capacity"),
-        options=_INNODB_STUDIED,
-        loading={**_INNODB_LOADING, "innodb_redo_log_capacity": "1G", "skip_log_bin": "1"},
-        pins={"innodb_flush_method": "O_DIRECT"},
-    ),
+    "mariadb": _innodb(ScratchMariadb, "innodb_log_file_size"),
+    "mysql": _innodb(ScratchMysql, "innodb_redo_log_capacity", skip_log_bin="1"),
     "postgresql": Lab(
         make=lambda folder, options: ScratchPostgres(folder, options=options),
         fill=lambda server, size: fill(server, size.scale),

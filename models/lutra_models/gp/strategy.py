@@ -29,9 +29,9 @@ What past workloads say is rugged, and worth climbing to the top.
 _FREE_KNOBS = 30
 """Knobs that the search may move from the start; one more for each configuration measured."""
 _SLACK = 0.02
-"""What the score may lose for the sake of fewer changes, where a recommendation is safe or rests on past workloads.
+"""What the score may lose for the sake of fewer changes, where a recommendation rests on past workloads.
 
-A cold experiment may change what it likes.
+A cold experiment may change what it likes, and a safe recommendation moves one setting anyway.
 """
 _PRUDENCE = 100.0
 """How much a safe recommendation weighs a missing certainty against any gain."""
@@ -78,9 +78,14 @@ def _space_filling(history: History, tried: list[Configuration], rng: np.random.
 def _farthest(
     history: History, tried: list[Configuration], rng: np.random.Generator, pinned: Array | None = None
 ) -> Configuration | None:
-    """The allowed candidate that lies farthest from everything tried, wherever rules made it end up."""
+    """The allowed candidate that lies farthest from everything tried, wherever rules made it end up.
+
+    What a rule refuses is drawn towards the current configuration: earlier trials may lie at the rule's very edge, from
+    where no way leads on.
+    """
     encoding = Encoding(history.space.knobs)
-    field = replace(_field(history, encoding), pinned=pinned)
+    field = _field(history, encoding)
+    field = replace(field, pinned=pinned, anchors=field.anchors[:1])
     codes, x = field.pin(design.candidates(encoding, len(tried), rng)), encoding.encode(tried)
 
     def score(codes: Array) -> Array:
@@ -144,18 +149,16 @@ def _simplest(history: History, encoding: Encoding, score: Score, chosen: Config
 def _acquisition(history: History, learned: Learned, ranked: list[Configuration], safe: bool) -> Score:
     """Log EI over the best by posterior, times the probabilities of running and of keeping the limits.
 
-    A safe recommendation goes by the probability of improvement instead: it prefers what is surely a little better to
-    what may be much better.
+    Where it has to be safe, what falls short of that counts for less than any gain.
     """
     incumbent = learned.encoding.codes(ranked[:1])
     best = float(learned.sign * learned.searching.latent(learned.inputs(incumbent))[0][0])
     keeps = float(learned.log_limits(incumbent)[0]) >= np.log(0.5)
     believed = fantasised(learned.searching, learned.inputs(codes_of(learned.encoding, history.pending)))
-    promise = acquisition.log_expected_improvement
 
     def score(codes: Array) -> Array:
         mean, variance = believed.latent(learned.inputs(codes))
-        gain = promise(learned.sign * mean, np.sqrt(variance), best)
+        gain = acquisition.log_expected_improvement(learned.sign * mean, np.sqrt(variance), best)
         value = learned.log_running(codes) + learned.log_limits(codes) + (gain if keeps else 0.0)
         return np.asarray(value + (_PRUDENCE * shortfall(learned, codes) if safe else 0.0))
 

@@ -1,0 +1,126 @@
+"""What keeps a database from harm and people from flapping: safe moves, repeats, and staying where one is."""
+
+from __future__ import annotations
+
+import numpy as np
+from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
+from lutra_models.gp import handover, recommend
+from lutra_models.gp.encoding import Encoding
+from lutra_models.gp.learned import learn, lucky
+from lutra_models.gp.safety import heedless, surprises
+from lutra_models.gp.search import single_moves
+
+from tests.unit.gp.helpers import DEFAULT, SPACE, history
+
+QPS = Objective("qps", "maximize")
+
+
+def rng(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def observed(*pairs: tuple[Configuration, float | None]) -> History:
+    rows = [Observation.failed(c, "did_not_start") if q is None else Observation(c, {"qps": q}) for c, q in pairs]
+    return History(SPACE, QPS, observations=rows, current=DEFAULT)
+
+
+def test_a_single_move_differs_from_a_centre_in_the_knob_that_it_names() -> None:
+    encoding = Encoding(SPACE.knobs)
+    centres = encoding.snap(encoding.codes([DEFAULT, DEFAULT.replace({"jit": "off"})]))
+    codes, moved = single_moves(encoding, centres)
+    differs = codes[:, None, :] != centres[None, :, :]
+    assert set(moved) == set(range(len(SPACE)))
+    assert all(any(np.flatnonzero(d).tolist() == [j] for d in row) for row, j in zip(differs, moved, strict=True))
+
+
+def test_a_safe_recommendation_moves_one_setting_of_something_measured() -> None:
+    rows = history(1).observations
+    for trial in range(8):
+        past = History(SPACE, QPS, observations=rows, current=DEFAULT)
+        chosen = recommend(past, rng=rng(trial), safe=True).configuration
+        assert any(len(o.configuration.changes_to(chosen)) <= 1 for o in rows)
+        rows = (*rows, Observation(chosen, {"qps": 1000.0 + trial}))
+
+
+def test_what_failed_or_measured_a_tenth_worse_is_a_surprise() -> None:
+    failed, worse, alike = (DEFAULT.replace({"random_page_cost": v}) for v in (7.0, 6.0, 5.0))
+    past = observed((DEFAULT, 1000.0), (failed, None), (worse, 880.0), (alike, 950.0))
+    assert surprises(past) == [failed, worse]
+
+
+def test_what_ended_in_a_surprise_is_not_gone_as_far_again() -> None:
+    past = observed(
+        (DEFAULT, 1000.0),
+        (DEFAULT, 1010.0),
+        (DEFAULT.replace({"random_page_cost": 7.0}), 500.0),
+        (DEFAULT.replace({"jit": "off"}), 400.0),
+    )
+    learned = learn(past, (), rng())
+    names = SPACE.names
+    tries = [("random_page_cost", 8.0), ("random_page_cost", 5.0), ("random_page_cost", 1.0), ("jit", "off")]
+    codes = learned.encoding.codes([DEFAULT.replace({name: value}) for name, value in tries])
+    moved = np.array([names.index(name) for name, _ in tries])
+    assert heedless(learned, codes, moved).tolist() == [True, False, False, True]
+
+
+def test_the_difference_from_a_reference_is_that_of_the_joint_posterior() -> None:
+    learned = learn(history(12), (), rng())
+    x = learned.wary_inputs(
+        learned.encoding.codes([DEFAULT, *(o.configuration for o in history(6, seed=3).observations)])
+    )
+    mean, covariance = learned.wary.joint(x)
+    difference, variance = learned.wary.against(x[1:], x[:1])
+    np.testing.assert_allclose(difference, mean[1:] - mean[0], atol=1e-9)
+    expected = np.diag(covariance)[1:] + covariance[0, 0] - 2 * covariance[0, 1:]
+    np.testing.assert_allclose(variance, np.maximum(expected, 1e-12), atol=1e-8)
+
+
+def test_handing_over_keeps_the_current_configuration_within_the_noise() -> None:
+    other = DEFAULT.replace({"random_page_cost": 3.5})
+    readings = [(DEFAULT, q) for q in (990.0, 1050.0, 940.0, 1010.0)] + [(other, q) for q in (1000.0, 1060.0, 950.0)]
+    assert handover(observed(*readings), rng=rng()) == DEFAULT
+    ahead = [(DEFAULT, q) for q in (990.0, 1010.0, 1000.0)] + [(other, q) for q in (2000.0, 2040.0, 1990.0)]
+    assert handover(observed(*ahead), rng=rng()) == other
+
+
+def test_a_reading_that_the_posterior_takes_for_luck_is_measured_again() -> None:
+    near = [DEFAULT.replace({"random_page_cost": 3.0 + 0.05 * i}) for i in range(14)]
+    flat = [(c, 1000.0 + 10.0 * (-1) ** i) for i, c in enumerate(near)]
+    repeats = [(DEFAULT, q) for q in (1010.0, 990.0, 1005.0, 995.0)]
+    doubted = DEFAULT.replace({"random_page_cost": 3.33})
+    past = observed(*repeats, *flat, (doubted, 1400.0))
+    assert lucky(learn(past, (), rng())) == doubted
+    advice = recommend(past, rng=rng())
+    assert (advice.origin, advice.configuration) == ("repeat", doubted)
+
+
+def test_few_rows_predict_more_widely_than_many() -> None:
+    few, many = (learn(history(n), (), rng()).wary.spread for n in (3, 20))
+    assert few.worse > many.worse
+    assert few.noise > many.noise
+
+
+def test_an_opening_under_a_tight_rule_does_not_repeat_itself() -> None:
+    knobs = [Knob(f"buffer_{i}", Number(1, 1000, integer=True)) for i in range(4)] + [Knob("mode", Choice(("a", "b")))]
+
+    def budget(c: Configuration) -> Refusal | None:
+        used = sum(float(c[f"buffer_{i}"]) for i in range(4))
+        return Refusal("memory_budget_exceeded", f"{used:.0f} is more than 300") if used > 300 else None
+
+    space = KnobSpace(knobs, rules=[budget])
+    current = Configuration({f"buffer_{i}": 10 for i in range(4)} | {"mode": "a"})
+    rows = [Observation(current, {"qps": 100.0})]
+    for trial in range(4):
+        past = History(space, QPS, observations=rows, current=current)
+        rows.append(Observation(recommend(past, rng=rng(trial)).configuration, {"qps": 100.0 + trial}))
+    features = Encoding(space.knobs).encode([o.configuration for o in rows])
+    apart = np.linalg.norm(features[:, None] - features[None], axis=2) + 10 * np.eye(len(rows))
+    assert np.min(apart) > 0.05
+
+
+def test_a_safe_search_with_nowhere_left_to_go_measures_the_best_again() -> None:
+    space = KnobSpace([Knob("mode", Choice(("a", "b")))])
+    a, b = Configuration({"mode": "a"}), Configuration({"mode": "b"})
+    rows = [Observation(a, {"qps": 100.0}), Observation.failed(b, "did_not_start"), Observation(a, {"qps": 101.0})]
+    advice = recommend(History(space, QPS, observations=rows, current=a), rng=rng(), safe=True)
+    assert (advice.origin, advice.configuration) == ("repeat", a)
