@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,7 @@ def copy_data(source: Path, target: Path, kept: tuple[str, ...]) -> None:
     for entry in source.iterdir():
         if entry.name not in kept:
             run(("cp", "-a", "--reflink=auto", str(entry), str(target)))
+    os.sync()  # else the disk is still busy with the copy while the first trials are measured
 
 
 def run(argv: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 GRACE_S = 30.0
 POLL_S = 0.2
+PR_SET_PDEATHSIG = 1
 
 
 class DemoFailed(RuntimeError):
@@ -63,7 +65,12 @@ class Processes:
         log = (self.folder / f"{name}.log").open("wb")
         popen = {"stdout": log, "stderr": log, **popen}
         process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, env={**os.environ, **(env or {})}, start_new_session=True, **popen
+            argv,
+            stdin=subprocess.PIPE,
+            env={**os.environ, **(env or {})},
+            start_new_session=True,
+            preexec_fn=_ends_with_parent,  # the demo has no threads that could hold a lock meanwhile
+            **popen,
         )
         self._running.append((name, process, log))
 
@@ -104,6 +111,12 @@ class Processes:
             if time.monotonic() > deadline:
                 raise DemoFailed(f"{what} did not happen within {within_s:.0f} s")
             time.sleep(POLL_S)
+
+
+def _ends_with_parent() -> None:
+    """Have the kernel end this process when its parent is gone, however it went; only Linux can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _stop(process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
