@@ -17,7 +17,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
 
 def main(arguments: list[str]) -> None:
     names = [name for name, _ in BENCHMARKS]
-    if not arguments:
+    if not arguments or arguments[0] in ("-h", "--help"):
         print("\n".join(f"{name:20} {sentence}" for name, sentence in BENCHMARKS))
         return
     name, *rest = arguments

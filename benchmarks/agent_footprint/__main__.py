@@ -87,4 +87,4 @@ def watch(agent: psutil.Process, settle: int, seconds: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m benchmarks agent_footprint")

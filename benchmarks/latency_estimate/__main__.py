@@ -96,4 +96,4 @@ def plot(seen: Sequence[Seen]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m benchmarks latency_estimate")

@@ -75,4 +75,4 @@ def mathematics(served: Served) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m benchmarks rest_latency")

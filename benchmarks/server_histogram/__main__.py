@@ -173,4 +173,4 @@ def table(rows: Sequence[Row]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(prog_name="python -m benchmarks server_histogram")

@@ -237,3 +237,14 @@ def test_a_limit_and_what_it_limits_are_changed_in_the_order_that_no_clamp_sees(
         made = load(engine).changes(server, {n: target[n] for n in names_given})
         pair = ["innodb_io_capacity", "innodb_io_capacity_max"]
         assert [c.name for c in made if c.name in pair] == (pair if capacity < 10000 else pair[::-1])
+
+
+@pytest.mark.parametrize("engine", ["mysql", "mariadb"])
+def test_where_losing_commits_is_allowed_the_rules_lose_the_least_of_it(engine: str) -> None:
+    server, catalog = a_mysqld(engine), load(engine)
+    space, now = catalog.space(server, Policy(durability=True)), catalog.read(server)
+    found = catalog.rule_based(server, Policy(durability=True))
+    moved = {k.name: found[k.name] for k in space if k.risk == "durability" and found[k.name] != now[k.name]}
+    assert moved.pop("innodb_flush_log_at_trx_commit") == "2"
+    assert set(moved) <= {"sync_binlog"}
+    assert "innodb_flush_log_at_trx_commit" not in catalog.rule_based(server, Policy())
