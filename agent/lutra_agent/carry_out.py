@@ -75,7 +75,7 @@ class CarryOut:
         if not found.changes:
             self._superseded(directive)
             return self._answers.keep(self._answers.outcome(directive.id, "applied", names=tuple(found.target)))
-        words = guard.former_words(self._engine, self._state, server, found.changes) if directive.restore else []
+        words = self._former_words(server, found) if directive.restore else []
         return self._change(directive, found, guard.take(self._engine, server), words)
 
     def recover(self) -> Outcome | None:
@@ -122,6 +122,9 @@ class CarryOut:
         provisional.forget(self._state)
         return outcome
 
+    def _former_words(self, server: Server, found: checks.Plan) -> list[Statement]:
+        return guard.former_words(self._engine, self._state, server, found.changes, found.restart)
+
     def _change(self, directive: Directive, found: checks.Plan, before: Snapshot, words: list[Statement]) -> Outcome:
         """`words`: the statements to try first, where there are better ones than the plain."""
         if self._state.load(guard.BASELINE) is None:
@@ -155,7 +158,7 @@ class CarryOut:
 
     def _make_active(self, found: checks.Plan, journal: Journal, words: list[Statement]) -> str:
         """What the server made of it where that is not what was asked, in words. Raises Failed."""
-        plain = [s for c in found.changes for s in self._engine.change(c)]
+        plain = [s for c in found.changes for s in self._engine.change(c, found.restart)]
         try:
             return self._tried(found, journal, words or plain)
         except Failed as error:

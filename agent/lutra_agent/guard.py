@@ -131,7 +131,9 @@ def differences(server: Server, snapshot: Snapshot) -> list[str]:
     ]
 
 
-def former_words(engine: Engine, state: State, server: Server, changes: Sequence[Change]) -> list[Statement]:
+def former_words(
+    engine: Engine, state: State, server: Server, changes: Sequence[Change], restart: bool
+) -> list[Statement]:
     """A way back in the baseline's words where these gave the same value: no line in the file where there was none."""
     baseline = find(state, BASELINE)
     if baseline is None:
@@ -140,9 +142,9 @@ def former_words(engine: Engine, state: State, server: Server, changes: Sequence
     for change in changes:
         active = baseline.active.get(change.name)
         if active is not None and _means(server, change, active):
-            statements += engine.put_back(change.name, baseline.texts[change.name], active)
+            statements += engine.put_back(change.name, baseline.texts[change.name], active, restart)
         else:
-            statements += engine.change(change)
+            statements += engine.change(change, restart)
     return statements
 
 
@@ -161,7 +163,7 @@ def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[st
     """
     if control.up():
         try:
-            if _by_statements(engine, control, snapshot, names) or restart:
+            if _by_statements(engine, control, snapshot, names, restart) or restart:
                 control.restart()
             return
         except (DatabaseUnavailable, DidNotStart) as error:
@@ -169,10 +171,10 @@ def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[st
     _by_file(control, snapshot)
 
 
-def _by_statements(engine: Engine, control: Control, snapshot: Snapshot, names: list[str]) -> bool:
+def _by_statements(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> bool:
     """Whether the server has to be restarted for it: where it refuses statements, and reads its file then alone."""
     try:
-        engine.execute([s for n in names for s in engine.put_back(n, snapshot.texts[n], snapshot.active[n])])
+        engine.execute([s for n in names for s in engine.put_back(n, snapshot.texts[n], snapshot.active[n], restart)])
     except ApplyRefused as error:
         by_restart = engine.reads_file_at_start_alone
         if snapshot.file is None or (by_restart and not control.may_restart):

@@ -54,7 +54,7 @@ def _statements(config: Config) -> Iterator[str]:
 
 
 def _texts(beside: Beside, name: str, setting: ServerSetting) -> Iterator[str]:
-    return (s.text for s in beside.engine.put_back(name, setting.persisted, setting.value))
+    return (s.text for s in beside.engine.put_back(name, setting.persisted, setting.value, restart=False))
 
 
 def _free(config: Config) -> bool:

@@ -20,8 +20,8 @@ from lutra_agent.lab.errors import LabError
 
 CGROUPS = Path("/sys/fs/cgroup")
 PATIENCE_S = 30.0
-CPU_SHARES = 32 * 1024
-"""As much as 32 busy processes of ordinary priority."""
+CPU_SHARES = 8 * 1024
+"""As much as 8 busy processes of ordinary priority; with far more the kernel's own threads would have to wait."""
 ENTER = 'for group in "$1" "$2"; do echo $$ > "$group/cgroup.procs" || exit 1; done; shift 2; exec "$@"'
 
 

@@ -94,10 +94,10 @@ class FakeEngine:
             self.statements.append(statement.text)
             self._write(statement)
 
-    def change(self, change: Change) -> tuple[Statement, ...]:
+    def change(self, change: Change, restart: bool) -> tuple[Statement, ...]:
         return (Statement(change.name, change.do),)
 
-    def put_back(self, name: str, text: str | None, active: str) -> tuple[Statement, ...]:
+    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         said = f"ALTER SYSTEM RESET {name}" if text is None else f"ALTER SYSTEM SET {name} = '{text}'"
         return (Statement(name, said),)
 

@@ -116,12 +116,15 @@ class Engine(Protocol):
         """Carry out a change's statements in order. Raises ApplyRefused for the first that the server refuses."""
         ...
 
-    def change(self, change: Change) -> tuple[Statement, ...]:
-        """What makes one change: in the settings file, and active as far as that needs no restart."""
+    def change(self, change: Change, restart: bool) -> tuple[Statement, ...]:
+        """What makes one change: in the settings file, and active; where a `restart` comes, that is left to it."""
         ...
 
-    def put_back(self, name: str, text: str | None, active: str) -> tuple[Statement, ...]:
-        """What makes the settings file say `text` again (nothing of the setting, where None), and `active` active."""
+    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+        """What makes the settings file say `text` again (nothing of the setting, where None), and `active` active.
+
+        Where a `restart` comes, that is left to it.
+        """
         ...
 
     def reload(self) -> None:

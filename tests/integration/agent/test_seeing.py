@@ -116,7 +116,7 @@ def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
     granted = engine.permissions(["work_mem", "jit"])
     assert granted.changeable == {"work_mem", "jit"}
     assert granted.may_reload
-    engine.execute(engine.put_back("work_mem", "8MB", "8192"))
+    engine.execute(engine.put_back("work_mem", "8MB", "8192", restart=False))
     engine.reload()
     assert until(lambda: own_postgres.psql("SHOW work_mem") == "8MB")
     with pytest.raises(ApplyRefused) as refused:

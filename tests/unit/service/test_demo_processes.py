@@ -34,8 +34,9 @@ def test_a_killed_demo_takes_its_processes_along(tmp_path: Path) -> None:
 
 
 def test_a_process_that_ends_early_is_told_with_its_last_words(tmp_path: Path) -> None:
-    with Processes(tmp_path) as processes, pytest.raises(DemoFailed, match=r"the server ended with status 3:\nno room"):
-        said = [sys.executable, "-c", "import sys; print('no room', file=sys.stderr); sys.exit(3)"]
+    said = [sys.executable, "-c", "import sys; print('no room', file=sys.stderr); sys.exit(3)"]
+    ended = r"the server ended with status 3:\nno room"
+    with Processes(tmp_path) as processes, pytest.raises(DemoFailed, match=ended):
         processes.start_and_read("server", said, lambda _: None)
 
 

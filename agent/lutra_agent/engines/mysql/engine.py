@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +28,6 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed, ConfigError
 DENIED = ("[1044]", "[1045]", "[1142]", "[1227]", "[3630]")
 PASSES = 3
 """The server cuts a value by another one's, which may be about to change: what was cut is asked for again."""
-log = logging.getLogger(__name__)
 
 RESIZING = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status%'"
 RESIZE_POLLS = 600
@@ -80,23 +78,23 @@ class MysqlFamily:
         held, account = grants.read(self._connection)
         return self._flavour.permissions(held, account, {n: self._restarts(n) for n in names})
 
-    def change(self, change: Change) -> tuple[Statement, ...]:
-        return self._flavour.make(change.name, str(change.after), change.applies == "restart")
+    def change(self, change: Change, restart: bool) -> tuple[Statement, ...]:
+        # A live server may take minutes to shrink a buffer pool full of changed pages; one that starts does not.
+        return self._flavour.make(change.name, str(change.after), restart or change.applies == "restart")
 
-    def put_back(self, name: str, text: str | None, active: str) -> tuple[Statement, ...]:
-        return self._flavour.put_back(name, text, active, self._restarts(name))
+    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+        return self._flavour.put_back(name, text, active, restart or self._restarts(name))
 
     def execute(self, statements: Sequence[Statement]) -> None:
-        restarts = _restarts(statements)
         for statement in statements:
-            self._carry_out(statement, restarts)
+            self._carry_out(statement)
         wanted = {s.setting: s for s in statements if isinstance(s, Sql) and s.wanted is not None}
         for _ in range(PASSES - 1):
             cut = [s for s in wanted.values() if not same(self._active(s.setting), s.wanted or "")]
             if len(wanted) < 2 or not cut:
                 return
             for statement in cut:
-                self._carry_out(statement, restarts)
+                self._carry_out(statement)
 
     def reload(self) -> None:
         """Nothing is to be read again; but a buffer pool may still be on its way to its new size."""
@@ -136,18 +134,14 @@ class MysqlFamily:
     def close(self) -> None:
         self._connection.close()
 
-    def _carry_out(self, statement: Statement, restarts: bool) -> None:
+    def _carry_out(self, statement: Statement) -> None:
         try:
             if isinstance(statement, Line):
                 include.write(statement.file, statement.setting, statement.value, self._now_s())
             else:
                 self._connection.rows(statement.text)
         except CollectionFailed as error:
-            code = _code(str(error))
-            if restarts and code == "invalid_value":
-                log.info("%s is left to the restart: %s", statement.setting, error)
-                return
-            raise ApplyRefused(code, f"{statement.setting}: {error}") from error
+            raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
         except OSError as error:
             message = f"{statement.setting}: the include file: {error.strerror or error}"
             raise ApplyRefused("internal_error", message) from error
@@ -206,15 +200,6 @@ class MysqlFamily:
             identity = Identity(version, Path(data_dir), _pid(file), _started_s(file), name)
             self._identity = (self._connection.generation, identity)
         return self._identity[1]
-
-
-def _restarts(statements: Sequence[Statement]) -> bool:
-    """Whether a line of the include file stands without a statement: then only a restart makes it active.
-
-    A value may be refused as long as another one's old value is active; the restart brings both at once.
-    """
-    at_once = {s.setting for s in statements if isinstance(s, Sql)}
-    return any(isinstance(s, Line) and s.setting not in at_once for s in statements)
 
 
 def _code(text: str) -> ApplyCode:

@@ -67,12 +67,11 @@ class MySQL:
     def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         if text is not None and (restart or same(text, active)):
             return self.make(name, text, restart)
-        at_once = _sql(name, f"SET GLOBAL {checked(name)} = {literal(active)}", active)
         if text is None:
             kept = _sql(name, f"RESET PERSIST IF EXISTS {checked(name)}")
-        else:
-            kept = _sql(name, f"SET PERSIST_ONLY {checked(name)} = {literal(text)}")
-        return (kept,) if restart else (at_once, kept)
+        else:  # PERSIST_ONLY would ask for one more privilege
+            kept = _sql(name, f"SET PERSIST {checked(name)} = {literal(text)}")
+        return (kept,) if restart else (kept, _sql(name, f"SET GLOBAL {checked(name)} = {literal(active)}", active))
 
     def identifier(self, connection: Connection) -> str:
         return str(connection.row("SELECT @@GLOBAL.server_uuid")[0])

@@ -100,10 +100,10 @@ class PostgreSQL:
             except CollectionFailed as error:
                 raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
 
-    def change(self, change: Change) -> tuple[Statement, ...]:
+    def change(self, change: Change, restart: bool) -> tuple[Statement, ...]:
         return (Statement(change.name, change.do),)
 
-    def put_back(self, name: str, text: str | None, active: str) -> tuple[Statement, ...]:
+    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         # The reload makes active what the file says.
         setting = name if re.fullmatch(r"[a-z_][a-z0-9_.]*", name) else quoted(name)
         if text is None:

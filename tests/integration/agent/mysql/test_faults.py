@@ -149,7 +149,8 @@ def test_a_disk_that_is_full_while_the_include_file_is_written_undoes_the_change
     server: ScratchMysqld, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if server.include_file is None:
-        assert not any(type(s) is not Statement and "include" in s.text for s in subject.engine.put_back("x", "1", "1"))
+        steps = subject.engine.put_back("x", "1", "1", restart=False)
+        assert not any(type(s) is not Statement and "include" in s.text for s in steps)
         return  # MySQL writes its own file
     before, file, real, room = subject.fresh(), subject.file(), include.write_atomically, [1]
 
@@ -189,11 +190,12 @@ def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Sub
 
 def test_a_statement_that_the_server_refuses_takes_the_others_back(subject: Subject) -> None:
     before, file = subject.fresh(), subject.file()
-    steps = [*subject.engine.put_back("sort_buffer_size", None, "524288"), Statement("x", "SET GLOBAL no_such = 1")]
+    good = subject.engine.put_back("sort_buffer_size", None, "524288", restart=False)
+    steps = [*good, Statement("x", "SET GLOBAL no_such = 1")]
     with pytest.raises(ApplyRefused) as refused:
         subject.engine.execute(steps)
     assert refused.value.apply_code == "invalid_value"
-    subject.engine.execute(subject.engine.put_back("sort_buffer_size", None, before["sort_buffer_size"]))
+    subject.engine.execute(subject.engine.put_back("sort_buffer_size", None, before["sort_buffer_size"], restart=False))
     assert subject.fresh() == before
     guard._restore_bytes(subject.engine, guard.take(subject.engine, subject.look()).file)
     assert subject.engine.file_says(subject.file() or b"") == subject.engine.file_says(file or b"")

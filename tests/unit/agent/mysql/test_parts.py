@@ -65,9 +65,9 @@ def test_mysql_persists_at_once_or_for_the_next_start() -> None:
 @pytest.mark.parametrize(
     ("text", "active", "restart", "expected"),
     [
-        (None, "151", False, ["SET GLOBAL x = 151", "RESET PERSIST IF EXISTS x"]),
+        (None, "151", False, ["RESET PERSIST IF EXISTS x", "SET GLOBAL x = 151"]),
         ("200", "200", False, ["SET PERSIST x = 200"]),
-        ("200", "151", False, ["SET GLOBAL x = 151", "SET PERSIST_ONLY x = 200"]),
+        ("200", "151", False, ["SET PERSIST x = 200", "SET GLOBAL x = 151"]),
         (None, "151", True, ["RESET PERSIST IF EXISTS x"]),
         ("200", "151", True, ["SET PERSIST_ONLY x = 200"]),
     ],
