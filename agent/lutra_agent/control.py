@@ -14,7 +14,7 @@ from lutra_agent.clock import Clock
 from lutra_agent.config import RestartConfig
 from lutra_agent.engines import FAMILIES
 from lutra_agent.engines.base import Engine
-from lutra_agent.errors import DatabaseUnavailable, DidNotStart
+from lutra_agent.errors import DatabaseUnavailable, DidNotStart, LoginRefused
 
 POLL_S = 0.1
 SECRETS = ("LUTRA_AGENT_TOKEN", *(name for family in FAMILIES for name in family.secrets))
@@ -23,7 +23,10 @@ log = logging.getLogger(__name__)
 
 
 class Control:
-    """Raises DidNotStart when the server does not accept connections within the configured time."""
+    """Raises DidNotStart when the server does not accept connections within the configured time.
+
+    Raises LoginRefused when it does, but not the agent's.
+    """
 
     def __init__(self, config: RestartConfig, engine: Engine, clock: Clock) -> None:
         self._config = config
@@ -39,8 +42,11 @@ class Control:
         return bool(self._config.command or self._config.start_command)
 
     def up(self) -> bool:
+        """Raises LoginRefused where the server runs and does not let the agent in: it is not to be started."""
         try:
             self._engine.ping()
+        except LoginRefused:
+            raise
         except DatabaseUnavailable:
             return False
         return True
@@ -62,13 +68,19 @@ class Control:
     def _run_and_wait(self, command: Sequence[str]) -> None:
         deadline = self._clock.monotonic() + self._config.timeout_s
         status, said = _run(command, self._config.timeout_s)
-        # A command that fails has said why; one that only started the server leaves the waiting to us.
-        while status == 0 or self.up():
-            if self.up():
-                return
-            if self._clock.monotonic() > deadline:
+        while True:
+            refused = None
+            try:
+                if self.up():
+                    return
+            except LoginRefused as error:  # it runs, and may let us in once its clients have come back
+                refused = error
+            # A command that fails has said why; one that only started the server leaves the waiting to us.
+            if (status != 0 and refused is None) or self._clock.monotonic() > deadline:
                 break
             self._clock.sleep(POLL_S)
+        if refused is not None:
+            raise refused
         told = f": {said}" if said else ""
         raise DidNotStart(
             f"{Path(command[0]).name} ended with {status} and the server does not accept connections{told}"

@@ -18,6 +18,10 @@ class DatabaseUnavailable(LutraError):
     code = "database_unavailable"
 
 
+class LoginRefused(DatabaseUnavailable):
+    """The server runs and does not let the agent in (no free connection, another password): never start it for that."""
+
+
 class CollectionFailed(LutraError):
     """Skip this collector; the others go on."""
 

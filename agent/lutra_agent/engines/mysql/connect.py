@@ -11,7 +11,7 @@ from typing import Any
 import pymysql
 
 from lutra_agent.config import DatabaseConfig
-from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable
+from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable, LoginRefused
 
 APPLICATION = "lutra-agent"
 CONNECT_TIMEOUT_S = 5
@@ -19,7 +19,10 @@ ANSWER_TIMEOUT_S = 120
 """Long enough for a buffer pool that is resized while the statement waits."""
 SOCKETS = ("mysqld.sock", "mysql.sock")
 
-GONE = frozenset({1040, 1053, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
+SHUTTING_DOWN = 1053
+CLIENTS_OWN = 2000
+"""From here on the numbers are the client's; a smaller one is a running server's answer."""
+GONE = frozenset({1040, SHUTTING_DOWN, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
 """Too many connections, shutdown, connection killed, and the client's own words for a lost server. 1317 and 3024 are
 left out: a query that was cancelled or took too long says nothing about the server."""
 
@@ -110,7 +113,10 @@ class Connection:
                 init_command="SET SESSION wait_timeout = 28800, SESSION sql_mode = ''",
                 **where,
             )
-        except (pymysql.Error, OSError) as error:
+        except pymysql.Error as error:
+            answered = 0 < _number(error) < CLIENTS_OWN and _number(error) != SHUTTING_DOWN
+            raise (LoginRefused if answered else DatabaseUnavailable)(message(error)) from error
+        except OSError as error:
             raise DatabaseUnavailable(message(error)) from error
         except RuntimeError as error:  # a password by RSA needs a package that we do not
             raise ConfigError(f"{error}; use TLS or the server's socket") from error

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
-from psycopg import sql
+from psycopg import pq, sql
+from psycopg.conninfo import make_conninfo
 
 from lutra_agent.config import DatabaseConfig
-from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused
 
 APPLICATION = "lutra-agent"
 TAG = "/* lutra-agent */"
@@ -66,22 +67,16 @@ class Connection:
         return self._open
 
     def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:
-        database = self._database
+        d = self._database
+        where = make_conninfo(host=d.host, port=d.port, user=d.user, dbname=d.dbname, connect_timeout=CONNECT_TIMEOUT_S)
         try:
-            connection = psycopg.connect(
-                host=database.host,
-                port=database.port,
-                user=database.user,
-                dbname=database.dbname,
-                password=database.password(),
-                connect_timeout=CONNECT_TIMEOUT_S,
-                application_name=APPLICATION,
-                autocommit=True,
-            )
+            connection = psycopg.connect(where, password=d.password(), application_name=APPLICATION, autocommit=True)
             connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
             return connection
         except psycopg.Error as error:
-            raise DatabaseUnavailable(message(error)) from error
+            # libpq's ping needs no login: it tells a server that lets nobody in from one that is not there.
+            answers = pq.PGconn.ping(where.encode()) == pq.Ping.OK
+            raise (LoginRefused if answers else DatabaseUnavailable)(message(error)) from error
 
 
 def message(error: psycopg.Error) -> str:
