@@ -11,7 +11,7 @@ from lutra_models.knobs import Value
 from lutra_models.wire import ApplyCode, Outcome
 
 from lutra_agent.clock import Clock
-from lutra_agent.errors import DatabaseUnavailable
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.journal import JOURNAL
 from lutra_agent.state import State
 
@@ -52,7 +52,7 @@ class Answers:
             return {}
         try:
             server = self._look()
-        except DatabaseUnavailable:
+        except (DatabaseUnavailable, CollectionFailed):
             return {}
         return dict(load(server.engine).read(server).restrict(names))
 

@@ -18,7 +18,7 @@ from lutra_agent.answers import Answers
 from lutra_agent.clock import Clock
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Statement
-from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, LoginRefused
 from lutra_agent.guard import Snapshot
 from lutra_agent.journal import JOURNAL, Journal
 from lutra_agent.outbox import Outbox
@@ -61,22 +61,23 @@ class CarryOut:
         self._outbox = Outbox(state)
 
     def directive(self, directive: Directive) -> Outcome:
-        """What really happened. Never raises for what a server, a file or an operator may do."""
+        """What really happened, whatever a server, a file or an operator may do. Raises NotYet."""
         try:
             server = self._look()
             good = guard.find(self._state, guard.LAST_KNOWN_GOOD)
             found = checks.plan(directive, server, self._bounds(), self._clock.now(), good)
-            if found.changes:
-                checks.able(found, self._engine, self._control)
+            if not found.changes:
+                self._superseded(directive)
+                return self._answers.keep(self._answers.outcome(directive.id, "applied", names=tuple(found.target)))
+            checks.able(found, self._engine, self._control)
+            checks.due(directive, self._bounds())
+            before = guard.take(self._engine, server)
+            words = self._former_words(server, found) if directive.restore else []
         except ApplyRefused as error:
             return self._answers.keep(self._answers.outcome(directive.id, "refused", error.apply_code, str(error)))
-        except DatabaseUnavailable as error:
-            return self._answers.keep(self._answers.outcome(directive.id, "failed", "database_unavailable", str(error)))
-        if not found.changes:
-            self._superseded(directive)
-            return self._answers.keep(self._answers.outcome(directive.id, "applied", names=tuple(found.target)))
-        words = self._former_words(server, found) if directive.restore else []
-        return self._change(directive, found, guard.take(self._engine, server), words)
+        except (DatabaseUnavailable, CollectionFailed) as error:
+            return self._answers.keep(self._answers.outcome(directive.id, "failed", _code(error), str(error)))
+        return self._change(directive, found, before, words)
 
     def recover(self) -> Outcome | None:
         """Finish what an earlier run of the agent, or an earlier attempt, left half done; None where nothing was.
@@ -181,9 +182,9 @@ class CarryOut:
             raise Failed(error.apply_code, str(error)) from error
         except DidNotStart as error:
             raise Failed("did_not_start", str(error)) from error
-        except DatabaseUnavailable as error:
-            code: ApplyCode = "did_not_start" if found.restart else "database_unavailable"
-            raise Failed(code, str(error)) from error
+        except (DatabaseUnavailable, CollectionFailed) as error:
+            lost = isinstance(error, DatabaseUnavailable) and not isinstance(error, LoginRefused)
+            raise Failed("did_not_start" if found.restart and lost else _code(error), str(error)) from error
 
     def _verify(self, found: checks.Plan) -> str:
         # A reload is asynchronous: the values arrive a moment later.
@@ -212,3 +213,7 @@ class CarryOut:
                 directive.id, "reverted", error.code, str(error), tuple(found.target), restarted=journal.was_restarting
             )
         )
+
+
+def _code(error: DatabaseUnavailable | CollectionFailed) -> ApplyCode:
+    return "database_unavailable" if isinstance(error, DatabaseUnavailable) else "internal_error"

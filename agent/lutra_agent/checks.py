@@ -19,9 +19,10 @@ from lutra_models.wire import Directive
 
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine
-from lutra_agent.errors import ApplyRefused
+from lutra_agent.errors import ApplyRefused, NotYet
 from lutra_agent.guard import Snapshot, save_file
 from lutra_agent.guard_config import CONFIRM_S
+from lutra_agent.judge import BASELINE_WINDOWS
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Bounds:
     """What the agent's own file allows, and the state of things.
 
     `firing` are guards that fire, `unconfirmed` is the directive whose change is provisional. A change has `confirm_s`
-    to be confirmed.
+    to be confirmed. `baseline`: enough was measured before it that one can tell what it did.
     """
 
     mode: Mode
@@ -39,6 +40,7 @@ class Bounds:
     firing: tuple[GuardName, ...] = ()
     unconfirmed: str | None = None
     confirm_s: float = CONFIRM_S
+    baseline: bool = True
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,17 @@ def plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, go
     if found.restart:
         _may_restart(directive, found, bounds, now)
     return found
+
+
+def due(directive: Directive, bounds: Bounds) -> None:
+    """Raises NotYet where a change would be watched by guards that have nothing to compare it with.
+
+    A lab measures its changes itself.
+    """
+    if not (bounds.baseline or bounds.mode == "lab" or directive.measure or directive.rollback):
+        raise NotYet(
+            f"{directive.id} waits: its effect is judged against {BASELINE_WINDOWS} windows measured before it"
+        )
 
 
 def able(found: Plan, engine: Engine, control: Control) -> None:

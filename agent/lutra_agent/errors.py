@@ -38,6 +38,12 @@ class ApplyRefused(LutraError):
         self.apply_code: ApplyCode = apply_code
 
 
+class NotYet(LutraError):
+    """A directive is not carried out now and may be a little later: nothing was changed, and it is not answered."""
+
+    code = "not_yet"
+
+
 class DidNotStart(LutraError):
     """The server did not accept connections within the time limit after a restart or a start."""
 

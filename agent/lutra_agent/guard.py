@@ -18,7 +18,7 @@ from lutra_models.knobs import fingerprint
 
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Statement
-from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
 from lutra_agent.files import overwrite, remove, write_atomically
 from lutra_agent.state import State
 
@@ -51,9 +51,10 @@ class SavedFile:
         try:
             write_atomically(self.path, content, self.mode, self.owner)
         except OSError as error:
-            if error.errno != errno.ENOSPC:
+            # A full disk has no room for a second copy, and only root may give away a file.
+            if error.errno not in (errno.ENOSPC, errno.EPERM):
                 raise
-            log.error("no room for a second copy of %s: writing over it", self.path)
+            log.error("%s: %s: writing over it", self.path, error.strerror)
             overwrite(self.path, content)
 
 
@@ -98,14 +99,15 @@ def take(engine: Engine, server: Server) -> Snapshot:
 
 
 def save_file(path: Path | None) -> SavedFile | None:
-    """The file's bytes, where this account may read it and write it back; a file that is not there yet too."""
+    """The file's bytes, where this account may read it and write them back; a file that is not there yet too."""
     if path is None or not os.access(path.parent, os.W_OK | os.X_OK):
         return None
     if not path.exists():
         return SavedFile(path, None, 0o600, (os.geteuid(), os.getegid()))
-    if not os.access(path, os.R_OK):
-        return None
     status = path.stat()
+    writable = os.geteuid() in (0, status.st_uid) or os.access(path, os.W_OK)
+    if not (writable and os.access(path, os.R_OK)):
+        return None
     return SavedFile(path, path.read_bytes(), status.st_mode & 0o7777, (status.st_uid, status.st_gid))
 
 
@@ -166,8 +168,12 @@ def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[st
             if _by_statements(engine, control, snapshot, names, restart) or restart:
                 control.restart()
             return
+        except CollectionFailed as error:
+            raise ApplyRefused("internal_error", str(error)) from error
         except (DatabaseUnavailable, DidNotStart) as error:
             log.error("the way back by statements failed: %s", error)
+            if control.up():  # it lives, and is to be given the statements again: nothing to start
+                raise
     _by_file(control, snapshot)
 
 

@@ -11,7 +11,7 @@ from lutra_models.wire import Directive, Outcome
 
 from lutra_agent import guard, provisional
 from lutra_agent.drivers.base import DriverFailed
-from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, NotYet
 from lutra_agent.outbox import Outbox
 from lutra_agent.parts import Parts
 from lutra_agent.reports import Content
@@ -31,6 +31,7 @@ class Loop:
         self._outbox = Outbox(parts.state)
         self._cycle_s = 0.0
         self._told_s: float | None = None
+        self._held = ""
         self.problems: list[str] = []
 
     def run(self, ended: Callable[[], bool] = lambda: False) -> None:
@@ -50,6 +51,7 @@ class Loop:
         directive = self._observe()
         if directive is None:
             directive = self._wait()
+        self._held = ""
         if directive is not None and not self._carry_out(directive):
             self._sleep()
 
@@ -59,7 +61,7 @@ class Loop:
             self._recover()
             self._parts.engine.ping()
             self._throttle.worked("reaching the database")
-            self.problems = []
+            self.problems = [self._held] if self._held else []
             self._look_around()
         except (DatabaseUnavailable, CollectionFailed, DidNotStart, ApplyRefused) as error:
             self._close_gate(error)
@@ -120,14 +122,18 @@ class Loop:
         self.problems = [str(error)[:1000]]
         if not self._due():
             return
-        silent = isinstance(error, DatabaseUnavailable) and self._guarded()
-        verdict = self._windows.unanswered() if silent else Verdict()
+        verdict = self._silence(error) if self._guarded() else Verdict()
         if self._server is not None:
             self._put(self._server, Content())
         try:
             self._take_back(verdict)
         except (DatabaseUnavailable, DidNotStart, ApplyRefused) as barred:
             log.critical("the change cannot be taken back yet: %s", barred)
+
+    def _silence(self, error: Exception) -> Verdict:
+        if isinstance(error, DatabaseUnavailable):
+            return self._windows.unanswered()
+        return self._windows.unread() if isinstance(error, CollectionFailed) else Verdict()
 
     def _wait(self) -> Directive | None:
         """Wait out the interval; in modes that change something, at the service's door."""
@@ -149,8 +155,12 @@ class Loop:
         if known is None:
             if directive.rules is not None:
                 self._parts.told.keep(directive.rules)
-            with self._parts.shield:
-                outcome = self._parts.carry_out.directive(directive)
+            try:
+                with self._parts.shield:
+                    outcome = self._parts.carry_out.directive(directive)
+            except NotYet as waits:
+                self._held = str(waits)
+                return False
         else:
             outcome = known.outcome
         self._changed(outcome.restarted)

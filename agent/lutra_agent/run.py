@@ -63,6 +63,7 @@ class Beside:
             self.watch.firing,
             change.directive if change else None,
             self.config.guard.confirm_s,
+            self.watch.has_baseline,
         )
 
     def carry_out(self, clock: Clock) -> CarryOut:

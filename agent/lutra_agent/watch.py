@@ -16,7 +16,7 @@ from lutra_models.wire import ApplyCode, GuardEvent
 
 from lutra_agent import provisional
 from lutra_agent.guard_config import GuardConfig
-from lutra_agent.judge import Crossing, Seen, baseline, judge, needed
+from lutra_agent.judge import BASELINE_WINDOWS, Crossing, Seen, baseline, judge, needed
 from lutra_agent.outbox import Outbox
 from lutra_agent.provisional import Provisional
 from lutra_agent.state import State
@@ -51,6 +51,11 @@ class Watch:
             [Seen.from_dict(s) for s in kept.get(name, ())] for name in ("calm", "recent", "since")
         )
         self.firing: tuple[GuardName, ...] = tuple(kept.get("firing", ()))
+
+    @property
+    def has_baseline(self) -> bool:
+        """Whether enough was measured that a change can be compared with it."""
+        return len(self._calm) >= BASELINE_WINDOWS
 
     def see(self, seen: Seen, measured: bool) -> Verdict:
         """Take one stretch of time in. `measured`: a whole window, and no warm-up."""

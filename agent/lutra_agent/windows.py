@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from math import ceil
 
@@ -40,18 +41,22 @@ class Windows:
 
     def judged(self, content: Content) -> Verdict:
         """What the guards say of a window, or of the time since the last verdict where there is none."""
-        return self._see(content, self._last)
+        return self._see(content, self._parts.measure.watched(content, self._last))
 
     def unanswered(self) -> Verdict:
         """The database does not answer: no window spans that, and a guard counts the time."""
         self._last = None
-        return self._see(Content(), None)
+        return self._see(Content(), self._parts.measure.watched(Content(), None))
 
-    def _see(self, content: Content, sample: Sample | None) -> Verdict:
+    def unread(self) -> Verdict:
+        """The database answers and cannot be read: nothing confirms a change, and its time runs out."""
+        self._last = None
+        return self._see(Content(), {})
+
+    def _see(self, content: Content, values: Mapping[str, float]) -> Verdict:
         now = self._parts.clock.now()
         start = content.window[0] if content.window else min(self._judged_at or now, now)
         self._judged_at = now
-        values = self._parts.measure.watched(content, sample)
         return self._parts.watch.see(Seen(start, now, values), measured=content.window is not None)
 
     def broken(self) -> None:

@@ -13,7 +13,7 @@ from lutra_agent.clock import Clock
 from lutra_agent.config import RestartConfig
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
-from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, LoginRefused
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
@@ -38,6 +38,8 @@ class FakeEngine:
     version: str = "16.4"
     role: Role = "primary"
     up: bool = True
+    locks_out: bool = False
+    unreadable: bool = False
     breaks: Callable[[dict[str, str]], bool] = lambda file: False
     refuses: set[str] = field(default_factory=set)
     ungranted: set[str] = field(default_factory=set)
@@ -64,9 +66,16 @@ class FakeEngine:
     def ping(self) -> None:
         if not self.up:
             raise DatabaseUnavailable("connection refused")
+        if self.locks_out:
+            raise LoginRefused("too many connections")
 
     def server(self, host: Host) -> Server:
         self.ping()
+        if self.unreadable:
+            raise CollectionFailed("permission denied")
+        return self._facts(host)
+
+    def _facts(self, host: Host) -> Server:
         file = self.file
         settings = {n: replace(s, persisted=file.get(n)) for n, s in self.settings.items()}
         return Server(self.family, self.version, settings, host, self.role)
@@ -131,7 +140,7 @@ class FakeEngine:
             self.take_file(restarted=True)
 
     def take_file(self, restarted: bool) -> None:
-        server, catalog, file = self.server(HOST), load(self.family), self.file
+        server, catalog, file = self._facts(HOST), load(self.family), self.file
         for name, old in self.settings.items():
             text = file.get(name)
             value = self.defaults[name].value if text is None else str(catalog.parse(server, name, text))
@@ -160,6 +169,7 @@ class FakeControl(Control):
         super().__init__(RestartConfig(command=("restart",) if allowed else ()), engine, clock)
         self.fake = engine
         self.restarts = 0
+        self.starts = 0
         self.killed: BaseException | None = None
 
     def restart(self) -> None:
@@ -169,6 +179,7 @@ class FakeControl(Control):
         self.start()
 
     def start(self) -> None:
+        self.starts += 1
         self.fake.start()
         if not self.fake.up:
             raise DidNotStart("the server does not accept connections")

@@ -92,6 +92,7 @@ class Bench:
     line: Line
     driver: FakeDriver
     state: State
+    control: FakeControl
 
     def offer(self, settings: dict[str, Any], identifier: str = "rec_1", **more: Any) -> None:
         fields = {"id": identifier, "recommendation": identifier, "settings": settings, "restart_allowed": True, **more}
@@ -116,13 +117,15 @@ def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | N
 
     def bounds() -> Bounds:
         change = provisional.unconfirmed(state)
-        windows, firing = told.rules.maintenance_windows, watch.firing
-        return Bounds(mode, state.paused, 0.8, windows, firing, change and change.directive, guarding.confirm_s)
+        windows, provisionally = told.rules.maintenance_windows, change and change.directive
+        before = watch.has_baseline
+        return Bounds(mode, state.paused, 0.8, windows, watch.firing, provisionally, guarding.confirm_s, before)
 
-    carry_out = CarryOut(engine, state, FakeControl(engine, clock), clock, look, bounds)
+    control = FakeControl(engine, clock)
+    carry_out = CarryOut(engine, state, control, clock, look, bounds)
     config = AgentConfig(folder / "state", mode=mode, interval_s=10)
     reports = Reports("host.example", Spool(folder / "spool"), line, clock, lambda: AgentStatus(mode=mode))  # type: ignore[arg-type]
     measure = Measure(engine, HostProbe(folder), clock, lambda: None)
     used = driver if with_driver else None
     parts = Parts(config, clock, engine, state, measure, carry_out, reports, look, used, NoShield(), told, watch)
-    return Bench(Loop(parts), engine, clock, line, driver, state)
+    return Bench(Loop(parts), engine, clock, line, driver, state, control)

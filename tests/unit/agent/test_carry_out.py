@@ -223,6 +223,19 @@ def test_a_server_that_does_not_come_back_gets_its_old_file_and_is_started(bench
     assert bench.engine.path.read_bytes() == content
 
 
+def test_a_server_that_cannot_be_read_after_a_change_gets_it_taken_back(bench: Bench) -> None:
+    restart = bench.control.restart
+
+    def unreadable_from_now_on() -> None:
+        restart()
+        bench.engine.unreadable = True
+
+    bench.control.restart = unreadable_from_now_on  # type: ignore[method-assign]
+    outcome = bench.do({"shared_buffers": 32768})
+    assert (outcome.state, outcome.code) == ("reverted", "internal_error")
+    assert bench.engine.file == {}
+
+
 def test_an_undo_that_is_barred_is_tried_again_until_the_server_is_back(bench: Bench) -> None:
     bench.engine.breaks = lambda file: True
     outcome = bench.do({"shared_buffers": 32768})

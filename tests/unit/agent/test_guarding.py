@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -186,6 +188,43 @@ def test_a_server_that_dies_after_a_change_gets_its_file_back_and_is_started(liv
     assert (event.guard, event.held_s >= 60) == ("unreachable", True)
 
 
+def test_a_server_that_locks_the_agent_out_is_not_started(live: Bench) -> None:
+    change(live)
+    live.engine.locks_out = True
+    turn(live, 9)
+    [event] = events(live)
+    assert event.guard == "unreachable"
+    assert live.control.starts == 0
+    assert live.engine.settings["work_mem"].value == "8192"
+    live.engine.locks_out = False
+    turn(live, 2)
+    assert live.engine.settings["work_mem"].value == "4096"
+    assert live.control.starts == 0
+
+
+def test_a_change_under_which_the_server_cannot_be_read_is_taken_back_in_time(live: Bench) -> None:
+    change(live)
+    live.engine.unreadable = True
+    turn(live, 32)
+    assert live.engine.settings["work_mem"].value == "4096"
+    live.engine.unreadable = False
+    turn(live, 2)
+    assert outcomes(live)[-1].code == "not_confirmed"
+
+
+def test_a_change_waits_until_there_is_something_to_compare_it_with(tmp_path: Path) -> None:
+    fresh = bench(tmp_path, "reload_only", with_driver=False, guarding=WATCHED)
+    for _ in range(3):
+        fresh.offer({"work_mem": 8192}, restart_allowed=False)
+        turn(fresh)
+    assert outcomes(fresh) == []
+    assert "3 windows" in fresh.loop.problems[0]
+    turn(fresh, 2)
+    change(fresh)
+    assert [o.state for o in outcomes(fresh)] == ["applied"]
+    assert fresh.loop.problems == []
+
+
 def test_a_paused_agent_starts_no_server(live: Bench) -> None:
     change(live)
     live.state.pause()
@@ -279,8 +318,9 @@ def test_a_confirmation_that_no_report_could_hold_yet_is_told_by_the_next(
     assert [o.state for o in outcomes(live)] == ["applied", "confirmed"]
 
 
-def test_a_settings_file_is_restored_in_place_where_no_second_copy_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EPERM])
+def test_a_settings_file_is_restored_in_place_where_no_copy_can_stand_in_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     file = tmp_path / "settings"
     file.write_bytes(b"a = 1\n")
@@ -288,10 +328,18 @@ def test_a_settings_file_is_restored_in_place_where_no_second_copy_fits(
     file.write_bytes(b"a = 1\nb = 2\n")
 
     def full(*arguments: Any) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(guard, "write_atomically", full)
     assert saved is not None
     saved.restore()
     assert file.read_bytes() == b"a = 1\n"
     saved.restore()  # it says so already: nothing is written
+
+
+def test_a_file_that_could_not_be_written_back_is_no_way_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "settings"
+    file.write_bytes(b"a = 1\n")
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != file or mode == os.R_OK)
+    assert guard.save_file(file) is None

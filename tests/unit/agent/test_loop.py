@@ -57,7 +57,8 @@ def test_the_first_window_after_somebody_elses_change_is_a_warm_up(watching: Ben
 def test_after_a_restart_the_caches_are_cold_for_a_minute(tmp_path: Path) -> None:
     live = bench(tmp_path, "restart_in_window", with_driver=False)
     live.line.rules = Rules(maintenance_windows=(MaintenanceWindow(WEEKDAYS, "00:00", 1440),))
-    live.loop.cycle()
+    for _ in range(4):
+        live.loop.cycle()
     live.offer({"shared_buffers": 32768})
     live.loop.cycle()
     for _ in range(9):
