@@ -1,0 +1,50 @@
+"""MyRocks, where its plugin is loaded: its settings are there, cost memory, move and come back like all others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lutra_agent import guard
+from lutra_agent.lab.mariadb import ScratchMariadb
+from lutra_models.catalog import Policy, load
+
+from tests.support.conformance import Subject
+from tests.support.engines import missing, scratch_mysqld
+from tests.support.mysqlds import subject_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+MB = 1 << 20
+WANTED = {
+    "rocksdb_block_cache_size": 96 * MB,
+    "rocksdb_db_write_buffer_size": 64 * MB,
+    "rocksdb_max_background_jobs": 3,
+}
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> Iterator[Subject]:
+    with scratch_mysqld(ScratchMariadb, plugin_load_add="ha_rocksdb", rocksdb_block_cache_size="64M") as server:
+        if not server.sql("SHOW GLOBAL VARIABLES LIKE 'rocksdb_block_cache_size'"):
+            missing("MyRocks (apt-get install mariadb-plugin-rocksdb)")
+        made = subject_of(server, tmp_path / "state")
+        yield made
+        made.engine.close()
+
+
+def test_its_settings_are_searched_counted_changed_and_taken_back(subject: Subject) -> None:
+    server, before, file = subject.look(), subject.kept_settings(), subject.file()
+    catalog = load(server.engine)
+    assert set(WANTED) <= set(catalog.space(server, Policy()).names)
+    terms = {t.name: t.bytes for t in catalog.worst_case(server, catalog.read(server)).terms}
+    assert terms["MyRocks block cache"] == 64 * MB
+
+    outcome = subject.do("rec_1", WANTED)
+    assert (outcome.state, outcome.active) == ("applied", WANTED), outcome
+
+    snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
+    guard.go_back(subject.engine, subject.control, snapshot, list(WANTED), restart=True)
+    assert subject.kept_settings() == before
+    assert subject.file() == file
