@@ -12,11 +12,11 @@ from lutra_models.catalog.facts import Server
 from lutra_models.history import Mode
 from lutra_models.memory import limit_bytes, worst_case
 
-from lutra_agent import guard
 from lutra_agent.clock import SystemClock
 from lutra_agent.config import Config
 from lutra_agent.engines.base import Permissions, Visible
 from lutra_agent.run import Beside
+from lutra_agent.saved_file import save_file
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _missing(
     if config.agent.mode in ("restart_in_window", "lab"):
         if not config.restart.command:
             yield "restart.command is not configured: settings that need a restart stay as they are"
-        if guard.save_file(beside.engine.settings_file()) is None:
+        if save_file(beside.engine.settings_file()) is None:
             yield "run the agent under an account that may write the data directory: a restart needs a way back"
 
 

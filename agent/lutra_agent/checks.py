@@ -20,9 +20,10 @@ from lutra_models.wire import Directive
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ApplyRefused, NotYet
-from lutra_agent.guard import Snapshot, save_file
+from lutra_agent.guard import Snapshot
 from lutra_agent.guard_config import CONFIRM_S
 from lutra_agent.judge import BASELINE_WINDOWS
+from lutra_agent.saved_file import save_file
 
 
 @dataclass(frozen=True)

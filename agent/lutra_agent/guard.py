@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import errno
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,43 +17,13 @@ from lutra_models.knobs import fingerprint
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Statement
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
-from lutra_agent.files import overwrite, remove, write_atomically
+from lutra_agent.saved_file import SavedFile, save_file
 from lutra_agent.state import State
 
 LAST_KNOWN_GOOD = "last_known_good"
 BASELINE = "baseline"
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class SavedFile:
-    """A settings file byte by byte, with its owner and mode. `content` None: there was no such file."""
-
-    path: Path
-    content: bytes | None
-    mode: int
-    owner: tuple[int, int]
-
-    def restore(self) -> None:
-        """Raises ApplyRefused where the disk does not take it."""
-        try:
-            if self.content is None:
-                remove(self.path)
-            elif not self.path.exists() or self.path.read_bytes() != self.content:
-                self._write(self.content)
-        except OSError as error:
-            raise ApplyRefused("internal_error", f"{self.path} cannot be restored: {error.strerror}") from error
-
-    def _write(self, content: bytes) -> None:
-        try:
-            write_atomically(self.path, content, self.mode, self.owner)
-        except OSError as error:
-            # A full disk has no room for a second copy, and only root may give away a file.
-            if error.errno not in (errno.ENOSPC, errno.EPERM):
-                raise
-            log.error("%s: %s: writing over it", self.path, error.strerror)
-            overwrite(self.path, content)
 
 
 @dataclass(frozen=True)
@@ -96,19 +64,6 @@ def take(engine: Engine, server: Server) -> Snapshot:
     return Snapshot(
         {n: s.persisted for n, s in settings}, {n: s.value for n, s in settings}, save_file(engine.settings_file())
     )
-
-
-def save_file(path: Path | None) -> SavedFile | None:
-    """The file's bytes, where this account may read it and write them back; a file that is not there yet too."""
-    if path is None or not os.access(path.parent, os.W_OK | os.X_OK):
-        return None
-    if not path.exists():
-        return SavedFile(path, None, 0o600, (os.geteuid(), os.getegid()))
-    status = path.stat()
-    writable = os.geteuid() in (0, status.st_uid) or os.access(path, os.W_OK)
-    if not (writable and os.access(path, os.R_OK)):
-        return None
-    return SavedFile(path, path.read_bytes(), status.st_mode & 0o7777, (status.st_uid, status.st_gid))
 
 
 def keep(state: State, name: str, snapshot: Snapshot) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import guard, provisional
+from lutra_agent import guard, provisional, saved_file
 from lutra_agent.guard_config import GuardConfig
 from lutra_agent.judge import Seen
 from lutra_agent.spool import Spool
@@ -324,13 +324,13 @@ def test_a_settings_file_is_restored_in_place_where_no_copy_can_stand_in_for_it(
 ) -> None:
     file = tmp_path / "settings"
     file.write_bytes(b"a = 1\n")
-    saved = guard.save_file(file)
+    saved = saved_file.save_file(file)
     file.write_bytes(b"a = 1\nb = 2\n")
 
     def full(*arguments: Any) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(guard, "write_atomically", full)
+    monkeypatch.setattr(saved_file, "write_atomically", full)
     assert saved is not None
     saved.restore()
     assert file.read_bytes() == b"a = 1\n"
@@ -342,4 +342,4 @@ def test_a_file_that_could_not_be_written_back_is_no_way_back(tmp_path: Path, mo
     file.write_bytes(b"a = 1\n")
     monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
     monkeypatch.setattr(os, "access", lambda path, mode: path != file or mode == os.R_OK)
-    assert guard.save_file(file) is None
+    assert saved_file.save_file(file) is None
