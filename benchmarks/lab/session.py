@@ -68,6 +68,7 @@ class Session:
             observations=[observation(row) for row in rows],
             current=Configuration(rows[-1]["configuration"]) if rows else self.default,
             starts=[] if tried_rules else [self.rule_based],
+            answers=answers(rows),
             context={"engine": self.server.engine, "engine_version": self.server.version, **facts, **self.context},
         )
 
@@ -100,6 +101,15 @@ class Session:
 
 def trials(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["kind"] == "trial"]
+
+
+def answers(rows: Iterable[Row]) -> dict[str, list[tuple[Value, Value]]]:
+    """What the server made another value of."""
+    found: dict[str, list[tuple[Value, Value]]] = {}
+    for row in rows:
+        for name, asked in row["asked"].items():
+            found.setdefault(name, []).append((asked, row["configuration"][name]))
+    return found
 
 
 def observation(row: Row) -> Observation:

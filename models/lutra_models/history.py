@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -94,7 +94,8 @@ class History:
 
     Observations come in the order in which they were measured. `pending` are configurations proposed and not yet
     measured. `starts` are configurations worth trying early (a rule-based one). Configurations are completed and
-    brought into the space's order here: observed values outside a domain are legal.
+    brought into the space's order here: observed values outside a domain are legal. `answers` are, by setting, numbers
+    that were asked for and what the server made of them, where it took another: (asked, made).
     """
 
     space: KnobSpace
@@ -105,6 +106,7 @@ class History:
     current: Configuration | None = None
     starts: tuple[Configuration, ...] = ()
     context: Mapping[str, Value] | None = None
+    answers: Mapping[str, tuple[tuple[Value, Value], ...]] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -117,6 +119,7 @@ class History:
         current: Mapping[str, Any] | None = None,
         starts: Iterable[Mapping[str, Any]] = (),
         context: Mapping[str, Any] | None = None,
+        answers: Mapping[str, Iterable[Sequence[Value]]] | None = None,
     ) -> None:
         set_ = object.__setattr__
         set_(self, "space", space)
@@ -127,6 +130,7 @@ class History:
         set_(self, "current", None if current is None else space.normalise(current))
         set_(self, "starts", tuple(space.normalise(c) for c in starts))
         set_(self, "context", dict(Configuration(context or {})))
+        set_(self, "answers", {n: tuple((a, m) for a, m in p) for n, p in (answers or {}).items() if n in space})
 
     @property
     def completed(self) -> tuple[Observation, ...]:
@@ -152,6 +156,7 @@ class History:
                 "current": self.current and self.current.digest,
                 "starts": [c.digest for c in self.starts],
                 "context": self.context,
+                **({"answers": self.answers} if self.answers else {}),
             }
         )
 

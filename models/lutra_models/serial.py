@@ -33,6 +33,7 @@ def history_to_dict(history: History, server: Server | None = None, policy: Poli
         "current": None if history.current is None else dict(history.current),
         "starts": [dict(c) for c in history.starts],
         "context": dict(history.context or {}),
+        "answers": {n: [list(pair) for pair in pairs] for n, pairs in history.answers.items()},
     }
     if server is not None and policy is not None:
         document |= {"server": server_to_dict(server), "policy": policy_to_dict(policy)}
@@ -53,6 +54,7 @@ def history_from_dict(document: Mapping[str, Any]) -> History:
         current=document["current"],
         starts=document["starts"],
         context=document["context"],
+        answers=document.get("answers"),
     )
 
 

@@ -10,7 +10,7 @@ configuration until it passes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,6 +55,8 @@ class Field:
     """(k,) codes of the knobs that stay, NaN where a knob may move; None where all may."""
     standing: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     """Values that were set before: they stay as they are, where new ones are rounded."""
+    answers: Mapping[str, Sequence[tuple[Value, Value]]] = field(default_factory=dict)
+    """Numbers that were asked for, and what the server made of them: what lies between would become the same again."""
 
     def read(self, codes: Array) -> Configuration:
         """The configuration of one row of codes (k,), new numbers rounded to what people can read."""
@@ -64,9 +66,24 @@ class Field:
     def _readable(self, knob: Knob, value: Value) -> Value:
         if isinstance(knob.domain, Choice) or isinstance(value, str):
             return value
-        numbers = (v for v in self.standing.get(knob.name, ()) if not isinstance(v, str))
+        numbers = [v for v in self.standing.get(knob.name, ()) if not isinstance(v, str)]
         stands = next((v for v in numbers if math.isclose(v, value, rel_tol=1e-9)), None)
-        return knob.domain.rounded(value) if stands is None else stands
+        if stands is not None or value in knob.domain.special:
+            return value if stands is None else stands
+        return self._answered(knob.domain, knob.domain.rounded(value), self.answers.get(knob.name, ()), numbers)
+
+    @staticmethod
+    def _answered(
+        domain: Number, value: float, answers: Iterable[tuple[Value, Value]], numbers: Sequence[float]
+    ) -> float:
+        """`value`, or what the server is known to make of it: nothing else was ever active in between."""
+        for asked, made in answers:
+            if isinstance(asked, str) or isinstance(made, str) or asked in domain.special:
+                continue
+            low, high = sorted((asked, made))
+            if low <= value <= high and made in domain and not any(low < n < high for n in numbers):
+                return made
+        return value
 
     def pin(self, codes: Array) -> Array:
         """Codes (m, k) with the knobs that stay in their place."""

@@ -176,4 +176,4 @@ def _field(history: History, encoding: Encoding) -> Field:
     distinct = list(dict.fromkeys(sound))
     seen = [*distinct, *(o.configuration for o in history.observations), *history.pending]
     standing = {n: tuple(dict.fromkeys(c[n] for c in seen)) for n in history.space.names}
-    return Field(encoding, allowed, encoding.codes(distinct), standing=standing)
+    return Field(encoding, allowed, encoding.codes(distinct), standing=standing, answers=history.answers)

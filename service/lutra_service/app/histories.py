@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lutra_models.history import History, Observation, Window
-from lutra_models.knobs import Configuration, KnobSpace
+from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.metrics import Limit, Objective
 
 from lutra_service.app import known
@@ -26,7 +26,19 @@ def history(unit: Unit, live: Live, session: Session) -> History:
         current=live.active,
         starts=_starts(unit, live, session),
         context=context(live),
+        answers=_answers(unit, session),
     )
+
+
+def _answers(unit: Unit, session: Session) -> dict[str, list[tuple[Value, Value]]]:
+    """What was asked for in this session and became something else on the server."""
+    found: dict[str, list[tuple[Value, Value]]] = {}
+    for row in known.since_rebase(session, unit.recommendations.of_session(session.id)):
+        made = (row.outcome or {}).get("active", {}) if row.state in ("applied", "confirmed") else {}
+        for name, asked in (row.configuration or {}).items():
+            if name in made and made[name] != asked:
+                found.setdefault(name, []).append((asked, made[name]))
+    return found
 
 
 def _starts(unit: Unit, live: Live, session: Session) -> list[Configuration]:

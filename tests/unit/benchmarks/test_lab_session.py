@@ -23,6 +23,7 @@ def a_row(session: Session, origin: str, qps: float, **settings: Any) -> dict[st
         "kind": "trial",
         "origin": origin,
         "configuration": dict(configuration),
+        "asked": {},
         "metrics": metrics,
         "failure": None,
     }

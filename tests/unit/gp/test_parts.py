@@ -111,6 +111,21 @@ def test_pinned_knobs_stay_in_their_place() -> None:
     assert found[0] == DEFAULT.replace({"shared_buffers": 4194304})
 
 
+def test_what_the_server_makes_something_else_of_is_not_asked_for_again() -> None:
+    encoding = Encoding([Knob("cache", Number(0, 10_000, integer=True, special=(-1,))), Knob("x", Number(0.0, 1.0))])
+
+    def read(value: float, answers: list[tuple[float, float]], *before: float) -> object:
+        said = {"standing": {"cache": before}, "answers": {"cache": answers}}
+        field = Field(encoding, lambda _: True, np.zeros((0, 2)), **said)
+        return field.read(encoding.codes([Configuration({"cache": value, "x": 0.5})])[0])["cache"]
+
+    assert read(6000, [(8000, 5000)], 5000) == 5000
+    assert read(9000, [(8000, 5000)], 5000) == 9000
+    assert read(4000, [(8000, 5000)], 5000) == 4000
+    assert read(6000, [(8000, 5000)], 5000, 7000) == 6000  # something else in between was active since
+    assert read(6000, [(-1, 8000)], 8000) == 6000  # a value of the server's own choice says nothing of others
+
+
 def test_changes_that_add_nothing_are_undone() -> None:
     reference = np.array([0.5, 0.5, 0.5])
     kept = simplified(lambda c: 10 * c[:, 0] + 0.001 * c[:, 1], np.array([0.9, 0.9, 0.1]), reference, slack=0.02)

@@ -81,6 +81,21 @@ def test_a_notebook_rebuilds_exactly_what_recommend_saw(service: Service, agent:
     assert [o.metrics["qps"] for o in history.observations] == [1000.0, 1010.0, 1020.0, 1030.0]
 
 
+def test_what_the_server_cuts_is_part_of_what_recommend_sees(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
+    agent.carry_out(agent.directive(wait=5) or {})
+    directive = agent.directive(wait=5) or {}
+    asked, made = directive["settings"]["work_mem"], 4500
+    agent.apply({"work_mem": made})
+    outcome = agent.outcome(directive, "applied", active={"work_mem": made})
+    window = agent.window(qps=1000.0, tps=200.0, p99_ms=12.0)
+    agent.send(agent.report(outcomes=[outcome], measures=directive["id"], **window))
+    history = serial.history_from_dict(service.take("GET", f"/v1/sessions/{session['id']}/history"))
+    assert history.answers == {"work_mem": ((asked, made),)}
+    assert serial.history_from_dict(serial.history_to_dict(history)).key == history.key
+
+
 def test_a_session_waits_for_the_first_report(service: Service, agent: Agent, database: str) -> None:
     session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
     assert session["current"] is None
