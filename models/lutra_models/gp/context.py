@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from lutra_models.history import History, Observation
 from lutra_models.knobs import Value
@@ -28,7 +29,7 @@ def split(history: History) -> tuple[History, tuple[History, ...]]:
     own, *others = (members for _, members in groups)
     if not others or not own:
         return history, ()
-    return _with(history, own), tuple(_with(history, members) for members in others)
+    return replace(history, observations=tuple(own)), tuple(replace(history, observations=tuple(o)) for o in others)
 
 
 def _agree(one: Mapping[str, Value], two: Mapping[str, Value]) -> bool:
@@ -39,16 +40,3 @@ def _alike(one: Value, two: Value) -> bool:
     if isinstance(one, str) or isinstance(two, str):
         return one == two
     return math.isclose(one, two, rel_tol=_ALIKE)
-
-
-def _with(history: History, observations: list[Observation]) -> History:
-    return History(
-        history.space,
-        history.objective,
-        limits=history.limits,
-        observations=observations,
-        pending=history.pending,
-        current=history.current,
-        starts=history.starts,
-        context=history.context,
-    )

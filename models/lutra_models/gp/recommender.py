@@ -124,17 +124,7 @@ def _next(
     rng: np.random.Generator,
     safe: bool,
 ) -> Recommendation:
-    view = History(
-        history.space,
-        history.objective,
-        limits=history.limits,
-        observations=history.observations,
-        pending=pending,
-        current=history.current,
-        starts=history.starts,
-        context=history.context,
-    )
-    origin, configuration = choose(view, learned, rng, safe)
+    origin, configuration = choose(replace(history, pending=pending), learned, rng, safe)
     snapshot = learned.snapshot if learned else None
     predictions = snapshot.predict([configuration])[0] if snapshot else {}
     before = history.current or (history.observations[0].configuration if history.observations else None)

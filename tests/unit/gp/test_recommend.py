@@ -233,3 +233,14 @@ def test_a_fresh_process_gives_the_same_bits() -> None:
     advice = recommend(history(9), rng=rng())
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT).stdout
     assert printed == repr((sorted(advice.configuration.items()), advice.predictions["qps"]))
+
+
+def test_no_recommendation_lies_where_the_server_answers_with_another_number() -> None:
+    seen = history(12)
+    made = {o.configuration["shared_buffers"] for o in seen.observations}
+    low, high = SPACE["shared_buffers"].domain.low, SPACE["shared_buffers"].domain.high
+    cut = max(v for v in made)
+    told = replace(seen, answers={"shared_buffers": [(high, cut)]})
+    for seed in range(5):
+        found = recommend(told, rng=np.random.default_rng(seed)).configuration["shared_buffers"]
+        assert low <= found <= cut
