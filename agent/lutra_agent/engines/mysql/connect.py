@@ -15,8 +15,9 @@ from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailabl
 
 APPLICATION = "lutra-agent"
 CONNECT_TIMEOUT_S = 5
-ANSWER_TIMEOUT_S = 120
-"""Long enough for a buffer pool that is resized while the statement waits."""
+ANSWER_TIMEOUT_S = 30
+CHANGE_TIMEOUT_S = 900
+"""Long enough for a buffer pool that is shrunk while the statement waits: its changed pages are written first."""
 SOCKETS = ("mysqld.sock", "mysql.sock")
 
 SHUTTING_DOWN = 1053
@@ -34,8 +35,9 @@ class Connection:
     statements since they were last taken: what the server's own figures have to be cleared of.
     """
 
-    def __init__(self, database: DatabaseConfig) -> None:
+    def __init__(self, database: DatabaseConfig, answer_timeout_s: int = ANSWER_TIMEOUT_S) -> None:
         self._database = database
+        self._answer_timeout_s = answer_timeout_s
         self._open: pymysql.Connection[Any] | None = None
         self.generation = 0
         self.durations_s: list[float] = []
@@ -44,6 +46,14 @@ class Connection:
     def server_version(self) -> str:
         """As the server's greeting says it."""
         return str(self._connected().server_version)  # type: ignore[attr-defined]
+
+    def admitted(self) -> bool:
+        """Dial. False where the server answers and does not let us in."""
+        try:
+            self._connected()
+        except LoginRefused:
+            return False
+        return True
 
     def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
         return self.named_rows(query, parameters)[1]
@@ -105,8 +115,8 @@ class Connection:
                 password=os.environ.get("MYSQL_PWD", "") if password is None else password,
                 database=database.dbname or None,
                 connect_timeout=CONNECT_TIMEOUT_S,
-                read_timeout=ANSWER_TIMEOUT_S,
-                write_timeout=ANSWER_TIMEOUT_S,
+                read_timeout=self._answer_timeout_s,
+                write_timeout=self._answer_timeout_s,
                 autocommit=True,
                 charset="utf8mb4",
                 program_name=APPLICATION,

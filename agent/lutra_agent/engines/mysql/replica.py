@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lutra_agent.engines.base import Permissions
 from lutra_agent.engines.mysql.connect import Connection
 
 RENAMED = (8, 0, 22)
@@ -30,6 +31,18 @@ def statement(version: str) -> str:
         return "SHOW ALL SLAVES STATUS"
     numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:3])
     return "SHOW REPLICA STATUS" if numbers >= RENAMED else "SHOW SLAVE STATUS"
+
+
+def privilege(version: str) -> str:
+    """What lets an account see the channels."""
+    return "SLAVE MONITOR" if "mariadb" in version.lower() else "REPLICATION CLIENT"
+
+
+def unseen(found: Permissions, version: str, account: str, why: str) -> Permissions:
+    """Where the channels are hidden, a replica that takes writes looks like a primary: nothing may be changed."""
+    remedy = f"GRANT {privilege(version)} ON *.* TO {account};"
+    said = f"this account cannot see whether the server follows another one ({why}), so nothing may be changed"
+    return Permissions(frozenset(), found.may_reload, (*found.remedies, remedy), said)
 
 
 def _channel(row: Mapping[str, Any]) -> Channel:
