@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from lutra_agent.drivers.base import Database, DriverFailed, Moment
+from lutra_agent.engines.mysql.sockets import socket_of
 
 LAST_LINES = 8
 State = Literal["early", "ended", "late"]
@@ -119,7 +120,7 @@ def mysql_options(database: Database, folder: Path) -> list[str]:
     """
     host = [f"--mysql-host={database.host}", f"--mysql-port={database.port}"]
     if database.host.startswith("/"):
-        host = [f"--mysql-socket={database.host}"]
+        host = [f"--mysql-socket={socket_of(database.host)}"]
     password = database.password()
     password = os.environ.get("MYSQL_PWD") if password is None else password
     given = [*host, f"--mysql-user={database.user}", f"--mysql-db={database.dbname}"]

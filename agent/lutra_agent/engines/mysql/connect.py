@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pymysql
 
 from lutra_agent.config import DatabaseConfig
+from lutra_agent.engines.mysql.sockets import socket_of
 from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable, LoginRefused
 
 APPLICATION = "lutra-agent"
@@ -18,7 +18,6 @@ CONNECT_TIMEOUT_S = 5
 ANSWER_TIMEOUT_S = 30
 CHANGE_TIMEOUT_S = 900
 """Long enough for a buffer pool that is shrunk while the statement waits: its changed pages are written first."""
-SOCKETS = ("mysqld.sock", "mysql.sock")
 
 SHUTTING_DOWN = 1053
 CLIENTS_OWN = 2000
@@ -106,7 +105,7 @@ class Connection:
         password = database.password()
         where: dict[str, Any] = {"host": database.host, "port": database.port}
         if database.host.startswith("/"):
-            where = {"unix_socket": str(socket_of(Path(database.host)))}
+            where = {"unix_socket": str(socket_of(database.host))}
         if database.tls_ca is not None:
             where |= {"ssl_ca": str(database.tls_ca), "ssl_verify_cert": True, "ssl_verify_identity": True}
         try:
@@ -130,11 +129,6 @@ class Connection:
             raise DatabaseUnavailable(message(error)) from error
         except RuntimeError as error:  # a password by RSA needs a package that we do not
             raise ConfigError(f"{error}; use TLS or the server's socket") from error
-
-
-def socket_of(path: Path) -> Path:
-    """The socket itself, or the one in a folder."""
-    return next((path / name for name in SOCKETS if (path / name).exists()), path)
 
 
 def message(error: Exception) -> str:

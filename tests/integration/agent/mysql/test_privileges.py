@@ -16,7 +16,10 @@ from tests.support.mysqlds import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-WITH: dict[str, dict[str, str]] = {"mariadb": {"thread_handling": "pool-of-threads", "loose_log_bin": "binlog"}, "mysql": {}}
+WITH: dict[str, dict[str, str]] = {
+    "mariadb": {"thread_handling": "pool-of-threads", "loose_log_bin": "binlog"},
+    "mysql": {},
+}
 ACCOUNTS = ("tuner@'localhost'", "tuner@'127.0.0.1'")
 
 
