@@ -18,6 +18,7 @@ class Where:
     secret: str | None = None
     engine: str = "postgresql"
     tls_ca: Path | None = None
+    tls_verify: str = "identity"
 
     def password(self) -> str | None:
         return self.secret

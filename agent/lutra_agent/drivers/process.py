@@ -15,6 +15,7 @@ from typing import IO, Literal
 
 from lutra_agent.drivers.base import Database, DriverFailed, Moment
 from lutra_agent.engines.mysql.sockets import socket_of
+from lutra_agent.engines.postgresql.tls import tls
 
 LAST_LINES = 8
 State = Literal["early", "ended", "late"]
@@ -103,6 +104,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 def libpq_environment(database: Database, folder: Path) -> dict[str, str]:
     """Our environment with the password, where there is one, in a file of `folder` that only we can read."""
     environment = {**os.environ, "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT", "10")}
+    environment |= {f"PG{k.upper()}": v for k, v in tls(database.tls_ca, database.tls_verify).items()}
     password = database.password()
     if password is not None:
         file = folder / "pgpass"

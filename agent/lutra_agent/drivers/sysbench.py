@@ -71,13 +71,13 @@ class Sysbench:
     def __init__(self, options: Options, database: Database) -> None:
         if database.engine not in CLIENTS:
             raise ConfigError(f"driver.kind: sysbench does not know {database.engine!r}; it knows {', '.join(CLIENTS)}")
-        if database.tls_ca is not None and not database.host.startswith("/"):
-            # 1.0 has --mysql-ssl alone, and then wants three files of fixed names in its working folder.
-            how = "database.host = the server's socket, or driver.kind = 'command'"
-            raise ConfigError(f"driver.kind: sysbench cannot check the server by database.tls_ca; {how}")
         self.options = options
         self.database = database
         self.client = CLIENTS[database.engine]
+        if self.client == "mysql" and database.tls_ca is not None and not database.host.startswith("/"):
+            # 1.0 has --mysql-ssl alone, and then wants three files of fixed names in its working folder.
+            how = "database.host = the server's socket, or driver.kind = 'command'"
+            raise ConfigError(f"driver.kind: sysbench cannot check this server by database.tls_ca; {how}")
 
     def context(self) -> dict[str, Value]:
         o = self.options

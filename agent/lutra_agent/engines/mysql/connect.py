@@ -106,8 +106,9 @@ class Connection:
         where: dict[str, Any] = {"host": database.host, "port": database.port}
         if database.host.startswith("/"):
             where = {"unix_socket": str(socket_of(database.host))}
-        if database.tls_ca is not None:
-            where |= {"ssl_ca": str(database.tls_ca), "ssl_verify_cert": True, "ssl_verify_identity": True}
+        elif database.tls_ca is not None:
+            by_name = database.tls_verify == "identity"
+            where |= {"ssl_ca": str(database.tls_ca), "ssl_verify_cert": True, "ssl_verify_identity": by_name}
         try:
             return pymysql.connect(
                 user=database.user,

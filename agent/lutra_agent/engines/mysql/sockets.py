@@ -1,4 +1,4 @@
-"""Where a server's socket is; apart from what dials, so that a load generator may ask without a driver installed."""
+"""Where a server's socket is; apart from what dials, so that a load generator may ask too."""
 
 from __future__ import annotations
 
