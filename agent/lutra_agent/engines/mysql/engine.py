@@ -35,6 +35,7 @@ class MysqlFamily:
         self._connection = Connection(database)
         self._changing = Changing(database, self._connection, now_s)
         self._identity: tuple[int, Identity] | None = None
+        self._standstill = replica.Standstill()
         self._peak = 0.0
 
     def ping(self) -> None:
@@ -53,6 +54,8 @@ class MysqlFamily:
         own = float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1]) + self._changing.questions
         readings = {"server": self._epoch(status), **self._readings(status, problems)}
         self._peak = max(self._peak, readings["threads"].gauges.get("most_used", 0.0) if "threads" in readings else 0.0)
+        if "replication" in readings:
+            readings["replication"] = self._standstill.seen(readings["replication"], monotonic_s)
         try:
             histogram = self._histogram()
         except CollectionFailed as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from lutra_agent.engines.base import Permissions
+from lutra_agent.engines.base import Permissions, Reading
 from lutra_agent.engines.mysql.connect import Connection
 
 RENAMED = (8, 0, 22)
@@ -17,6 +17,26 @@ RENAMED = (8, 0, 22)
 class Channel:
     lag_s: float | None
     running: bool
+
+
+class Standstill:
+    """A channel that stands still has no lag that the server knows; it is at least as far behind as it stood still.
+
+    Counted from when it was first seen so: since when it really is, nobody tells.
+    """
+
+    def __init__(self) -> None:
+        self._since_s: float | None = None
+
+    def seen(self, found: Reading, monotonic_s: float) -> Reading:
+        """`found` with a lag of at least that."""
+        if not found.gauges["stopped"]:
+            self._since_s = None
+            return found
+        if self._since_s is None:
+            self._since_s = monotonic_s
+        lag_s = max(found.gauges.get("lag_s", 0.0), monotonic_s - self._since_s)
+        return replace(found, gauges={**found.gauges, "lag_s": lag_s})
 
 
 def channels(connection: Connection) -> list[Channel]:
