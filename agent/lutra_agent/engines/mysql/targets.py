@@ -10,6 +10,7 @@ from lutra_agent.engines.mysql.histogram import Histogram, p99_ms
 
 REFUSED = ("refused", "refused_internal", "refused_accept", "refused_select")
 """Connections that the server had no room or no means for. A wrong password is the client's own doing."""
+NOT_REFUSED = ("aborted_before_login", "access_denied")
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,18 @@ def _failed(before: Sample, after: Sample) -> float:
 
     Where the server does not count the former: statements that a deadlock or a lock's timeout ended.
     """
-    locks, refused = _between(before, after, "innodb_metrics"), _between(before, after, "threads")
+    locks = _between(before, after, "innodb_metrics")
     broken_off = locks.get("lock_deadlocks", 0.0) + locks.get("lock_timeouts", 0.0)
     failed = _between(before, after, "failures").get("statements", 0.0)
-    return max(failed, broken_off) + sum(refused.get(name, 0.0) for name in REFUSED)
+    return max(failed, broken_off) + _refused(_between(before, after, "threads"))
+
+
+def _refused(connections: Mapping[str, float]) -> float:
+    counted = sum(connections.get(name, 0.0) for name in REFUSED)
+    if not all(name in connections for name in NOT_REFUSED):
+        return counted
+    # MariaDB counts among `refused` only those that came while its one connection for administrators was taken too.
+    return max(counted, connections["aborted_connects"] - sum(connections[name] for name in NOT_REFUSED))
 
 
 def _between(before: Sample, after: Sample, collector: str) -> dict[str, float]:

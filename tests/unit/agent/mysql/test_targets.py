@@ -49,6 +49,14 @@ def test_a_wrong_password_is_the_clients_own_doing() -> None:
     assert window(statements={"questions": 100.0}, threads={"aborted_connects": 10.0})["error_share"] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("refused", "share"), [(0.0, 0.12), (3.0, 0.12), (30.0, 0.3)], ids=["not counted", "some counted", "all counted"]
+)
+def test_mariadbs_refused_connections_are_what_is_left_of_the_aborted_ones(refused: float, share: float) -> None:
+    aborted = {"aborted_connects": 20.0, "aborted_before_login": 3.0, "access_denied": 5.0}
+    assert window(statements={"questions": 100.0}, threads={"refused": refused, **aborted})["error_share"] == share
+
+
 def test_a_deadlock_is_one_of_the_failed_statements_where_these_are_counted() -> None:
     locks = {"lock_deadlocks": 3.0, "lock_timeouts": 2.0}
     found = window(100.0, statements={"questions": 100.0}, failures={"statements": 10.0}, innodb_metrics=locks)

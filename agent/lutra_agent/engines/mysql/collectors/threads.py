@@ -11,6 +11,8 @@ THREADS = FromStatus(
         "created": "Threads_created",
         "aborted_clients": "Aborted_clients",
         "aborted_connects": "Aborted_connects",
+        "aborted_before_login": "Aborted_connects_preauth",
+        "access_denied": "Access_denied_errors",
         "refused": "Connection_errors_max_connections",
         "refused_internal": "Connection_errors_internal",
         "refused_accept": "Connection_errors_accept",
