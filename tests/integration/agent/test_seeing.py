@@ -25,6 +25,7 @@ from lutra_models.catalog import load
 from lutra_models.catalog.facts import Host
 
 from tests.support.agents import TOKEN, agent_process, config, document, until, write_toml
+from tests.support.certificates import authority
 from tests.support.fake_engine import NoShield
 from tests.support.fake_service import FakeService, serving
 
@@ -33,9 +34,9 @@ pytestmark = pytest.mark.engine
 HOST = Host(memory_bytes=8 << 30, cores=4)
 
 
-def engine_of(server: ScratchPostgres, user: str | None = None) -> Engine:
+def engine_of(server: ScratchPostgres, user: str | None = None, **more: Any) -> Engine:
     return family("postgresql").open(
-        DatabaseConfig("postgresql", server.host, server.port, user or server.user, server.dbname)
+        DatabaseConfig("postgresql", server.host, server.port, user or server.user, server.dbname, **more)
     )
 
 
@@ -139,6 +140,15 @@ def test_a_cancelled_statement_does_not_close_the_gate_and_a_server_that_is_gone
         engine.ping()
     own_postgres.start()
     engine.ping()
+    engine.close()
+
+
+def test_a_server_without_tls_gets_no_connection_where_an_authority_is_named(
+    postgres15: ScratchPostgres, tmp_path: Path
+) -> None:
+    engine = engine_of(postgres15, tls_ca=authority(tmp_path))
+    with pytest.raises(DatabaseUnavailable, match="does not support SSL"):
+        engine.ping()
     engine.close()
 
 
