@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from lutra_agent.lab.account import account
+
 from tests.support.engines import program
 
 NEW = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
@@ -17,14 +19,16 @@ def authority(folder: Path, name: str = "ca") -> Path:
     return made
 
 
-def server_options(folder: Path, ca: Path, address: str = "127.0.0.1") -> dict[str, str]:
-    """What a server of the MySQL family takes, to prove that it is at `address`."""
+def server(folder: Path, ca: Path, address: str = "127.0.0.1") -> tuple[Path, Path]:
+    """A certificate by which a server proves that it is at `address`, and its key: its account's own."""
     made = folder / "server.pem"
     names = ("-subj", "/CN=lutra test server", "-addext", f"subjectAltName=IP:{address}")
     _openssl("-CA", str(ca), "-CAkey", str(_key(ca)), *names, "-keyout", str(_key(made)), "-out", str(made))
-    for path in (folder, ca, made, _key(made)):
-        path.chmod(0o755 if path.is_dir() else 0o644)  # for the server's account
-    return {"ssl_ca": str(ca), "ssl_cert": str(made), "ssl_key": str(_key(made))}
+    folder.chmod(0o755)
+    for path in (ca, made):
+        path.chmod(0o644)
+    account().own(_key(made))
+    return made, _key(made)
 
 
 def _key(certificate: Path) -> Path:

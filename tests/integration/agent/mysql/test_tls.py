@@ -12,7 +12,8 @@ from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.lab.mariadb import ScratchMariadb
 from lutra_agent.lab.mysqld import ScratchMysqld
 
-from tests.support.certificates import authority, server_options
+from tests.support import certificates
+from tests.support.certificates import authority
 from tests.support.engines import scratch_mysqld
 from tests.support.mysqlds import engine_of
 
@@ -29,7 +30,9 @@ def folder() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def proved(folder: Path) -> Iterator[ScratchMysqld]:
     """A MariaDB whose certificate names its address."""
-    with scratch_mysqld(ScratchMariadb, **server_options(folder, authority(folder))) as server:
+    ca = authority(folder)
+    certificate, key = certificates.server(folder, ca)
+    with scratch_mysqld(ScratchMariadb, ssl_ca=str(ca), ssl_cert=str(certificate), ssl_key=str(key)) as server:
         yield server
 
 
