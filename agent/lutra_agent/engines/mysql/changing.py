@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from typing import Literal
 
 from lutra_models.wire import ApplyCode
 
@@ -36,15 +37,17 @@ class Changing:
         self._database = database
         self._everyday = everyday
         self._now_s = now_s
-        self._resizes = False
+        self._earlier: str | None = None
         self.questions = 0
 
     def execute(self, statements: Sequence[Statement]) -> None:
         """In order. Raises ApplyRefused for the first that the server refuses, or does not end in time."""
         wanted = {s.setting: s for s in statements if isinstance(s, Sql) and s.wanted is not None}
-        self._resizes = POOL in wanted
+        self._earlier = None
         asks = any(isinstance(s, Sql) for s in statements)
         with self._patient() if asks else nullcontext(self._everyday) as connection:
+            if POOL in wanted:
+                self._earlier = _resize(connection)[1]
             for statement in statements:
                 self._carry_out(connection, statement)
             for _ in range(PASSES - 1 if len(wanted) > 1 else 0):
@@ -55,13 +58,16 @@ class Changing:
 
     def wait(self) -> None:
         """For a buffer pool that is on its way to a new size. Raises ApplyRefused where it does not get there."""
-        if not self._resizes:
-            return  # what the server says of a resize is then about an earlier one
+        if self._earlier is None:
+            return
         said = ""
         with self._patient() as connection:
             for _ in range(RESIZE_POLLS):
-                over, said = _resize(connection)
-                if over:
+                state, said = _resize(connection)
+                # The same words as before, their time included: of an earlier one, this one had nothing to do.
+                if state == "failed" and said != self._earlier:
+                    raise ApplyRefused("internal_error", f"{POOL}: {said}")
+                if state != "under way":
                     return
                 connection.rows("DO SLEEP(0.1)")
         raise ApplyRefused("internal_error", f"{POOL}: on its way for more than {CHANGE_TIMEOUT_S} s, at: {said}")
@@ -98,14 +104,15 @@ def _active(connection: Connection, name: str) -> str:
     return str(connection.row(f"SELECT @@GLOBAL.{checked(name)}")[0])
 
 
-def _resize(connection: Connection) -> tuple[bool, str]:
-    """Whether it is over, and what the server says of it. Raises ApplyRefused where it failed."""
+def _resize(connection: Connection) -> tuple[Literal["done", "failed", "under way"], str]:
+    """How the latest resize of the pool stands, and what the server says of it."""
     status = {str(n).lower(): str(v).strip() for n, v in connection.rows(RESIZING)}
     code = status.get("innodb_buffer_pool_resize_status_code")
     said = status.get("innodb_buffer_pool_resize_status", "")
     if code == FAILED or (code is None and "failed" in said.lower()):
-        raise ApplyRefused("internal_error", f"{POOL}: {said}")
-    return code == COMPLETE or not said or (code is None and said.lower().startswith(DONE)), said
+        return "failed", said
+    done = code == COMPLETE or not said or (code is None and said.lower().startswith(DONE))
+    return "done" if done else "under way", said
 
 
 def _code(text: str) -> ApplyCode:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +88,8 @@ def test_what_the_server_refuses_is_refused_by_its_reason(dialled: FakeConnectio
     assert refused.value.apply_code == code
 
 
-def resized(dialled: FakeConnection, *states: list[tuple[str, str]], forever: Any = None) -> None:
-    dialled.answers = {"SHOW GLOBAL STATUS": iter(states) if forever is None else repeat(forever)}
+def resized(dialled: FakeConnection, *states: list[tuple[str, str]], before: Any = (), forever: Any = ()) -> None:
+    dialled.answers = {"SHOW GLOBAL STATUS": chain([list(before)], states, repeat(forever))}
     changed = changing_of(FakeConnection())
     changed.execute([SHRINK])
     changed.wait()
@@ -124,6 +124,14 @@ def test_a_resize_that_does_not_end_is_refused_and_says_where_it_is(
     monkeypatch.setattr(changing, "RESIZE_POLLS", 3)
     with pytest.raises(ApplyRefused, match=r"more than 900 s, at: withdrawing blocks"):
         resized(dialled, forever=status("withdrawing blocks", "3"))
+
+
+def test_a_failure_before_a_resize_that_has_nothing_to_do_is_not_this_ones(dialled: FakeConnection) -> None:
+    earlier = status("Resizing buffer pool failed, finished resizing at noon", "7")
+    resized(dialled, earlier, before=earlier)
+    later = status("Resizing buffer pool failed, finished resizing at one", "7")
+    with pytest.raises(ApplyRefused, match="at one"):
+        resized(dialled, later, before=earlier)
 
 
 def test_an_earlier_resize_is_nothing_to_a_change_of_something_else(dialled: FakeConnection) -> None:
