@@ -61,7 +61,7 @@ def examine(config: Config) -> Examination:
             {n: s.shadowed for n, s in server.settings.items() if s.shadowed},
             {"worst_case_bytes": round(total), "limit_bytes": round(limit)},
             movable,
-            tuple(_missing(config, beside, permissions, movable, seen)),
+            tuple(dict.fromkeys(_missing(config, beside, permissions, movable, seen))),
         )
     finally:
         beside.engine.close()

@@ -44,7 +44,8 @@ class ServiceConfig:
 class DatabaseConfig:
     """How to reach the database. Without `password_file` the engine's own means apply: its environment or its file.
 
-    `tls_ca`: the connection is encrypted and the server proves its name. `include_file`: where the agent writes
+    `tls_ca`: a connection over the network is encrypted, and the server proves its name by this authority
+    (`tls_verify` "ca": only that its certificate is one of this authority's). `include_file`: where the agent writes
     settings for a server that keeps none over a restart by itself.
     """
 
@@ -55,6 +56,7 @@ class DatabaseConfig:
     dbname: str
     password_file: Path | None = None
     tls_ca: Path | None = None
+    tls_verify: str = "identity"
     include_file: Path | None = None
 
     def password(self) -> str | None:
@@ -149,7 +151,7 @@ def _service(section: Section) -> ServiceConfig:
 
 
 def _database(section: Section) -> DatabaseConfig:
-    return section.finish(
+    config = section.finish(
         DatabaseConfig(
             engine=section.text("engine"),
             host=section.text("host"),
@@ -158,9 +160,13 @@ def _database(section: Section) -> DatabaseConfig:
             dbname=section.text("dbname"),
             password_file=section.path("password_file"),
             tls_ca=section.path("tls_ca"),
+            tls_verify=section.choice("tls_verify", "identity", ("identity", "ca")),
             include_file=section.path("include_file"),
         )
     )
+    if config.tls_verify != "identity" and config.tls_ca is None:
+        raise ConfigError(f"database.tls_verify: {config.tls_verify!r} needs database.tls_ca")
+    return config
 
 
 def _agent(section: Section) -> AgentConfig:

@@ -88,7 +88,7 @@ GUARDS: tuple[Guard, ...] = (
         "at_most",
         "above_baseline",
         Guardrail(0.05, 30.0),
-        "of all transactions no more end in a rollback than this share above what it was",
+        "of all transactions (else statements) the share that fails is at most so much above what it was",
     ),
     Guard(
         "memory",

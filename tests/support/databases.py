@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from lutra_agent.lab.mysqld import ScratchMysqld
 from lutra_agent.lab.postgresql import ScratchPostgres
@@ -16,6 +17,8 @@ class Where:
     dbname: str = "somewhere"
     secret: str | None = None
     engine: str = "postgresql"
+    tls_ca: Path | None = None
+    tls_verify: str = "identity"
 
     def password(self) -> str | None:
         return self.secret

@@ -26,6 +26,7 @@ STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections
 PROGRAMS = {
     "postgres15": "postgresql-15 (apt-get install postgresql-15)",
     "sysbench": "sysbench (apt-get install sysbench)",
+    "openssl": "openssl (apt-get install openssl)",
 }
 
 

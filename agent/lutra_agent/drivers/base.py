@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 from lutra_models.errors import LutraError
@@ -37,6 +38,10 @@ class Database(Protocol):
     def user(self) -> str: ...
     @property
     def dbname(self) -> str: ...
+    @property
+    def tls_ca(self) -> Path | None: ...
+    @property
+    def tls_verify(self) -> str: ...
     def password(self) -> str | None: ...
 
 

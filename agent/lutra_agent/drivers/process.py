@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import IO, Literal
 
 from lutra_agent.drivers.base import Database, DriverFailed, Moment
+from lutra_agent.engines.mysql.sockets import socket_of
+from lutra_agent.engines.postgresql.tls import tls
 
 LAST_LINES = 8
 State = Literal["early", "ended", "late"]
@@ -102,6 +104,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 def libpq_environment(database: Database, folder: Path) -> dict[str, str]:
     """Our environment with the password, where there is one, in a file of `folder` that only we can read."""
     environment = {**os.environ, "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT", "10")}
+    environment |= {f"PG{k.upper()}": v for k, v in tls(database.tls_ca, database.tls_verify).items()}
     password = database.password()
     if password is not None:
         file = folder / "pgpass"
@@ -119,7 +122,7 @@ def mysql_options(database: Database, folder: Path) -> list[str]:
     """
     host = [f"--mysql-host={database.host}", f"--mysql-port={database.port}"]
     if database.host.startswith("/"):
-        host = [f"--mysql-socket={database.host}"]
+        host = [f"--mysql-socket={socket_of(database.host)}"]
     password = database.password()
     password = os.environ.get("MYSQL_PWD") if password is None else password
     given = [*host, f"--mysql-user={database.user}", f"--mysql-db={database.dbname}"]

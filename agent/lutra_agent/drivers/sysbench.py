@@ -74,6 +74,10 @@ class Sysbench:
         self.options = options
         self.database = database
         self.client = CLIENTS[database.engine]
+        if self.client == "mysql" and database.tls_ca is not None and not database.host.startswith("/"):
+            # 1.0 has --mysql-ssl alone, and then wants three files of fixed names in its working folder.
+            how = "database.host = the server's socket, or driver.kind = 'command'"
+            raise ConfigError(f"driver.kind: sysbench cannot check this server by database.tls_ca; {how}")
 
     def context(self) -> dict[str, Value]:
         o = self.options

@@ -128,7 +128,10 @@ class Engine(Protocol):
         ...
 
     def reload(self) -> None:
-        """Make what `execute` did active; where the server works on that for a while, wait for it."""
+        """Make what `execute` did active; where the server works on that for a while, wait for it.
+
+        Raises ApplyRefused where that fails, or takes too long.
+        """
         ...
 
     def settings_file(self) -> Path | None:

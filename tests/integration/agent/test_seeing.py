@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,7 +25,10 @@ from lutra_agent.window import Discarded, rates
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Host
 
+from tests.support import certificates
 from tests.support.agents import TOKEN, agent_process, config, document, until, write_toml
+from tests.support.certificates import authority
+from tests.support.engines import postgres15_bin, scratch
 from tests.support.fake_engine import NoShield
 from tests.support.fake_service import FakeService, serving
 
@@ -33,9 +37,9 @@ pytestmark = pytest.mark.engine
 HOST = Host(memory_bytes=8 << 30, cores=4)
 
 
-def engine_of(server: ScratchPostgres, user: str | None = None) -> Engine:
+def engine_of(server: ScratchPostgres, user: str | None = None, **more: Any) -> Engine:
     return family("postgresql").open(
-        DatabaseConfig("postgresql", server.host, server.port, user or server.user, server.dbname)
+        DatabaseConfig("postgresql", server.host, server.port, user or server.user, server.dbname, **more)
     )
 
 
@@ -140,6 +144,32 @@ def test_a_cancelled_statement_does_not_close_the_gate_and_a_server_that_is_gone
     own_postgres.start()
     engine.ping()
     engine.close()
+
+
+def test_a_server_without_tls_gets_no_connection_where_an_authority_is_named(
+    postgres15: ScratchPostgres, tmp_path: Path
+) -> None:
+    engine = engine_of(postgres15, tls_ca=authority(tmp_path))
+    with pytest.raises(DatabaseUnavailable, match="does not support SSL"):
+        engine.ping()
+    engine.close()
+
+
+def test_a_server_proves_its_name_to_the_agent_and_another_authority_does_not() -> None:
+    with tempfile.TemporaryDirectory(prefix="lutra-test-") as name:
+        folder, ca = Path(name), authority(Path(name))
+        certificate, key = certificates.server(folder, ca)
+        options = {"ssl": "on", "ssl_cert_file": str(certificate), "ssl_key_file": str(key)}
+        with scratch(postgres15_bin(), **options) as server:
+            proved = engine_of(server, tls_ca=ca)
+            connection = proved._connection  # type: ignore[attr-defined]
+            assert connection.row("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()") == (True,)
+            proved.close()
+            for verify in ("identity", "ca"):
+                other = engine_of(server, tls_ca=authority(folder, "other"), tls_verify=verify)
+                with pytest.raises(DatabaseUnavailable, match="certificate verify failed"):
+                    other.ping()
+                other.close()
 
 
 def test_statements_give_qps_and_an_estimate_without_the_agents_own(postgres15: ScratchPostgres) -> None:

@@ -115,3 +115,13 @@ def test_parsing_is_total(section: str, key: str, value: Any) -> None:
         parse(changed(section, **{key: value}))
     except ConfigError:
         return
+
+
+def test_how_far_a_server_is_checked_is_said_beside_the_authority_alone() -> None:
+    made = parse(changed("database", tls_ca="/etc/lutra/ca.pem")).database
+    assert (str(made.tls_ca), made.tls_verify) == ("/etc/lutra/ca.pem", "identity")
+    assert parse(changed("database", tls_ca="/etc/lutra/ca.pem", tls_verify="ca")).database.tls_verify == "ca"
+    with pytest.raises(ConfigError, match=r"'ca' needs database\.tls_ca"):
+        parse(changed("database", tls_verify="ca"))
+    with pytest.raises(ConfigError, match="tls_verify"):
+        parse(changed("database", tls_ca="/etc/lutra/ca.pem", tls_verify="none"))

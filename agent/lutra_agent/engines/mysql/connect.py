@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pymysql
 
 from lutra_agent.config import DatabaseConfig
+from lutra_agent.engines.mysql.sockets import socket_of
 from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable, LoginRefused
 
 APPLICATION = "lutra-agent"
 CONNECT_TIMEOUT_S = 5
-ANSWER_TIMEOUT_S = 120
-"""Long enough for a buffer pool that is resized while the statement waits."""
-SOCKETS = ("mysqld.sock", "mysql.sock")
+ANSWER_TIMEOUT_S = 30
+CHANGE_TIMEOUT_S = 900
+"""Long enough for a buffer pool that is shrunk while the statement waits: its changed pages are written first."""
 
 SHUTTING_DOWN = 1053
 CLIENTS_OWN = 2000
@@ -34,8 +34,9 @@ class Connection:
     statements since they were last taken: what the server's own figures have to be cleared of.
     """
 
-    def __init__(self, database: DatabaseConfig) -> None:
+    def __init__(self, database: DatabaseConfig, answer_timeout_s: int = ANSWER_TIMEOUT_S) -> None:
         self._database = database
+        self._answer_timeout_s = answer_timeout_s
         self._open: pymysql.Connection[Any] | None = None
         self.generation = 0
         self.durations_s: list[float] = []
@@ -44,6 +45,14 @@ class Connection:
     def server_version(self) -> str:
         """As the server's greeting says it."""
         return str(self._connected().server_version)  # type: ignore[attr-defined]
+
+    def admitted(self) -> bool:
+        """Dial. False where the server answers and does not let us in."""
+        try:
+            self._connected()
+        except LoginRefused:
+            return False
+        return True
 
     def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
         return self.named_rows(query, parameters)[1]
@@ -96,17 +105,18 @@ class Connection:
         password = database.password()
         where: dict[str, Any] = {"host": database.host, "port": database.port}
         if database.host.startswith("/"):
-            where = {"unix_socket": str(socket_of(Path(database.host)))}
-        if database.tls_ca is not None:
-            where |= {"ssl_ca": str(database.tls_ca), "ssl_verify_cert": True, "ssl_verify_identity": True}
+            where = {"unix_socket": str(socket_of(database.host))}
+        elif database.tls_ca is not None:
+            by_name = database.tls_verify == "identity"
+            where |= {"ssl_ca": str(database.tls_ca), "ssl_verify_cert": True, "ssl_verify_identity": by_name}
         try:
             return pymysql.connect(
                 user=database.user,
                 password=os.environ.get("MYSQL_PWD", "") if password is None else password,
                 database=database.dbname or None,
                 connect_timeout=CONNECT_TIMEOUT_S,
-                read_timeout=ANSWER_TIMEOUT_S,
-                write_timeout=ANSWER_TIMEOUT_S,
+                read_timeout=self._answer_timeout_s,
+                write_timeout=self._answer_timeout_s,
                 autocommit=True,
                 charset="utf8mb4",
                 program_name=APPLICATION,
@@ -120,11 +130,6 @@ class Connection:
             raise DatabaseUnavailable(message(error)) from error
         except RuntimeError as error:  # a password by RSA needs a package that we do not
             raise ConfigError(f"{error}; use TLS or the server's socket") from error
-
-
-def socket_of(path: Path) -> Path:
-    """The socket itself, or the one in a folder."""
-    return next((path / name for name in SOCKETS if (path / name).exists()), path)
 
 
 def message(error: Exception) -> str:

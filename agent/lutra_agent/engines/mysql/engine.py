@@ -11,27 +11,18 @@ from pathlib import Path
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server
 from lutra_models.catalog.rows import KnobRow
-from lutra_models.wire import ApplyCode
 
 from lutra_agent.config import DatabaseConfig
 from lutra_agent.engines.base import Permissions, Reading, Sample, Statement, Targets, Visible
-from lutra_agent.engines.mysql import grants, include, replica
+from lutra_agent.engines.mysql import grants, replica
+from lutra_agent.engines.mysql.changing import Changing
 from lutra_agent.engines.mysql.collectors import COLLECTORS
 from lutra_agent.engines.mysql.collectors.base import Status
 from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.flavour import Flavour, Identity
 from lutra_agent.engines.mysql.histogram import MS_PER_S, Histogram
-from lutra_agent.engines.mysql.steps import Line, Sql, checked, same
 from lutra_agent.engines.mysql.targets import Seen, targets
-from lutra_agent.errors import ApplyRefused, CollectionFailed, ConfigError
-
-DENIED = ("[1044]", "[1045]", "[1142]", "[1227]", "[3630]")
-PASSES = 3
-"""The server cuts a value by another one's, which may be about to change: what was cut is asked for again."""
-
-RESIZING = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status%'"
-RESIZE_POLLS = 600
-DONE = ("", "completed", "size did not change", "not started")
+from lutra_agent.errors import CollectionFailed, ConfigError
 
 
 class MysqlFamily:
@@ -42,8 +33,9 @@ class MysqlFamily:
         self.family = flavour.family
         self._flavour = flavour
         self._connection = Connection(database)
-        self._now_s = now_s
+        self._changing = Changing(database, self._connection, now_s)
         self._identity: tuple[int, Identity] | None = None
+        self._standstill = replica.Standstill()
         self._peak = 0.0
 
     def ping(self) -> None:
@@ -59,9 +51,11 @@ class MysqlFamily:
         self._known()
         problems: list[str] = []
         status: Status = {str(n): str(v) for n, v in self._connection.rows("SHOW GLOBAL STATUS")}
-        own = float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1])
+        own = float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1]) + self._changing.questions
         readings = {"server": self._epoch(status), **self._readings(status, problems)}
         self._peak = max(self._peak, readings["threads"].gauges.get("most_used", 0.0) if "threads" in readings else 0.0)
+        if "replication" in readings:
+            readings["replication"] = self._standstill.seen(readings["replication"], monotonic_s)
         try:
             histogram = self._histogram()
         except CollectionFailed as error:
@@ -76,7 +70,12 @@ class MysqlFamily:
     def permissions(self, names: Iterable[str]) -> Permissions:
         self._known()
         held, account = grants.read(self._connection)
-        return self._flavour.permissions(held, account, {n: self._restarts(n) for n in names})
+        found = self._flavour.permissions(held, account, {n: self._restarts(n) for n in names})
+        try:
+            replica.channels(self._connection)
+        except CollectionFailed as error:
+            return replica.unseen(found, self._connection.server_version, account, str(error))
+        return found
 
     def change(self, change: Change, restart: bool) -> tuple[Statement, ...]:
         # A live server may take minutes to shrink a buffer pool full of changed pages; one that starts does not.
@@ -86,25 +85,10 @@ class MysqlFamily:
         return self._flavour.put_back(name, text, active, restart or self._restarts(name))
 
     def execute(self, statements: Sequence[Statement]) -> None:
-        for statement in statements:
-            self._carry_out(statement)
-        wanted = {s.setting: s for s in statements if isinstance(s, Sql) and s.wanted is not None}
-        for _ in range(PASSES - 1):
-            cut = [s for s in wanted.values() if not same(self._active(s.setting), s.wanted or "")]
-            if len(wanted) < 2 or not cut:
-                return
-            for statement in cut:
-                self._carry_out(statement)
+        self._changing.execute(statements)
 
     def reload(self) -> None:
-        """Nothing is to be read again; but a buffer pool may still be on its way to its new size."""
-        for _ in range(RESIZE_POLLS):
-            status = {str(n).lower(): str(v) for n, v in self._connection.rows(RESIZING)}
-            code = status.get("innodb_buffer_pool_resize_status_code")
-            text = status.get("innodb_buffer_pool_resize_status", "").strip().lower()
-            if code == "0" or (code is None and text.startswith(DONE[1:])) or not text:
-                return
-            self._connection.rows("DO SLEEP(0.1)")
+        self._changing.wait()
 
     def settings_file(self) -> Path | None:
         return self._flavour.file(self._known())
@@ -133,21 +117,6 @@ class MysqlFamily:
 
     def close(self) -> None:
         self._connection.close()
-
-    def _carry_out(self, statement: Statement) -> None:
-        try:
-            if isinstance(statement, Line):
-                include.write(statement.file, statement.setting, statement.value, self._now_s())
-            else:
-                self._connection.rows(statement.text)
-        except CollectionFailed as error:
-            raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
-        except OSError as error:
-            message = f"{statement.setting}: the include file: {error.strerror or error}"
-            raise ApplyRefused("internal_error", message) from error
-
-    def _active(self, name: str) -> str:
-        return str(self._connection.row(f"SELECT @@GLOBAL.{checked(name)}")[0])
 
     def _histogram(self) -> Histogram | None:
         # The statement that reads the histogram is in the next one: the server counts it when it is over.
@@ -186,7 +155,7 @@ class MysqlFamily:
         try:
             return "standby" if replica.channels(self._connection) else "primary"
         except CollectionFailed:
-            return "primary"  # not this account's to see; a replica that takes writes is rare, and read_only tells
+            return "primary"  # as far as this account may know; `permissions` lets nothing be changed then
 
     def _known(self) -> Identity:
         """Read again after each dial: what answers then may be another server."""
@@ -200,10 +169,6 @@ class MysqlFamily:
             identity = Identity(version, Path(data_dir), _pid(file), _started_s(file), name)
             self._identity = (self._connection.generation, identity)
         return self._identity[1]
-
-
-def _code(text: str) -> ApplyCode:
-    return "insufficient_privilege" if text.endswith(DENIED) else "invalid_value"
 
 
 def _pid(file: Path) -> int | None:

@@ -29,7 +29,14 @@ AND NAME IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits', 'trx_rollb
 
 ALL = "ALL PRIVILEGES"
 BINLOG = ("binlog_", "sync_binlog", "max_binlog_", "expire_logs_days")
-CONNECTION = ("max_connections", "max_connect_errors", "connect_timeout", "extra_max_connections", "slow_launch_time")
+CONNECTION = (
+    "max_connections",
+    "max_connect_errors",
+    "connect_timeout",
+    "extra_max_connections",
+    "slow_launch_time",
+    "thread_pool_",
+)
 SEES = ("PROCESS", "SLAVE MONITOR")
 RANGE_BASE = 2
 UNKNOWN_TABLE = "[1109]"
@@ -153,7 +160,7 @@ def _set(name: str, text: str) -> Sql:
 def _privilege(name: str) -> str:
     if name.startswith(BINLOG):
         return "BINLOG ADMIN"
-    return "CONNECTION ADMIN" if name in CONNECTION else "SUPER"
+    return "CONNECTION ADMIN" if name.startswith(CONNECTION) else "SUPER"
 
 
 def _read(written: include.Entry, started_s: float | None) -> bool:

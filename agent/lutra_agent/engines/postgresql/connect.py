@@ -10,6 +10,7 @@ from psycopg import pq, sql
 from psycopg.conninfo import make_conninfo
 
 from lutra_agent.config import DatabaseConfig
+from lutra_agent.engines.postgresql.tls import tls
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused
 
 APPLICATION = "lutra-agent"
@@ -68,7 +69,8 @@ class Connection:
 
     def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:
         d = self._database
-        where = make_conninfo(host=d.host, port=d.port, user=d.user, dbname=d.dbname, connect_timeout=CONNECT_TIMEOUT_S)
+        place = {"host": d.host, "port": str(d.port), "user": d.user, "dbname": d.dbname}
+        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, **place, **tls(d.tls_ca, d.tls_verify))
         try:
             connection = psycopg.connect(where, password=d.password(), application_name=APPLICATION, autocommit=True)
             connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")

@@ -146,18 +146,6 @@ def test_the_socket_is_as_good_as_the_network_and_a_stranger_is_named(mysqld: Sc
     stranger.close()
 
 
-def test_tls_proves_the_servers_name_or_there_is_no_connection(mysqld: ScratchMysqld, tmp_path: Path) -> None:
-    authority = mysqld.data_dir / "ca.pem"
-    if not authority.exists():
-        authority = tmp_path / "ca.pem"
-        authority.write_bytes(Path(__import__("certifi").where()).read_bytes())
-    engine = engine_of(mysqld, tls_ca=authority)
-    # The server made its certificate itself, for a name that is not this host's.
-    with pytest.raises(DatabaseUnavailable):
-        engine.ping()
-    engine.close()
-
-
 def test_a_password_comes_from_a_file_or_from_the_environment(
     mysqld: ScratchMysqld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

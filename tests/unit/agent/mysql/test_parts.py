@@ -145,6 +145,26 @@ def test_mysql_names_the_least_that_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "privilege"),
+    [
+        ("thread_pool_size", "CONNECTION ADMIN"),
+        ("thread_pool_stall_limit", "CONNECTION ADMIN"),
+        ("max_connections", "CONNECTION ADMIN"),
+        ("thread_cache_size", "SUPER"),
+        ("sync_binlog", "BINLOG ADMIN"),
+        ("binlog_cache_size", "BINLOG ADMIN"),
+        ("sort_buffer_size", "SUPER"),
+    ],
+)
+def test_mariadb_names_the_privilege_that_each_setting_needs(name: str, privilege: str) -> None:
+    flavour = MariaDB(Path("/etc/mysql/zz-lutra.cnf"))
+    assert flavour.permissions(frozenset(), "'a'@'b'", {name: False}).remedies == (
+        f"GRANT {privilege} ON *.* TO 'a'@'b';",
+    )
+    assert flavour.permissions(frozenset({privilege}), "'a'@'b'", {name: False}).changeable == {name}
+
+
+@pytest.mark.parametrize(
     ("version", "expected"),
     [
         ("5.5.5-10.11.6-MariaDB", "SHOW ALL SLAVES STATUS"),

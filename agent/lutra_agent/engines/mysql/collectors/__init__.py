@@ -6,6 +6,7 @@ from lutra_agent.engines.mysql.collectors.base import Collector
 from lutra_agent.engines.mysql.collectors.binlog import BINLOG
 from lutra_agent.engines.mysql.collectors.buffer_pool import BUFFER_POOL
 from lutra_agent.engines.mysql.collectors.caches import CACHES
+from lutra_agent.engines.mysql.collectors.failures import FAILURES
 from lutra_agent.engines.mysql.collectors.files import FILES
 from lutra_agent.engines.mysql.collectors.metrics import METRICS
 from lutra_agent.engines.mysql.collectors.redo import REDO
@@ -19,6 +20,7 @@ from lutra_agent.engines.mysql.collectors.transactions import TRANSACTIONS
 
 COLLECTORS: tuple[Collector, ...] = (
     STATEMENTS,
+    FAILURES,
     THREADS,
     BUFFER_POOL,
     FILES,

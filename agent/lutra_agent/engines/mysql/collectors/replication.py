@@ -1,4 +1,4 @@
-"""How far this server is behind its source, where it has one. A lag that the server does not know is absent."""
+"""How far this server is behind its source, where it has one. A lag that the server does not know is absent here."""
 
 from __future__ import annotations
 

@@ -1,0 +1,13 @@
+"""Where a server's socket is; apart from what dials, so that a load generator may ask too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SOCKETS = ("mysqld.sock", "mysql.sock")
+
+
+def socket_of(host: str) -> Path:
+    """The socket itself, or the one in a folder."""
+    path = Path(host)
+    return next((path / name for name in SOCKETS if (path / name).exists()), path)

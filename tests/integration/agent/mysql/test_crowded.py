@@ -1,0 +1,107 @@
+"""A server that has no connection left, and one whose clients' statements fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from datetime import UTC, datetime
+from typing import Any
+
+import pymysql
+import pytest
+from lutra_agent.engines.base import Engine, Sample
+from lutra_agent.errors import CollectionFailed
+from lutra_agent.lab.mysqld import ScratchMysqld
+
+from tests.support.mysqlds import engine_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+ACCOUNTS = ("guest@'localhost'", "guest@'127.0.0.1'")
+MAY_CHANGE = {"mysql": "SYSTEM_VARIABLES_ADMIN", "mariadb": "SUPER"}
+ROOM = 12
+
+
+@pytest.fixture
+def guest(mysqld: ScratchMysqld) -> Iterator[dict[str, Any]]:
+    """An account that the server keeps no connection free for."""
+    for account in ACCOUNTS:
+        mysqld.sql(f"CREATE USER {account}")
+    yield {"host": mysqld.host, "port": mysqld.port, "user": "guest"}
+    for account in ACCOUNTS:
+        mysqld.sql(f"DROP USER {account}")
+
+
+@contextmanager
+def crowded(server: ScratchMysqld, guest: dict[str, Any]) -> Iterator[None]:
+    """As many guests as the server takes; three more were turned away."""
+    usual = server.sql("SELECT @@GLOBAL.max_connections")
+    with pymysql.connect(host=server.host, port=server.port, user=server.user) as keeper, keeper.cursor() as cursor:
+        cursor.execute(f"SET GLOBAL max_connections = {ROOM}")
+        try:
+            with ExitStack() as inside:
+                turned_away = 0
+                while turned_away < 3:
+                    try:
+                        inside.enter_context(pymysql.connect(**guest))
+                    except pymysql.OperationalError:
+                        turned_away += 1
+                yield
+        finally:
+            cursor.execute(f"SET GLOBAL max_connections = {usual}")
+
+
+def sample(engine: Engine) -> Sample:
+    return engine.sample(datetime.now(UTC), time.monotonic())
+
+
+def test_connections_that_are_refused_are_errors(mysqld: ScratchMysqld, guest: dict[str, Any]) -> None:
+    engine = engine_of(mysqld)
+    sample(engine)
+    before = sample(engine)
+    with crowded(mysqld, guest):
+        after = sample(engine)
+    assert engine.targets(before, after).metrics["error_share"] > 0
+    engine.close()
+
+
+def test_a_change_goes_on_over_the_agents_own_connection_where_no_other_is_free(
+    mysqld: ScratchMysqld, guest: dict[str, Any]
+) -> None:
+    for account in ACCOUNTS:
+        mysqld.sql(f"GRANT {MAY_CHANGE[mysqld.engine]} ON *.* TO {account}")
+    engine = engine_of(mysqld, user="guest", dbname="")
+    engine.ping()
+    before = mysqld.sql("SELECT @@GLOBAL.sort_buffer_size")
+    asked = 524288
+    try:
+        with crowded(mysqld, guest):
+            engine.execute(engine.put_back("sort_buffer_size", str(asked), str(asked), restart=False))
+            connection = engine._connection  # type: ignore[attr-defined]
+            assert connection.row("SELECT @@GLOBAL.sort_buffer_size") == (asked,)
+            assert connection.generation == 1
+    finally:
+        engine.execute(engine.put_back("sort_buffer_size", None, before, restart=False))
+        engine.close()
+
+
+def test_statements_that_fail_are_errors_where_the_server_counts_them(mysql: ScratchMysqld) -> None:
+    """And only the clients' are: the agent asks for a view that is not there."""
+    engine = engine_of(mysql)
+    connection = engine._connection  # type: ignore[attr-defined]
+    sample(engine)
+    shares = []
+    for failing in (0, 30):
+        before = sample(engine)
+        with pymysql.connect(host=mysql.host, port=mysql.port, user=mysql.user) as client, client.cursor() as cursor:
+            for n in range(60):
+                with pytest.raises(pymysql.Error, match="1146") if n < failing else nullcontext():
+                    cursor.execute("SELECT * FROM sbtest.nothing" if n < failing else "SELECT 1")
+        for _ in range(50):
+            with pytest.raises(CollectionFailed, match="1146"):
+                connection.rows("SELECT * FROM sbtest.nothing")
+        shares.append(engine.targets(before, sample(engine)).metrics["error_share"])
+    engine.close()
+    assert shares[0] == 0.0
+    assert 0.2 < shares[1] <= 1.0

@@ -1,0 +1,74 @@
+"""What the account needs: each dynamic setting takes a value with what is printed for it, and with nothing more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+from lutra_agent.engines.base import Engine
+from lutra_agent.errors import ApplyRefused
+from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_models.catalog.facts import Host
+
+from tests.support.engines import MYSQLDS, SCRATCH_MYSQLDS, scratch_mysqld
+from tests.support.mysqlds import engine_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+WITH: dict[str, dict[str, str]] = {
+    "mariadb": {"thread_handling": "pool-of-threads", "loose_log_bin": "binlog"},
+    "mysql": {},
+}
+ACCOUNTS = ("tuner@'localhost'", "tuner@'127.0.0.1'")
+
+
+@pytest.fixture(scope="module", params=MYSQLDS)
+def server(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
+    """With all that may be set switched on: the thread pool, the binary log."""
+    with scratch_mysqld(SCRATCH_MYSQLDS[request.param], **WITH[request.param]) as made:
+        for account in ACCOUNTS:
+            made.sql(f"CREATE USER {account}")
+        yield made
+
+
+def dynamic(server: ScratchMysqld) -> dict[str, str]:
+    engine = engine_of(server)
+    try:
+        settings = engine.server(Host(8 << 30, 4)).settings
+    finally:
+        engine.close()
+    return {n: s.value for n, s in settings.items() if s.applies == "reload"}
+
+
+def granted(server: ScratchMysqld, statements: tuple[str, ...]) -> Engine:
+    """An engine whose account has these rights and no others."""
+    for account in ACCOUNTS:
+        server.sql(f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {account}")
+    for statement in statements:
+        for account in ACCOUNTS:
+            server.sql(statement.rstrip(";").rpartition(" TO ")[0] + f" TO {account}")
+    return engine_of(server, user="tuner", dbname="")
+
+
+def test_each_dynamic_setting_takes_a_value_with_exactly_the_grants_that_are_printed_for_it(
+    server: ScratchMysqld,
+) -> None:
+    values, needs = dynamic(server), defaultdict[tuple[str, ...], list[str]](list)
+    engine = granted(server, ())
+    assert engine.permissions(values).changeable == frozenset()
+    for name in values:
+        needs[engine.permissions([name]).remedies].append(name)
+    engine.close()
+    refused = []
+    for remedies, names in needs.items():
+        engine = granted(server, remedies)
+        assert engine.permissions(names).changeable == frozenset(names)
+        for name in names:
+            try:
+                engine.execute(engine.put_back(name, values[name], values[name], restart=False))
+            except ApplyRefused as error:
+                refused.append(f"{remedies}: {error}")
+        engine.close()
+    assert len(needs) == {"mysql": 1, "mariadb": 3}[server.engine]
+    assert refused == []

@@ -1,0 +1,39 @@
+"""Where a load generator is sent, and how it checks the server there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lutra_agent.drivers import build
+from lutra_agent.drivers.process import libpq_environment, mysql_options
+from lutra_agent.errors import ConfigError
+
+from tests.support.databases import Where
+
+
+@pytest.mark.parametrize("name", ["mysqld.sock", "mysql.sock"])
+def test_a_folder_stands_for_the_socket_in_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    options = mysql_options(Where(host=str(tmp_path), engine="mysql"), tmp_path)
+    assert f"--mysql-socket={tmp_path / name}" in options
+    assert not any(o.startswith("--mysql-host") for o in options)
+
+
+def test_a_socket_and_an_address_stand_for_themselves(tmp_path: Path) -> None:
+    assert "--mysql-socket=/run/my.sock" in mysql_options(Where(host="/run/my.sock", engine="mysql"), tmp_path)
+    assert "--mysql-host=10.0.0.7" in mysql_options(Where(host="10.0.0.7", engine="mysql"), tmp_path)
+
+
+def test_a_load_over_the_network_that_could_not_check_the_server_is_refused(tmp_path: Path) -> None:
+    authority = tmp_path / "ca.pem"
+    with pytest.raises(ConfigError, match="sysbench cannot check this server"):
+        build({"kind": "sysbench"}, Where(host="10.0.0.7", engine="mysql", tls_ca=authority))
+    build({"kind": "sysbench"}, Where(host="/run/mysqld", engine="mysql", tls_ca=authority))
+
+
+@pytest.mark.parametrize(("verify", "mode"), [("identity", "verify-full"), ("ca", "verify-ca")])
+def test_what_speaks_through_libpq_checks_the_server_as_the_agent_does(tmp_path: Path, verify: str, mode: str) -> None:
+    environment = libpq_environment(Where(tls_ca=tmp_path / "ca.pem", tls_verify=verify), tmp_path)
+    assert (environment["PGSSLMODE"], environment["PGSSLROOTCERT"]) == (mode, str(tmp_path / "ca.pem"))
+    assert "PGSSLMODE" not in libpq_environment(Where(), tmp_path)
