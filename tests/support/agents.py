@@ -71,9 +71,7 @@ def suggested(server: Mapping[str, Any]) -> Driver:
 
 
 @contextmanager
-def agent_process(
-    file: Path, token: str = TOKEN, program: Sequence[str] = RUN
-) -> Iterator[subprocess.Popen[bytes]]:
+def agent_process(file: Path, token: str = TOKEN, program: Sequence[str] = RUN) -> Iterator[subprocess.Popen[bytes]]:
     """`lutra-agent run`, or another `program` that takes its file, killed at the end where it still runs."""
     command = [sys.executable, *program, str(file)]
     log = file.with_suffix(".log").open("ab")

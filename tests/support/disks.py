@@ -13,7 +13,7 @@ from tests.support.engines import missing
 
 @contextmanager
 def tiny_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A tmpfs of `size` over an empty or missing folder. Where mounting is not permitted it is missing, as an engine may be."""
+    """A tmpfs of `size` over an empty or missing folder. Raises or skips as for an engine that is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, text=True

@@ -67,7 +67,7 @@ class Scene:
         with agent_process(self._toml(), program=program) as process:
             self.service.offer("rec_1", dict(settings), restart_allowed=True, **more)
             until(lambda: (self.folder / "reached").exists() or self.outcomes())
-            assert not self.outcomes()
+            assert not self.outcomes(), self.outcomes()
             yield Halted(process, self.folder)
 
     def back(self) -> Outcome:
