@@ -19,15 +19,19 @@ SECTOR_BYTES = 512
 class HostProbe:
     """Facts and counters of the host, as the process `pid` is limited (None: the agent's own limits).
 
-    `data_dir` names the disk. What the host does not tell is absent.
+    `programs` are what a server's process is called. A `pid` of another name is not the server's, but a number from
+    another container, and counts as None; without any, every `pid` is believed. `data_dir` names the disk. What the
+    host does not tell is absent.
     """
 
-    def __init__(self, root: Path = Path("/")) -> None:
+    def __init__(self, root: Path = Path("/"), programs: tuple[str, ...] = ()) -> None:
+        self._programs = programs
         self._proc = root / "proc"
         self._sys = root / "sys"
 
     def facts(self, pid: int | None = None, data_dir: Path | None = None) -> Host:
-        limits = Cgroups(self._sys / "fs/cgroup", self._proc / str(pid or "self") / "cgroup")
+        pid = self._servers(pid)
+        limits = self._limits(pid)
         cores = _affinity(pid) or psutil.cpu_count() or 1
         return Host(
             memory_bytes=min([psutil.virtual_memory().total, *limits.memory_bytes()]),
@@ -48,11 +52,21 @@ class HostProbe:
         """The share of the memory that the process may use which is free or can be freed, and the disk's free bytes."""
         memory = psutil.virtual_memory()
         shares = [memory.available / memory.total]
-        limits = Cgroups(self._sys / "fs/cgroup", self._proc / str(pid or "self") / "cgroup")
+        limits = self._limits(self._servers(pid))
         shares += [max(limit - used, 0.0) / limit for limit, used in limits.memory_used()]
         found = {"memory_free_share": min(shares)}
         free = None if data_dir is None else _disk_free(data_dir)
         return found if free is None else {**found, "disk_free_bytes": free}
+
+    def _servers(self, pid: int | None) -> int | None:
+        """The process, where it is the server's. A loader may stand before the program in its arguments."""
+        if pid is None or not self._programs:
+            return pid
+        arguments = _text(self._proc / str(pid) / "cmdline").split("\0")
+        return pid if any(Path(a).name in self._programs for a in arguments) else None
+
+    def _limits(self, pid: int | None) -> Cgroups:
+        return Cgroups(self._sys / "fs/cgroup", self._proc / str(pid or "self") / "cgroup")
 
     def _disk(self, data_dir: Path | None) -> dict[str, float]:
         device = self._device(data_dir)

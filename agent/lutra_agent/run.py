@@ -37,10 +37,11 @@ class Beside:
 
     def __init__(self, config: Config, clock: Clock, engine: Engine | None = None) -> None:
         self.config = config
-        self.engine = engine or family(config.database.engine).open(config.database)
+        served = family(config.database.engine)
+        self.engine = engine or served.open(config.database)
         self.state = State(config.agent.state_dir)
         self.control = Control(config.restart, self.engine, clock)
-        self.probe = HostProbe()
+        self.probe = HostProbe(programs=served.programs)
         self.told = Told(self.state, config.guard)
         self.watch = Watch(self.state, self.told.rails, config.guard)
 

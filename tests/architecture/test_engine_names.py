@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lutra_agent.engines import FAMILIES
+from lutra_models.catalog import load
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("agent/lutra_agent", "models/lutra_models", "service/lutra_service")
@@ -32,11 +34,22 @@ NAME = re.compile(
     r"|\bpg(?:_\w+|bench\w*|data|pass\w*)|\b(?:psql|libpq|psycopg|myrocks|redis|valkey|pika)\w*"
 )
 
+GRAMMAR = re.compile(
+    r"(?i)\b(?:alter|reset)\s+system\b|\b(?:set|reset)\s+(?:persist\w*|global)\b|\bshow\s+(?:global|engine)\b"
+    r"|\bgrant\s+\w+(?:\s+\w+)*\s+on\b|@@global\b|\b(?:pgsql|postmaster|autovacuum)\w*|\w*binlog\w*|\w*mysqld\w*"
+    r"|\bmy\.cnf\b|[\w-]+auto\.(?:cnf|conf)\b|\b(?:performance|information)_schema\b"
+)
+"""Statements, files and views that one family alone has."""
+SETTINGS = frozenset(r.name for f in FAMILIES for r in load(f.name).file.rows if "_" in r.name)
+"""A setting's name without a low line is a word like any other: `jit`, `port`."""
+WORD = re.compile(r"\w+")
+
 
 def names_in(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and word of each engine name: in code, strings and comments alike."""
+    """Line number and word of each engine's name, grammar and settings: in code, strings and comments alike."""
     for number, line in enumerate(text.splitlines(), 1):
-        yield from ((number, found.group()) for found in NAME.finditer(line))
+        yield from ((number, found.group()) for rule in (NAME, GRAMMAR) for found in rule.finditer(line))
+        yield from ((number, word) for word in WORD.findall(line) if word.lower() in SETTINGS)
 
 
 def files() -> Iterator[Path]:
@@ -75,12 +88,36 @@ def test_each_allowance_is_still_needed(relative: str) -> None:
         "# as in PostgreSQL",
         "SELECT pg_reload_conf()",
         "innodb_x",
+        "which outranks ALTER SYSTEM",
+        "SET PERSIST_ONLY x = 1",
+        "set global x = 1",
+        "GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO a",
+        "SELECT @@GLOBAL.datadir",
+        "pgsql",
+        "sync_binlog",
+        "mysqld-auto.cnf",
+        "derived from shared_buffers",
+        "sort_buffer_size = 4",
     ],
 )
 def test_a_name_is_seen_in_code_strings_and_comments(line: str) -> None:
     assert list(names_in(line))
 
 
-@pytest.mark.parametrize("line", ["engine", "a page_size", "spikard", "pg", "reddish"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "engine",
+        "a page_size",
+        "spikard",
+        "pg",
+        "reddish",
+        "jit",
+        "a port",
+        "journal_mode=WAL",
+        "global memory",
+        "set it",
+    ],
+)
 def test_other_words_are_left_alone(line: str) -> None:
     assert not list(names_in(line))

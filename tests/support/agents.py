@@ -7,37 +7,36 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lutra_agent.config import Config, DatabaseConfig, parse
 from lutra_agent.drivers import Driver, build
+from lutra_agent.lab.mysqld import ScratchMysqld
 from lutra_agent.lab.postgresql import ScratchPostgres
 
+Scratch = ScratchPostgres | ScratchMysqld
+RUN = ("-m", "lutra_agent", "run", "--config")
+CONNECTS = ("engine", "host", "port", "user", "dbname", "include_file")
 TOKEN = "lutra_test-token"
 EVERY_SETTING = "SELECT name, setting, pending_restart FROM pg_settings ORDER BY name"
 
 
 def document(
-    server: ScratchPostgres, url: str, state_dir: Path, mode: str = "lab", **sections: Mapping[str, Any]
+    server: Scratch, url: str, state_dir: Path, mode: str = "lab", **sections: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """The agent's file as plain values; `sections` are laid over it."""
+    described = server.describe()
     made: dict[str, dict[str, Any]] = {
         "service": {"url": url, "database": "db_1"},
-        "database": {
-            "engine": "postgresql",
-            "host": server.host,
-            "port": server.port,
-            "user": server.user,
-            "dbname": server.dbname,
-        },
+        "database": {k: described[k] for k in CONNECTS if k in described},
         "agent": {"mode": mode, "interval_s": 1, "state_dir": str(state_dir)},
         "restart": {
             "command": server.restart_command,
             "start_command": server.start_command,
-            "timeout_s": 30,
+            "timeout_s": 60,
             "data_dir": str(server.data_dir),
         },
     }
@@ -46,7 +45,7 @@ def document(
     return made
 
 
-def config(server: ScratchPostgres, url: str, state_dir: Path, mode: str = "lab", **sections: Any) -> Config:
+def config(server: Scratch, url: str, state_dir: Path, mode: str = "lab", **sections: Any) -> Config:
     return parse(document(server, url, state_dir, mode, **sections))
 
 
@@ -72,9 +71,9 @@ def suggested(server: Mapping[str, Any]) -> Driver:
 
 
 @contextmanager
-def agent_process(file: Path, token: str = TOKEN) -> Iterator[subprocess.Popen[bytes]]:
-    """`lutra-agent run`, killed at the end where it still runs."""
-    command = [sys.executable, "-m", "lutra_agent", "run", "--config", str(file)]
+def agent_process(file: Path, token: str = TOKEN, program: Sequence[str] = RUN) -> Iterator[subprocess.Popen[bytes]]:
+    """`lutra-agent run`, or another `program` that takes its file, killed at the end where it still runs."""
+    command = [sys.executable, *program, str(file)]
     log = file.with_suffix(".log").open("ab")
     process = subprocess.Popen(command, env={**os.environ, "LUTRA_AGENT_TOKEN": token}, stdout=log, stderr=log)
     try:

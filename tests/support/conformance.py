@@ -19,7 +19,7 @@ from lutra_agent.checks import Bounds
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Sample
-from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
+from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.state import State
 from lutra_agent.window import Discarded, rates
 from lutra_models.catalog import load
@@ -228,13 +228,3 @@ class _EndsAfterTheFirst:
     def execute(self, statements: Any) -> None:
         self._engine.execute(statements[:1])
         raise Ended
-
-
-def refuses_everything(engine: Engine) -> Engine:
-    """The same engine once the account has lost its rights."""
-    return _Refuses(engine)  # type: ignore[return-value]
-
-
-class _Refuses(_EndsAfterTheFirst):
-    def execute(self, statements: Any) -> None:
-        raise ApplyRefused("insufficient_privilege", "the account may no longer do that")

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.support.engines import missing
 
 
 @contextmanager
 def tiny_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A tmpfs of `size` over an empty or missing folder. Where mounting is not permitted the test skips and says so."""
+    """A tmpfs of `size` over an empty or missing folder. Raises or skips as for an engine that is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, text=True
     )
     if done.returncode != 0:
-        pytest.skip(f"this account may not mount a tmpfs, so no disk can be filled for real: {done.stderr.strip()}")
+        missing(f"the right to mount a tmpfs, so no disk can be filled for real: {done.stderr.strip()}")
     try:
         yield folder
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,24 +65,6 @@ def subject_of(server: ScratchMysqld, folder: Path, **more: Any) -> Subject:
         PREVENTS_BOOT[server.engine],
         {"sort_buffer_size": -1},
     )
-
-
-def document(
-    server: ScratchMysqld, url: str, state_dir: Path, mode: str = "lab", **sections: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
-    """The agent's file as plain values; `sections` are laid over it."""
-    described = server.describe()
-    made: dict[str, dict[str, Any]] = {
-        "service": {"url": url, "database": "db_1"},
-        "database": {
-            k: described[k] for k in ("engine", "host", "port", "user", "dbname", "include_file") if k in described
-        },
-        "agent": {"mode": mode, "interval_s": 1, "state_dir": str(state_dir)},
-        "restart": {"command": described["restart_command"], "start_command": described["start_command"]},
-    }
-    for name, values in sections.items():
-        made[name] = {**made.get(name, {}), **values}
-    return made
 
 
 def variables(server: ScratchMysqld) -> dict[str, str]:

@@ -39,9 +39,9 @@ def _open_mariadb(database: DatabaseConfig) -> Engine:
 
 
 FAMILIES = (
-    Family("postgresql", _open_postgresql, secrets=("PGPASSWORD",)),
-    Family("mysql", _open_mysql, secrets=("MYSQL_PWD",)),
-    Family("mariadb", _open_mariadb, secrets=("MYSQL_PWD",)),
+    Family("postgresql", _open_postgresql, secrets=("PGPASSWORD",), programs=("postgres", "postmaster")),
+    Family("mysql", _open_mysql, secrets=("MYSQL_PWD",), programs=("mysqld", "mysqld-debug")),
+    Family("mariadb", _open_mariadb, secrets=("MYSQL_PWD",), programs=("mariadbd", "mysqld")),
 )
 
 

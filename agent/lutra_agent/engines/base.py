@@ -159,9 +159,11 @@ class Engine(Protocol):
 class Family:
     """An engine family. `open` imports its driver, dials lazily and raises ConfigError where the extra is missing.
 
-    `secrets` are the environment variables that may hold a password of it.
+    `secrets` are the environment variables that may hold a password of it. `programs` are what a server's process is
+    called.
     """
 
     name: str
     open: Callable[[DatabaseConfig], Engine]
     secrets: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()

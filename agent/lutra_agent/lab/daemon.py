@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -118,6 +119,14 @@ class Daemon:
                 told = ", ".join(str(p.pid) for p in processes)
                 raise LabError(f"{self.program} (process {told}) survived {number.name} for {patience_s:g} s")
             time.sleep(POLL_S)
+        for process in processes:
+            _reap(process.pid)
+
+
+def _reap(pid: int) -> None:
+    """A zombie of ours still holds its number, and the next server would take it for a rival."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -50,7 +50,7 @@ def warnings(live: Live, configuration: Configuration, changes: tuple[Change, ..
     for change in changes:
         setting = live.server.settings.get(change.name)
         if setting is not None and setting.shadowed:
-            told.append(f"{change.name} is set by {setting.shadowed}, which outranks ALTER SYSTEM")
+            told.append(f"{change.name} is set by {setting.shadowed}, which outranks what the agent writes")
         if setting is not None and setting.pending_restart:
             told.append(f"{change.name} already waits for a restart")
     if live.waits is not None and any(c.applies == "restart" for c in changes):

@@ -93,7 +93,7 @@ def _rolled_back(unit: Unit, applied: Recommendation) -> None:
 def notice_active(unit: Unit, database: Database, configuration: Document) -> None:
     """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
 
-    What it changes counts: the server may derive other settings from these (wal_buffers from shared_buffers).
+    What it changes counts: the server may derive other settings from these (one buffer from the size of another).
     """
     for approved in unit.recommendations.in_states(database.id, ("approved",)):
         session = unit.sessions.get(approved.session_id) if approved.session_id else None

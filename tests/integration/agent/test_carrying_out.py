@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,49 +52,6 @@ def test_a_change_and_its_way_back_leave_every_setting_as_before(
     assert own_postgres.psql("SHOW shared_buffers") == "64MB"
     back = {"work_mem": 5120, "shared_buffers": 16384, "random_page_cost": 4.0}
     assert carried_out(made, service, back, restore=True, rollback=True).state == "applied"
-    assert settings_of(own_postgres) == before
-
-
-def test_a_configuration_that_keeps_the_server_from_starting_is_undone_without_the_service(
-    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
-) -> None:
-    made = config(own_postgres, service.url, tmp_path / "state")
-    before, file = settings_of(own_postgres), (own_postgres.data_dir / "postgresql.auto.conf").read_bytes()
-    # `restore` is how a fault gets past the memory check.
-    directive = service.offer(
-        "rec_bad", {"shared_buffers": TOO_MUCH, "work_mem": 8192}, restart_allowed=True, restore=True, measure=True
-    )
-    with running(made, shield=NoShield()) as loop:
-        service.refuse = 503
-        assert loop._carry_out(directive)
-        assert settings_of(own_postgres) == before
-        assert (own_postgres.data_dir / "postgresql.auto.conf").read_bytes() == file
-        service.refuse = None
-        loop.run(ended=lambda: service.outcome("rec_bad") is not None)
-    report = service.report_of("rec_bad")
-    assert [(o.state, o.code) for o in report.outcomes] == [("reverted", "did_not_start")]
-    assert (report.measures, report.failure) == ("rec_bad", "did_not_start")
-    assert report.outcomes[0].active == {"shared_buffers": 16384, "work_mem": 4096}
-
-
-@pytest.mark.parametrize("stops_it", [False, True], ids=["server still up", "server already down"])
-def test_an_agent_killed_in_the_middle_of_a_restart_comes_back_to_a_known_state(
-    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path, stops_it: bool
-) -> None:
-    before = settings_of(own_postgres)
-    hanging = _hanging_restart(own_postgres, tmp_path, stops_it)
-    made = document(own_postgres, service.url, tmp_path / "state", restart={"command": hanging})
-    service.offer("rec_1", {"shared_buffers": 8192, "work_mem": 8192}, restart_allowed=True)
-    with agent_process(write_toml(tmp_path / "agent.toml", made)) as process:
-        pid = int(until(lambda: (tmp_path / "hanging").exists() and (tmp_path / "hanging").read_text().strip()))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    os.kill(pid, signal.SIGKILL)
-    with running(config(own_postgres, service.url, tmp_path / "state"), shield=NoShield()) as loop:
-        loop.run(ended=lambda: service.outcome("rec_1") is not None)
-    outcome = service.outcome("rec_1")
-    assert outcome.state == "reverted"
-    assert outcome.code == ("did_not_start" if stops_it else "internal_error")
     assert settings_of(own_postgres) == before
 
 
@@ -164,14 +119,3 @@ def _command(*arguments: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-def _hanging_restart(server: ScratchPostgres, folder: Path, stops_it: bool) -> list[str]:
-    """A restart command that gets stuck half way, and tells its process id."""
-    stop = server._control("stop", "-m", "fast") if stops_it else ["true"]
-    quoted = " ".join(f"'{word}'" for word in stop)
-    return [
-        "sh",
-        "-c",
-        f"{quoted}; echo $$ > {folder}/hanging.new; mv {folder}/hanging.new {folder}/hanging; exec sleep 300",
-    ]

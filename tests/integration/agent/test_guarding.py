@@ -13,8 +13,6 @@ from lutra_agent.run import running
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
-from tests.support.disks import fill, tiny_disk
-from tests.support.engines import postgres18_bin
 from tests.support.fake_engine import NoShield
 from tests.support.fake_service import FakeService, serving
 from tests.support.loads import loaded
@@ -131,23 +129,3 @@ def test_a_restart_setting_is_changed_in_its_maintenance_window_and_taken_back_w
         ("reverted", "not_confirmed", True),
     ]
     assert settings_of(own_postgres) == before
-
-
-def test_a_full_disk_refuses_the_change_and_leaves_server_and_file_as_they_were(
-    service: FakeService, tmp_path: Path
-) -> None:
-    with tiny_disk(tmp_path / "disk", "160m") as disk, ScratchPostgres(disk / "server", postgres18_bin()) as server:
-        server.psql("ALTER SYSTEM SET work_mem = '5MB'")
-        server.psql("SELECT pg_reload_conf()")
-        before = until(lambda: server.psql("SHOW work_mem") == "5MB" and settings_of(server))
-        file = (server.data_dir / "postgresql.auto.conf").read_bytes()
-        made = config(server, service.url, tmp_path / "state")
-        service.offer("rec_1", {"work_mem": 8192, "random_page_cost": 1.5}, measure=True)
-        filler = fill(disk)
-        with running(made, shield=NoShield()) as loop:
-            loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
-        filler.unlink()
-        [outcome] = outcomes(service, "rec_1")
-        assert (outcome.state, "No space left" in outcome.message) == ("reverted", True)
-        assert settings_of(server) == before
-        assert (server.data_dir / "postgresql.auto.conf").read_bytes() == file

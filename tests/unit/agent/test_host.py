@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import psutil
+import pytest
 from lutra_agent.host import Cgroups, HostProbe, request_sizes
 
 
@@ -75,3 +76,33 @@ def test_a_host_without_groups_is_the_machine_itself(tmp_path: Path) -> None:
 def test_request_sizes_come_from_rates_and_an_idle_disk_has_none() -> None:
     rates = {"host.disk_writes_per_s": 10.0, "host.disk_write_bytes_per_s": 81920.0, "host.disk_reads_per_s": 0.0}
     assert request_sizes(rates) == {"host.disk_write_request_bytes": 8192.0}
+
+
+def grouped(root: Path, command: str) -> None:
+    """Process 7 runs `command` in a group of 1 GiB; the agent is in none that is limited."""
+    write(
+        root,
+        {
+            "proc/7/cmdline": command,
+            "proc/7/cgroup": "0::/db\n",
+            "proc/self/cgroup": "0::/\n",
+            "sys/fs/cgroup/db/memory.max": f"{1 << 20}\n",
+            "sys/fs/cgroup/db/memory.current": f"{1 << 20}\n",
+        },
+    )
+
+
+@pytest.mark.parametrize("command", ["/usr/sbin/served\0--port=1\0", "/lib/ld.so\0/opt/usr/sbin/served\0"])
+def test_the_limits_of_the_servers_process_count(tmp_path: Path, command: str) -> None:
+    grouped(tmp_path, command)
+    probe = HostProbe(tmp_path, ("served",))
+    assert probe.facts(7).memory_bytes == 1 << 20
+    assert probe.room(7, None)["memory_free_share"] == 0
+
+
+@pytest.mark.parametrize("command", ["/sbin/init\0", "", "/usr/bin/unserved\0"])
+def test_a_number_that_is_another_programs_is_not_taken_for_the_server(tmp_path: Path, command: str) -> None:
+    grouped(tmp_path, command)
+    probe = HostProbe(tmp_path, ("served",))
+    assert probe.facts(7).memory_bytes > 1 << 20
+    assert probe.room(7, None)["memory_free_share"] > 0

@@ -21,11 +21,11 @@ from lutra_agent.run import running
 from lutra_agent.window import Discarded, rates
 from lutra_models.catalog.facts import Host
 
-from tests.support.agents import TOKEN, write_toml
+from tests.support.agents import TOKEN, document, write_toml
 from tests.support.engines import program
 from tests.support.fake_engine import NoShield
 from tests.support.fake_service import FakeService, serving
-from tests.support.mysqlds import database, document, engine_of
+from tests.support.mysqlds import database, engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
