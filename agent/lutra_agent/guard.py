@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,29 +133,44 @@ def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[st
 
 
 def _by_statements(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> bool:
-    """Whether the server has to be restarted for it: where it refuses statements, and reads its file then alone."""
+    """Whether the server has to be restarted for it, because it refuses statements."""
+    statements = [s for n in names for s in engine.put_back(n, snapshot.texts[n], snapshot.active[n], restart)]
     try:
-        engine.execute([s for n in names for s in engine.put_back(n, snapshot.texts[n], snapshot.active[n], restart)])
+        engine.execute(statements)
     except ApplyRefused as error:
-        by_restart = engine.reads_file_at_start_alone
-        if snapshot.file is None or (by_restart and not control.may_restart):
+        if snapshot.file is None:
             raise
         log.error("the server refuses the way back (%s): restoring its file", error)
         snapshot.file.restore()
-        if by_restart:
-            return True
-    else:
-        _restore_bytes(engine, snapshot.file)
+        return _only_by_restart(engine, control, statements)
+    _restore_bytes(engine, snapshot.file, names)
     engine.reload()
     return False
 
 
-def _restore_bytes(engine: Engine, file: SavedFile | None) -> None:
-    """Where the file says the same as the saved one in other words (an order, a time), give it those words back."""
+def _only_by_restart(engine: Engine, control: Control, statements: Sequence[Statement]) -> bool:
+    """Whether nothing else makes the restored file active; a full disk refused the file alone."""
+    try:
+        if engine.reads_file_at_start_alone:
+            engine.execute(statements)
+        engine.reload()
+    except ApplyRefused:
+        if not control.may_restart:
+            raise
+        return True
+    return False
+
+
+def _restore_bytes(engine: Engine, file: SavedFile | None, names: Iterable[str]) -> None:
+    """Give the file its bytes back where it says the same in other words (an order, a time).
+
+    Where it does not say what was put back of `names`, the server had no room to write that, and kept silent.
+    """
     now = None if file is None else save_file(file.path)
     if file is None or now is None or now.content == file.content:
         return
-    if dict(engine.file_says(now.content or b"")) == dict(engine.file_says(file.content or b"")):
+    says, said = (dict(engine.file_says(content or b"")) for content in (now.content, file.content))
+    if says == said or any(says.get(n) != said.get(n) for n in names):
         file.restore()
 
 

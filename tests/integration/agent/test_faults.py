@@ -146,13 +146,7 @@ FULL = [
     *((engine, False) for engine in ENGINES),
     ("postgresql", True),
     ("mariadb", True),
-    pytest.param(
-        "mysql",
-        True,
-        marks=pytest.mark.xfail(
-            strict=True, reason="RESET PERSIST on a full disk says that it worked and leaves the file as it was"
-        ),
-    ),
+    ("mysql", True),
 ]
 
 

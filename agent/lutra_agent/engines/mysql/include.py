@@ -47,7 +47,7 @@ def read(file: Path | None) -> dict[str, Entry]:
 
 
 def write(file: Path | None, name: str, value: str | None, now_s: float) -> None:
-    """Put a line in, or take it out (None). Raises OSError."""
+    """Put a line in, or take it out (None); a file that says so already is left alone. Raises OSError."""
     if file is None:
         raise OSError("database.include_file is not configured")
     try:
@@ -55,6 +55,9 @@ def write(file: Path | None, name: str, value: str | None, now_s: float) -> None
         mode, owner = status.st_mode & 0o7777, (status.st_uid, status.st_gid)
     except FileNotFoundError:
         text, mode, owner = HEADER, MODE, None
+    known = entries(text).get(name)
+    if (known and known.value) == value:
+        return
     kept = [line for line, theirs, _ in _lines(text) if theirs != name]
     if value is not None:
         quoted = f'"{value}"' if re.search(r"[\s#\"';,]", value) else value
