@@ -42,6 +42,7 @@ class FakeEngine:
     unreadable: bool = False
     breaks: Callable[[dict[str, str]], bool] = lambda file: False
     refuses: set[str] = field(default_factory=set)
+    refuses_reload: bool = False
     ungranted: set[str] = field(default_factory=set)
     ignored: set[str] = field(default_factory=set)
     settings: dict[str, ServerSetting] = field(default_factory=lambda: dict(SETTINGS))
@@ -112,6 +113,8 @@ class FakeEngine:
 
     def reload(self) -> None:
         self.ping()
+        if self.refuses_reload:
+            raise ApplyRefused("insufficient_privilege", "pg_reload_conf(): permission denied")
         self.take_file(restarted=False)
 
     def settings_file(self) -> Path | None:

@@ -258,6 +258,16 @@ def test_a_way_back_whose_statement_is_refused_goes_by_the_file(live: Bench) -> 
     assert outcomes(live)[-1].state == "reverted"
 
 
+def test_a_way_back_whose_reload_is_refused_too_goes_by_a_restart(live: Bench) -> None:
+    change(live)
+    live.engine.p99_ms = 60.0
+    live.engine.refuses, live.engine.refuses_reload = {"work_mem"}, True
+    turn(live, 6)
+    assert live.engine.settings["work_mem"].value == "4096"
+    assert live.control.restarts == 1
+    assert outcomes(live)[-1].state == "reverted"
+
+
 def test_a_full_disk_of_the_agents_own_does_not_bar_the_way_back(live: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     change(live)
     live.engine.p99_ms = 60.0
