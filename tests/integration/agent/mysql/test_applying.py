@@ -90,5 +90,4 @@ def test_a_statement_that_the_server_refuses_takes_the_others_back(subject: Subj
     assert refused.value.apply_code == "invalid_value"
     subject.engine.execute(subject.engine.put_back("sort_buffer_size", None, before["sort_buffer_size"], restart=False))
     assert subject.fresh() == before
-    guard._restore_bytes(subject.engine, guard.take(subject.engine, subject.look()).file)
     assert subject.engine.file_says(subject.file() or b"") == subject.engine.file_says(file or b"")
