@@ -85,12 +85,6 @@ def observations(unit: Unit, session: Session, space: KnobSpace) -> list[Observa
     return read if lab else _newest(read)
 
 
-def _since_rebase(unit: Unit, session: Session) -> list[StoredReport]:
-    """Those of the server that the session is for now."""
-    since = session.rebased_at
-    return [r for r in unit.reports.of_session(session.id) if since is None or r.received_at >= since]
-
-
 def observation(report: StoredReport, session: Session, space: KnobSpace) -> Observation | None:
     """A report as an observation; None where it says nothing of a configuration over this space."""
     if report.configuration is None or any(name not in report.configuration for name in space.names):
