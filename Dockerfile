@@ -7,7 +7,7 @@ WORKDIR /src
 COPY requirements.lock ./
 COPY models models
 # Every version and hash comes from requirements.lock, also for what builds the wheels.
-ENV INSTALL="uv pip install --no-cache --no-sources --python /opt/lutra/bin/python --constraint requirements.lock --build-constraint requirements.lock"
+ENV INSTALL="uv pip install --no-cache --no-sources --compile-bytecode --python /opt/lutra/bin/python --constraint requirements.lock --build-constraint requirements.lock"
 
 FROM build AS build-service
 COPY service service

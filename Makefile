@@ -1,7 +1,7 @@
-.PHONY: setup demo test check bench lab lock
+.PHONY: setup demo test lint check bench lab lock
 
 PY := .venv/bin/python
-SPREAD := -n auto --dist loadfile
+SPREAD := -n auto --dist loadfile --no-loadscope-reorder
 STAMP := .venv/.lutra-$(shell cat requirements.lock models/pyproject.toml agent/pyproject.toml service/pyproject.toml | cksum | cut -d' ' -f1)
 
 setup: $(STAMP)  ## build .venv from requirements.lock, the three distributions installed editable into it
@@ -11,8 +11,9 @@ $(STAMP):
 	@command -v uv >/dev/null || python3 -m uv --version >/dev/null 2>&1 || python3 -m pip install --quiet uv || python3 -m pip install --quiet --user --break-system-packages uv
 	@UV=$$(command -v uv || echo "python3 -m uv"); \
 	  $$UV venv --quiet --allow-existing --python python3 .venv && \
-	  $$UV pip sync --quiet --python $(PY) --require-hashes requirements.lock && \
+	  $$UV pip sync --quiet --compile-bytecode --python $(PY) --require-hashes requirements.lock && \
 	  $$UV pip install --quiet --python $(PY) --no-deps --no-build-isolation -e models -e agent -e service
+	@$(PY) -m compileall -q models agent service
 	@rm -f .venv/.lutra-* && touch $@
 
 demo: setup  ## tune an embedded PostgreSQL 18 under pgbench, start to end
@@ -21,10 +22,12 @@ demo: setup  ## tune an embedded PostgreSQL 18 under pgbench, start to end
 test: setup  ## every test that this machine can run
 	$(PY) -m pytest $(SPREAD)
 
-check: setup  ## ruff, mypy, import-linter and the quick tests
+lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+
+check: lint  ## the same, and the quick tests
 	$(PY) -m pytest $(SPREAD) -m "not slow and not engine"
 
 bench: setup  ## the speed of a recommendation, of the REST answers, and the agent's footprint; `python -m benchmarks` lists the rest

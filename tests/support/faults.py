@@ -82,7 +82,11 @@ class Scene:
             now = self.subject.kept_settings()
         except (LabError, psycopg.Error):
             return False
-        return now == self.before and self._file() == self.file
+        return now == self.before and self.file_as_before()
+
+    def file_as_before(self) -> bool:
+        """Asks nothing of the server, so that whoever waits for it is no load."""
+        return self._file() == self.file
 
     def outcomes(self, identifier: str = "rec_1") -> list[Outcome]:
         return [o for r in self.service.reports for o in r.outcomes if o.directive == identifier]
@@ -111,7 +115,10 @@ class Scene:
 
     def _file(self) -> bytes | None:
         assert self.path is not None
-        return self.path.read_bytes() if self.path.exists() else None
+        try:
+            return self.path.read_bytes()
+        except FileNotFoundError:
+            return None
 
     def _toml(self, mode: str = "lab", **sections: Mapping[str, Any]) -> Path:
         laid = {"agent": {"mode": mode}, **sections}

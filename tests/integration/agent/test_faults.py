@@ -111,6 +111,7 @@ def test_a_guard_that_fires_with_the_service_away_takes_the_change_back_and_is_t
             scene.service.refuse = 503
             assert not scene.as_before()
         # The load is gone: fewer than half of the queries.
+        until(scene.file_as_before)
         until(scene.as_before)
         scene.service.refuse = None
         assert scene.back().code == "guardrail"
