@@ -1,8 +1,13 @@
-"""A real service, agent and server: a guard fires while the service is dead, and is told when it lives again."""
+"""A real service, agent and server: what protects a change while the service is dead, or the agent lost its state."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -22,12 +27,31 @@ GUARDRAILS = {
 LONG = {"confirm_windows": 100, "confirm_s": 600}
 
 
-def test_a_change_whose_throughput_falls_is_reverted_by_the_agent_and_shown_by_the_service(
-    postgres18: ScratchPostgres, tmp_path: Path
-) -> None:
-    before = settings_of(postgres18)
-    postgres18.psql("CREATE TABLE IF NOT EXISTS load (n int)")
-    connection = psycopg.connect(postgres18.conninfo(), autocommit=True)
+@dataclass
+class Scene:
+    """A database whose load goes on, its agent's file and the service."""
+
+    served: Served
+    path: str
+    file: Path
+    token: str
+
+    def agent(self) -> AbstractContextManager[Any]:
+        return agent_process(self.file, self.token)
+
+    def changed(self) -> str:
+        """The path of a recommendation that was approved and that the agent has applied provisionally."""
+        api = self.served.api
+        until(lambda: len(api.take("GET", f"{self.path}/windows")["items"]) >= 5)
+        wanted = {"settings": {"work_mem": "8MB"}, "approve": True}
+        change = f"/v1/recommendations/{api.take('POST', f'{self.path}/recommendations', wanted)['id']}"
+        until(lambda: api.take("GET", change)["state"] == "applied")
+        assert api.take("GET", change)["outcome"]["confirm_by"]
+        return change
+
+
+@pytest.fixture
+def scene(postgres18: ScratchPostgres, tmp_path: Path) -> Iterator[Scene]:
     with Served(tmp_path) as served:
         api = served.api
         database = api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
@@ -37,20 +61,48 @@ def test_a_change_whose_throughput_falls_is_reverted_by_the_agent_and_shown_by_t
         url = f"http://127.0.0.1:{served.port}"
         where = {"database": database}
         toml = document(postgres18, url, tmp_path / "state", "reload_only", service=where, guard=LONG)
-        with agent_process(write_toml(tmp_path / "agent.toml", toml), made["token"]):
-            with loaded(lambda: connection.execute("INSERT INTO load VALUES (1)")):
-                until(lambda: len(api.take("GET", f"{path}/windows")["items"]) >= 5)
-                wanted = {"settings": {"work_mem": "8MB"}, "approve": True}
-                change = f"/v1/recommendations/{api.take('POST', f'{path}/recommendations', wanted)['id']}"
-                until(lambda: api.take("GET", change)["state"] == "applied")
-                assert api.take("GET", change)["outcome"]["confirm_by"]
-                served.kill()
-            until(lambda: settings_of(postgres18) == before)
-            served.start()
-            until(lambda: api.take("GET", change)["state"] == "reverted")
-            until(lambda: api.take("GET", f"{path}/events")["items"])
-        found = api.take("GET", change)
-        [event] = api.take("GET", f"{path}/events")["items"]
+        yield Scene(served, path, write_toml(tmp_path / "agent.toml", toml), made["token"])
+
+
+@contextmanager
+def busy(server: ScratchPostgres) -> Iterator[None]:
+    server.psql("CREATE TABLE IF NOT EXISTS load (n int)")
+    connection = psycopg.connect(server.conninfo(), autocommit=True)
+    with connection, loaded(lambda: connection.execute("INSERT INTO load VALUES (1)")):
+        yield
+
+
+def test_a_change_whose_throughput_falls_is_reverted_by_the_agent_and_shown_by_the_service(
+    postgres18: ScratchPostgres, scene: Scene
+) -> None:
+    before, served, api = settings_of(postgres18), scene.served, scene.served.api
+    with scene.agent():
+        with busy(postgres18):
+            change = scene.changed()
+            served.kill()
+        until(lambda: settings_of(postgres18) == before)
+        served.start()
+        until(lambda: api.take("GET", change)["state"] == "reverted")
+        until(lambda: api.take("GET", f"{scene.path}/events")["items"])
+    found = api.take("GET", change)
+    [event] = api.take("GET", f"{scene.path}/events")["items"]
     assert found["error"].startswith("guardrail: qps:")
     assert (event["guard"], event["recommendation"]) == ("qps", found["id"])
     assert found["outcome"]["events"][0]["value"] == event["value"] < event["bound"]
+
+
+def test_a_change_whose_agent_lost_its_state_is_taken_back_by_the_one_that_follows(
+    postgres18: ScratchPostgres, scene: Scene, tmp_path: Path
+) -> None:
+    before, api = settings_of(postgres18), scene.served.api
+    with busy(postgres18):
+        with scene.agent() as process:
+            change = scene.changed()
+            process.kill()
+            process.wait()
+        shutil.rmtree(tmp_path / "state")
+        assert settings_of(postgres18) != before
+        with scene.agent():
+            until(lambda: api.take("GET", change)["state"] == "reverted")
+            assert settings_of(postgres18) == before
+    assert "lost its state" in api.take("GET", change)["error"]

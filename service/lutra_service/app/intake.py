@@ -12,9 +12,12 @@ from lutra_models.catalog.facts import Server
 from lutra_models.errors import InvalidReport, LutraError
 from lutra_models.wire import Receipt, Report
 
-from lutra_service.app import directives, events, outcomes, rules, sessions
+from lutra_service.app import deciding, directives, events, outcomes, rules, sessions
 from lutra_service.db.records import Database, Document, Recommendation, Session, StoredReport
 from lutra_service.db.store import Unit
+
+BY_ITSELF = "service"
+"""Who decided, where no token did."""
 
 
 @dataclass(frozen=True)
@@ -176,9 +179,12 @@ def _act(unit: Unit, arrival: Arrival) -> None:
     for event in report.events:
         events.record(unit, database, event)
     for outcome in report.outcomes:
-        outcomes.record_outcome(unit, database, outcome)
+        outcomes.record_outcome(unit, database, outcome, report.epoch)
     if arrival.newest and arrival.configuration is not None:
         outcomes.notice_active(unit, database, arrival.configuration)
+        forgotten = outcomes.forgotten(unit, database, report)
+        if forgotten is not None:
+            deciding.rollback(unit, forgotten.id, BY_ITSELF)
     if arrival.measured is not None and (report.metrics or report.failure):
         outcomes.record_measurement(unit, arrival.measured.id, report)
     if arrival.newest:

@@ -19,13 +19,19 @@ PAUSING = ("server_changed", "not_primary", "guardrail")
 """Refusals after which asking for the next trial at once is of no use."""
 
 
-def record_outcome(unit: Unit, database: Database, outcome: Outcome) -> None:
-    """An outcome for another database's directive, or for none that we know, says nothing and is passed over."""
+LOST = "its agent lost its state before this was confirmed, and could not take it back: the service does"
+
+
+def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str) -> None:
+    """What an agent of this `epoch` tells.
+
+    An outcome for another database's directive, or for none that we know, says nothing and is passed over.
+    """
     recommendation = unit.recommendations.find(outcome.directive)
     if recommendation is None or recommendation.database_id != database.id:
         return
     if recommendation.state == "approved":
-        _first(unit, recommendation, outcome)
+        _first(unit, recommendation, outcome, epoch)
     elif outcome.state == "confirmed":
         _confirmed(unit, recommendation, outcome)
     elif outcome.state == "reverted" and recommendation.state in ("applied", "confirmed"):
@@ -35,7 +41,7 @@ def record_outcome(unit: Unit, database: Database, outcome: Outcome) -> None:
     unit.announce(recommendation.id, database.id, recommendation.session_id)
 
 
-def _first(unit: Unit, approved: Recommendation, outcome: Outcome) -> None:
+def _first(unit: Unit, approved: Recommendation, outcome: Outcome, epoch: str) -> None:
     if outcome.state in ("refused", "failed"):
         error = _error(outcome)
         unit.recommendations.step(approved, outcome.state, outcome=_told(outcome), error=error, ended_at=unit.now)
@@ -43,7 +49,8 @@ def _first(unit: Unit, approved: Recommendation, outcome: Outcome) -> None:
             _pause(unit, approved, f"{approved.id} was refused: {error}")
         return
     applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
-    unit.recommendations.step(approved, "applied", outcome=_told(outcome), applied_at=applied_at)
+    told = {**_told(outcome), "epoch": epoch}
+    unit.recommendations.step(approved, "applied", outcome=told, applied_at=applied_at)
     _after_applied(unit, approved.id, outcome)
 
 
@@ -88,6 +95,21 @@ def _rolled_back(unit: Unit, applied: Recommendation) -> None:
     if parent is not None and parent.state in ("applied", "confirmed"):
         unit.recommendations.step(parent, "reverted", ended_at=unit.now)
         unit.announce(parent.id)
+
+
+def forgotten(unit: Unit, database: Database, report: Report) -> Recommendation | None:
+    """The change that would stay unconfirmed for good: another agent, or the same without its state, has taken over.
+
+    It is told once, and marked.
+    """
+    for applied in unit.recommendations.in_states(database.id, ("applied",)):
+        told = applied.outcome or {}
+        if not _provisional(applied) or applied.error == LOST or report.status.provisional == applied.id:
+            continue
+        if told.get("epoch", report.epoch) != report.epoch:
+            unit.recommendations.change(applied.id, error=LOST)
+            return applied
+    return None
 
 
 def notice_active(unit: Unit, database: Database, configuration: Document) -> None:

@@ -119,6 +119,52 @@ def test_a_confirmation_that_comes_before_the_measurement_waits_for_it(service: 
     assert look(service, made)["state"] == "confirmed"
 
 
+def reinstalled(agent: Agent) -> None:
+    """The same agent without its state: what it had changed provisionally it no longer knows."""
+    agent.epoch, agent.sequence = "epoch2", 0
+
+
+def test_a_change_whose_agent_lost_its_state_before_confirming_it_is_taken_back_by_the_service(
+    service: Service, agent: Agent
+) -> None:
+    made = applied(service, agent)
+    reinstalled(agent)
+    agent.send()
+    directive = agent.directive()
+    assert directive is not None
+    assert (directive["rollback"], directive["settings"]["work_mem"]) == (True, 4096)
+    assert "lost its state" in look(service, made)["error"]
+    agent.apply(directive["settings"])
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
+    assert look(service, made)["state"] == "reverted"
+    assert agent.directive() is None
+
+
+def test_what_the_service_could_not_have_taken_back_is_not_asked_for_again(service: Service, agent: Agent) -> None:
+    made = applied(service, agent)
+    reinstalled(agent)
+    agent.send()
+    directive = agent.directive()
+    assert directive is not None
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "refused", code="not_primary", message="a replica")]))
+    agent.send()
+    assert agent.directive() is None
+    assert "lost its state" in look(service, made)["error"]
+
+
+@pytest.mark.parametrize("knows", [False, True])
+def test_an_agent_that_still_knows_its_change_or_has_confirmed_it_keeps_it(
+    service: Service, agent: Agent, knows: bool
+) -> None:
+    made = applied(service, agent)
+    if not knows:
+        agent.send(agent.report(outcomes=[agent.outcome({"id": made["id"]}, "confirmed")]))
+    reinstalled(agent)
+    agent.send(agent.report(status={"mode": "reload_only", "provisional": made["id"] if knows else None}))
+    assert agent.directive() is None
+    assert look(service, made)["error"] is None
+
+
 @pytest.mark.parametrize("confirmed", [False, True])
 def test_a_change_that_a_guard_took_back_is_reverted_with_the_figures(
     service: Service, agent: Agent, confirmed: bool
