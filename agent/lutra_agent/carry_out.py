@@ -18,7 +18,7 @@ from lutra_agent.answers import Answers
 from lutra_agent.clock import Clock
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Statement
-from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, LoginRefused
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, LoginRefused, NotYet
 from lutra_agent.guard import Snapshot
 from lutra_agent.journal import JOURNAL, Journal
 from lutra_agent.outbox import Outbox
@@ -62,13 +62,16 @@ class CarryOut:
 
     def directive(self, directive: Directive) -> Outcome:
         """What really happened, whatever a server, a file or an operator may do. Raises NotYet."""
+        waiting = Journal.found(self._state)
+        if waiting is not None:  # its way back would be lost under the next one's
+            raise NotYet(f"{waiting.directive} is still to be taken back")
         try:
             server = self._look()
             good = guard.find(self._state, guard.LAST_KNOWN_GOOD)
             found = checks.plan(directive, server, self._bounds(), self._clock.now(), good)
             if not found.changes:
-                self._superseded(directive)
-                return self._answers.keep(self._answers.outcome(directive.id, "applied", names=tuple(found.target)))
+                applied = self._answers.outcome(directive.id, "applied", names=tuple(found.target))
+                return self._superseding(directive, self._answers.keep(applied))
             checks.able(found, self._engine, self._control)
             checks.due(directive, self._bounds())
             before = guard.take(self._engine, server)
@@ -89,7 +92,8 @@ class CarryOut:
         if journal is None:
             return None
         code, message = journal.failure
-        if self._state.answer(journal.directive) is not None and not message:
+        answer = self._state.answer(journal.directive)
+        if answer is not None and (not message or answer.outcome.state == "reverted"):
             self._state.forget(JOURNAL)
             return None
         log.warning("directive %s: going back", journal.directive)
@@ -119,9 +123,12 @@ class CarryOut:
         outcome = self._answers.outcome(
             journal.directive, "reverted", code, message, tuple(journal.names), restarted=journal.was_restarting
         )
-        self._answers.finish(outcome)
-        provisional.forget(self._state)
-        return outcome
+        change = provisional.find(self._state)
+        if change is not None and change.directive == journal.directive:
+            # It was told as applied, so that nobody asks for it again: kept until a report holds it.
+            self._outbox.add_outcome(outcome)
+            provisional.forget(self._state)
+        return self._answers.finish(outcome)
 
     def _former_words(self, server: Server, found: checks.Plan) -> list[Statement]:
         return guard.former_words(self._engine, self._state, server, found.changes, found.restart)
@@ -139,12 +146,12 @@ class CarryOut:
         outcome = self._answers.outcome(
             directive.id, "applied", message=rounded, names=tuple(found.target), restarted=found.restart
         )
-        return self._answers.finish(self._provisional(directive, found, before, outcome))
+        finished = self._answers.finish(self._provisional(directive, found, before, outcome))
+        return self._superseding(directive, finished)
 
     def _provisional(self, directive: Directive, found: checks.Plan, before: Snapshot, outcome: Outcome) -> Outcome:
         """A change is to be confirmed; not a trial in a lab, which is measured anyway, nor an operator's rollback."""
         if directive.measure or directive.rollback:
-            self._superseded(directive)
             return outcome
         confirm_by = outcome.at + timedelta(seconds=self._bounds().confirm_s)
         Provisional(directive.id, tuple(found.names), before.to_dict(), found.restart, outcome.at, confirm_by).keep(
@@ -152,10 +159,14 @@ class CarryOut:
         )
         return outcome.model_copy(update={"confirm_by": confirm_by})
 
-    def _superseded(self, directive: Directive) -> None:
-        """What an operator took back, or a lab goes on from, is nobody's to confirm any more."""
+    def _superseding(self, directive: Directive, outcome: Outcome) -> Outcome:
+        """What an operator took back, or a lab goes on from, is nobody's to confirm any more.
+
+        Called when the outcome is kept: until then the directive may be undone itself.
+        """
         if directive.measure or directive.rollback:
             provisional.forget(self._state)
+        return outcome
 
     def _make_active(self, found: checks.Plan, journal: Journal, words: list[Statement]) -> str:
         """What the server made of it where that is not what was asked, in words. Raises Failed."""
@@ -203,7 +214,7 @@ class CarryOut:
         journal.failed(error.code, str(error))
         try:
             guard.go_back(self._engine, self._control, before, found.names, journal.was_restarting)
-        except (ApplyRefused, DidNotStart, DatabaseUnavailable) as barred:
+        except (ApplyRefused, DidNotStart, DatabaseUnavailable, CollectionFailed) as barred:
             # The journal stays: the loop tries again until the server is back.
             log.critical("directive %s could not be taken back yet: %s", directive.id, barred)
             message = f"{error}; not yet taken back: {barred}"

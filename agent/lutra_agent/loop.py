@@ -46,6 +46,10 @@ class Loop:
         except OSError as error:  # the agent's own disk may be full for a while
             self._throttle.failed("writing to the agent's folder", error)
             self._sleep()
+        except Exception as error:  # an agent that ends takes nothing back
+            log.exception("this interval ended in an error of the agent's own")
+            self._held = f"an error of the agent's own: {error}"[:1000]
+            self._sleep()
 
     def _turn(self) -> None:
         directive = self._observe()
@@ -127,7 +131,7 @@ class Loop:
             self._put(self._server, Content())
         try:
             self._take_back(verdict)
-        except (DatabaseUnavailable, DidNotStart, ApplyRefused) as barred:
+        except (DatabaseUnavailable, DidNotStart, ApplyRefused, CollectionFailed) as barred:
             log.critical("the change cannot be taken back yet: %s", barred)
 
     def _silence(self, error: Exception) -> Verdict:
@@ -189,8 +193,7 @@ class Loop:
             self._server = self._parts.look()
         except (DatabaseUnavailable, CollectionFailed) as error:
             self._throttle.failed("reaching the database", error)
-        if self._server is not None:
-            self._put(self._server, replace(content, outcomes=[outcome]))
+        if self._server is not None and self._put(self._server, replace(content, outcomes=[outcome])):
             self._parts.state.remember(outcome, reported=True)
 
     def _changed(self, restarted: bool = False) -> None:
@@ -201,16 +204,19 @@ class Loop:
         """A configuration under which a window was measured is one to come back to."""
         guard.keep(self._parts.state, guard.LAST_KNOWN_GOOD, guard.take(self._parts.engine, server))
 
-    def _put(self, server: Server, content: Content) -> None:
+    def _put(self, server: Server, content: Content) -> bool:
+        """Whether a report is kept that holds it, and all else that was still to be told."""
         self._told_s = self._cycle_s
         outbox = self._outbox
-        outcomes = [*content.outcomes, *outbox.outcomes()]
         try:
+            waiting = [o for o in outbox.outcomes() if o not in content.outcomes]
+            outcomes = [*content.outcomes, *waiting]
             self._parts.reports.put(server, replace(content, outcomes=outcomes, events=outbox.events()))
+            outbox.told()
         except OSError as error:
             self._throttle.failed("keeping a report", error)
-        else:
-            outbox.told()
+            return False
+        return True
 
     def _due(self) -> bool:
         """Whether an interval lies between this cycle's begin and the begin of the last one that told something."""

@@ -63,7 +63,7 @@ class Reports:
         fields = {
             "agent": self._agent,
             "epoch": self._spool.epoch,
-            "sent_at": self._clock.now(),
+            "sent_at": self._sent_at(content),
             "engine": server.engine,
             "engine_version": server.version[:64],
             "role": server.role,
@@ -85,6 +85,11 @@ class Reports:
         }
         self._spool.append(lambda sequence: encode(Report.model_validate({**fields, "sequence": sequence})))
         self._settings_sent = settings_hash
+
+    def _sent_at(self, content: Content) -> datetime:
+        """Never before the window's end, also where the clock was set back meanwhile."""
+        now = self._clock.now()
+        return max(now, content.window[1]) if content.window else now
 
     def flush(self) -> Receipt | None:
         """Send what waits, in order, and give the newest answer. What cannot be sent stays."""
