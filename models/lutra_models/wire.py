@@ -88,9 +88,10 @@ class Directive(_Wire):
     """Make `settings` active. Carried out once: an id that was already answered is not carried out again.
 
     `settings` is name → value in the server's own unit. `restore` marks a way back to settings that the database ran
-    under: never refused for memory. `rollback` is one that an operator asked for: it waits for no maintenance window
-    and for no confirmation. `measure` asks an agent in lab mode to run its driver afterwards and to report that window
-    as `measures`. `expects` is the server that the settings were chosen for; another one refuses them.
+    under: never refused for memory. `rollback` undoes a change that was told as applied: it waits for no confirmation
+    and, in the agent, for no maintenance window (the service hands out one that nobody asked for only within one).
+    `measure` asks an agent in lab mode to run its driver afterwards and to report that window as `measures`. `expects`
+    is the server that the settings were chosen for; another one refuses them.
     """
 
     id: Identifier

@@ -23,12 +23,15 @@ from lutra_agent.spool import Spool
 from lutra_agent.state import State
 from lutra_agent.told import Told
 from lutra_agent.watch import Watch
+from lutra_models.guardrails import Guardrail
 from lutra_models.history import Mode
-from lutra_models.wire import AgentStatus, Directive, Receipt, Report, Rules
+from lutra_models.wire import AgentStatus, Directive, Outcome, Receipt, Report, Rules
 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import HOST, FakeControl, FakeEngine, NoShield
 from tests.support.fake_service import decoded
+
+WATCHED = GuardConfig({"memory": Guardrail(0.0, 3600.0)}, confirm_windows=3, confirm_s=300.0, watch_s=100.0)
 
 
 @dataclass
@@ -129,3 +132,21 @@ def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | N
     used = driver if with_driver else None
     parts = Parts(config, clock, engine, state, measure, carry_out, reports, look, used, NoShield(), told, watch)
     return Bench(Loop(parts), engine, clock, line, driver, state, control)
+
+
+def turn(made: Bench, cycles: int = 1) -> None:
+    for _ in range(cycles):
+        made.engine.commits += 500
+        made.loop.cycle()
+
+
+def outcomes(made: Bench, identifier: str = "rec_1") -> list[Outcome]:
+    return [o for r in made.told(identifier) for o in r.outcomes if o.directive == identifier]
+
+
+def again(made: Bench, folder: Path) -> Bench:
+    """Another run of the agent over the same folder and server."""
+    fresh = bench(folder, "reload_only", with_driver=False, guarding=WATCHED)
+    fresh.clock.seconds = made.clock.seconds
+    fresh.engine.settings = made.engine.settings
+    return fresh

@@ -160,6 +160,7 @@ class Agent(Api):
         self.epoch = epoch
         self.sequence = 0
         self.settings = dict(POSTGRESQL)
+        self.facts: Document = {}
         self.clock = datetime.now(UTC)
 
     def report(self, **parts: Any) -> Document:
@@ -179,6 +180,7 @@ class Agent(Api):
             "settings_hash": f"h{abs(hash(tuple(values.items()))):x}",
             "settings": settings,
             "status": {"mode": self.mode},
+            **self.facts,
             **parts,
         }
 
@@ -224,6 +226,31 @@ class Agent(Api):
 
     def outcome(self, directive: Document, state: str, **more: Any) -> Document:
         return {"directive": directive["id"], "state": state, "at": self.clock.isoformat(), **more}
+
+
+def approved(service: Service, agent: Agent, **settings: object) -> Document:
+    path = f"/v1/databases/{agent.database}/recommendations"
+    made: Document = service.take("POST", path, {"settings": settings, "approve": True})
+    return made
+
+
+def applied(service: Service, agent: Agent) -> Document:
+    """A change of work_mem that the agent has carried out provisionally."""
+    agent.mode = "reload_only"
+    agent.send()
+    made = approved(service, agent, work_mem="8MB")
+    directive = agent.directive()
+    assert directive is not None
+    agent.apply(directive["settings"])
+    confirm_by = (agent.clock + timedelta(minutes=15)).isoformat()
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied", confirm_by=confirm_by)]))
+    agent.clock += timedelta(seconds=60)
+    return made
+
+
+def look(service: Service, made: Document) -> Document:
+    found: Document = service.take("GET", f"/v1/recommendations/{made['id']}")
+    return found
 
 
 @contextmanager

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import cast
 
 from lutra_models.advice import RecommendationState
 from lutra_models.advice import step as legal
 from lutra_models.errors import IllegalTransition, InvalidConfiguration
-from lutra_models.knobs import Configuration
+from lutra_models.knobs import Configuration, Value
 from lutra_models.maintenance import following
 
 from lutra_service.app import details
@@ -21,6 +21,9 @@ from lutra_service.db.store import Unit
 
 APPROVAL_LASTS = timedelta(hours=24)
 UNDER_WAY = ("approved", "applied")
+WITHDRAWN = ("computing", "proposed", "approved")
+BY_ITSELF = "service"
+"""Who decided, where no token did."""
 
 
 def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None) -> Recommendation:
@@ -94,23 +97,44 @@ def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
     recommendation, database, session = _held(unit, id_)
     if recommendation.state not in ("applied", "confirmed", "approved"):
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
-    for other in unit.recommendations.in_states(database.id, ("computing", "proposed", "approved")):
-        _step(unit, other, "expired" if other.state == "computing" else "rejected", ended_at=unit.now)
-    at = live(unit, database)
+    return _way_back(unit, recommendation, database, session, recommendation.before, by)
+
+
+def take_back(unit: Unit, id_: str) -> Recommendation:
+    """The same by the service itself, of what this recommendation changed and nothing else.
+
+    Raises before anything is written, where these settings can be set no longer.
+    """
+    recommendation, database, session = _held(unit, id_)
+    before = {c["setting"]: c["before"] for c in recommendation.changes or ()}
+    return _way_back(unit, recommendation, database, session, before, BY_ITSELF)
+
+
+def _way_back(
+    unit: Unit,
+    recommendation: Recommendation,
+    database: Database,
+    session: Session | None,
+    before: Mapping[str, Value],
+    by: str,
+) -> Recommendation:
+    at, others = live(unit, database), unit.recommendations.in_states(database.id, WITHDRAWN)
     back = propose(
         unit,
         at,
-        Configuration(recommendation.before),
+        Configuration(before),
         kind="rollback",
         origin="rollback",
-        parent_id=id_,
+        parent_id=recommendation.id,
         state="approved",
         decided_by=by,
     )
+    for other in others:
+        _step(unit, other, "expired" if other.state == "computing" else "rejected", ended_at=unit.now)
     changes = _undone(at, back.changes or (), recommendation.changes or ())
     unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
     if session is not None and session.state == "running":
-        unit.sessions.step(session, "paused", message=f"paused by the rollback of {id_}")
+        unit.sessions.step(session, "paused", message=f"paused by the rollback of {recommendation.id}")
         unit.announce(session.id)
     unit.announce(back.id, database.id)
     return unit.recommendations.get(back.id)

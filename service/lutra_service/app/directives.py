@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from lutra_models.identity import Identity
 from lutra_models.maintenance import closed
 from lutra_models.wire import Directive
 
 from lutra_service.app import identities, known, rules
+from lutra_service.app.deciding import BY_ITSELF
 from lutra_service.app.live import effective_mode
-from lutra_service.db.records import Database, Recommendation
+from lutra_service.db.records import Database, Recommendation, Session
 from lutra_service.db.store import Unit
 
 
@@ -28,7 +30,8 @@ def _directive(unit: Unit, database: Database, recommendation: Recommendation) -
     session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
     mode, rollback = effective_mode(database, session), recommendation.kind == "rollback"
     told = rules.rules_of(database)
-    waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not rollback
+    asked = rollback and recommendation.decided_by != BY_ITSELF
+    waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not asked
     if mode == "observe" or (waits and closed(told.maintenance_windows, unit.now)):
         return None
     assert recommendation.configuration is not None
@@ -41,10 +44,19 @@ def _directive(unit: Unit, database: Database, recommendation: Recommendation) -
         restore=going_back(unit, recommendation),
         rollback=rollback,
         measure=mode == "lab" and not rollback,
-        expects=identities.expected(session) if session and not rollback else None,
+        expects=_expected(unit, recommendation, session),
         rules=told,
         expires_at=recommendation.expires_at,
     )
+
+
+def _expected(unit: Unit, recommendation: Recommendation, session: Session | None) -> Identity | None:
+    """An operator's rollback is for whatever server is there; the service's own is for the one that was changed."""
+    if recommendation.kind != "rollback":
+        return identities.expected(session) if session else None
+    if recommendation.decided_by != BY_ITSELF or recommendation.parent_id is None:
+        return None
+    return identities.made_on(unit.recommendations.get(recommendation.parent_id))
 
 
 def going_back(unit: Unit, recommendation: Recommendation) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from lutra_models.identity import Identity
 
 from lutra_service.app.errors import Conflict
-from lutra_service.db.records import Database, Document, Session
+from lutra_service.db.records import Database, Document, Recommendation, Session
 from lutra_service.db.store import Unit
 
 
@@ -27,6 +27,12 @@ def reported(database: Database) -> Identity | None:
 
 def expected(session: Session) -> Identity | None:
     return None if session.identity is None else Identity(**session.identity)
+
+
+def made_on(applied: Recommendation) -> Identity | None:
+    """The server that this recommendation was applied on."""
+    server = (applied.outcome or {}).get("server")
+    return server and Identity(**server)
 
 
 def to_dict(identity: Identity) -> Document:

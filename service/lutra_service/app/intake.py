@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -10,14 +11,13 @@ from lutra_models import serial
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Server
 from lutra_models.errors import InvalidReport, LutraError
-from lutra_models.wire import Receipt, Report
+from lutra_models.wire import Receipt, Report, ReportedWindow
 
 from lutra_service.app import deciding, directives, events, outcomes, rules, sessions
 from lutra_service.db.records import Database, Document, Recommendation, Session, StoredReport
 from lutra_service.db.store import Unit
 
-BY_ITSELF = "service"
-"""Who decided, where no token did."""
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,12 @@ def _newest(unit: Unit, database: Database, report: Report) -> bool:
     if seen is not None and report.sequence < seen:
         return False
     window, last = report.window, database.last_window_end
-    return window is None or last is None or _utc(window.end) >= last
+    return window is None or last is None or _until(unit, window) >= last
+
+
+def _until(unit: Unit, window: ReportedWindow) -> datetime:
+    """A clock that was ahead for a while must not make everything after it old."""
+    return min(_utc(window.end), unit.now)
 
 
 def _check_finite(report: Report) -> None:
@@ -119,7 +124,7 @@ def _learn(unit: Unit, database: Database, report: Report) -> Database:
     if unit.databases.settings(database.id, report.settings_hash) is not None:
         facts["settings_hash"] = report.settings_hash
     if report.window is not None:
-        facts["last_window_end"] = _utc(report.window.end)
+        facts["last_window_end"] = _until(unit, report.window)
     unit.databases.change(database.id, **facts)
     return unit.databases.get(database.id)
 
@@ -182,13 +187,23 @@ def _act(unit: Unit, arrival: Arrival) -> None:
         outcomes.record_outcome(unit, database, outcome, report.epoch)
     if arrival.newest and arrival.configuration is not None:
         outcomes.notice_active(unit, database, arrival.configuration)
-        forgotten = outcomes.forgotten(unit, database, report)
-        if forgotten is not None:
-            deciding.rollback(unit, forgotten.id, BY_ITSELF)
+        _take_back_forgotten(unit, arrival)
     if arrival.measured is not None and (report.metrics or report.failure):
         outcomes.record_measurement(unit, arrival.measured.id, report)
     if arrival.newest:
         sessions.advance(unit, database)
+
+
+def _take_back_forgotten(unit: Unit, arrival: Arrival) -> None:
+    """A way back that cannot be gone is told; it must not cost the report."""
+    forgotten = outcomes.forgotten(unit, arrival.database, arrival.report)
+    if forgotten is None:
+        return
+    try:
+        deciding.take_back(unit, forgotten.id)
+    except (LutraError, LookupError, ValueError) as error:
+        log.error("%s cannot be taken back: %s", forgotten.id, error)
+        unit.recommendations.change(forgotten.id, error=f"{outcomes.LOST}, but cannot: {error}"[:1000])
 
 
 def _bind_p99(unit: Unit, arrival: Arrival) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from lutra_models.wire import Outcome, Report
 
+from lutra_service.app import identities
 from lutra_service.app.histories import targets_of
 from lutra_service.app.live import effective_mode
 from lutra_service.db.records import Database, Document, Recommendation, StoredReport
@@ -20,6 +21,7 @@ PAUSING = ("server_changed", "not_primary", "guardrail")
 
 
 LOST = "its agent lost its state before this was confirmed, and could not take it back: the service does"
+ELSEWHERE = "another server took over before this was confirmed"
 
 
 def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str) -> None:
@@ -31,7 +33,7 @@ def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str)
     if recommendation is None or recommendation.database_id != database.id:
         return
     if recommendation.state == "approved":
-        _first(unit, recommendation, outcome, epoch)
+        _first(unit, database, recommendation, outcome, epoch)
     elif outcome.state == "confirmed":
         _confirmed(unit, recommendation, outcome)
     elif outcome.state == "reverted" and recommendation.state in ("applied", "confirmed"):
@@ -41,7 +43,7 @@ def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str)
     unit.announce(recommendation.id, database.id, recommendation.session_id)
 
 
-def _first(unit: Unit, approved: Recommendation, outcome: Outcome, epoch: str) -> None:
+def _first(unit: Unit, database: Database, approved: Recommendation, outcome: Outcome, epoch: str) -> None:
     if outcome.state in ("refused", "failed"):
         error = _error(outcome)
         unit.recommendations.step(approved, outcome.state, outcome=_told(outcome), error=error, ended_at=unit.now)
@@ -49,7 +51,8 @@ def _first(unit: Unit, approved: Recommendation, outcome: Outcome, epoch: str) -
             _pause(unit, approved, f"{approved.id} was refused: {error}")
         return
     applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
-    told = {**_told(outcome), "epoch": epoch}
+    server = identities.reported(database)
+    told = {**_told(outcome), "epoch": epoch, "server": server and identities.to_dict(server)}
     unit.recommendations.step(approved, "applied", outcome=told, applied_at=applied_at)
     _after_applied(unit, approved.id, outcome)
 
@@ -95,20 +98,28 @@ def _rolled_back(unit: Unit, applied: Recommendation) -> None:
     if parent is not None and parent.state in ("applied", "confirmed"):
         unit.recommendations.step(parent, "reverted", ended_at=unit.now)
         unit.announce(parent.id)
+    for later in unit.recommendations.in_states(applied.database_id, ("applied",)):
+        error = f"taken back by the rollback of {applied.parent_id}"
+        unit.recommendations.step(later, "reverted", error=error, ended_at=unit.now)
+        unit.announce(later.id, later.session_id)
 
 
 def forgotten(unit: Unit, database: Database, report: Report) -> Recommendation | None:
-    """The change that would stay unconfirmed for good: another agent, or the same without its state, has taken over.
+    """The change that would stay unconfirmed for good, as its agent goes on without its state. Told once, and marked.
 
-    It is told once, and marked.
+    Where it is another server that reports, the change has failed with the one that it was made on.
     """
     for applied in unit.recommendations.in_states(database.id, ("applied",)):
         told = applied.outcome or {}
-        if not _provisional(applied) or applied.error == LOST or report.status.provisional == applied.id:
+        known = not _provisional(applied) or applied.error is not None or report.status.provisional == applied.id
+        if known or told.get("epoch", report.epoch) == report.epoch:
             continue
-        if told.get("epoch", report.epoch) != report.epoch:
+        server, now = identities.made_on(applied), identities.reported(database)
+        if server is not None and now is not None and not server.differences(now):
             unit.recommendations.change(applied.id, error=LOST)
             return applied
+        unit.recommendations.step(applied, "failed", error=ELSEWHERE, ended_at=unit.now)
+        unit.announce(applied.id, applied.session_id)
     return None
 
 
@@ -191,4 +202,4 @@ def _document(window: StoredReport, metrics: dict[str, float]) -> Document:
 def _error(outcome: Outcome) -> str:
     if outcome.code == "did_not_start":
         return outcome.code
-    return ": ".join(filter(None, (outcome.code, outcome.message))) or outcome.state
+    return (": ".join(filter(None, (outcome.code, outcome.message))) or outcome.state)[:1000]

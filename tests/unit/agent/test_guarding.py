@@ -11,18 +11,16 @@ from typing import Any
 
 import pytest
 from lutra_agent import guard, provisional, saved_file
-from lutra_agent.guard_config import GuardConfig
 from lutra_agent.judge import Seen
 from lutra_agent.spool import Spool
 from lutra_agent.state import State
 from lutra_agent.watch import Watch
 from lutra_models.guardrails import DEFAULTS, Guardrail
-from lutra_models.wire import GuardEvent, Outcome, Rules
+from lutra_models.wire import GuardEvent, Rules
 
 from tests.support.fake_clock import START
-from tests.support.loops import Bench, bench
+from tests.support.loops import WATCHED, Bench, again, bench, outcomes, turn
 
-WATCHED = GuardConfig({"memory": Guardrail(0.0, 3600.0)}, confirm_windows=3, confirm_s=300.0, watch_s=100.0)
 CONFIRM = timedelta(seconds=WATCHED.confirm_s)
 
 
@@ -34,32 +32,14 @@ def live(tmp_path: Path) -> Bench:
     return made
 
 
-def turn(made: Bench, cycles: int = 1) -> None:
-    for _ in range(cycles):
-        made.engine.commits += 500
-        made.loop.cycle()
-
-
 def change(made: Bench, identifier: str = "rec_1", **more: Any) -> None:
     """Offered, applied, told; the windows after it are still to come."""
     made.offer({"work_mem": 8192}, identifier, **{"restart_allowed": False, **more})
     turn(made, 2)
 
 
-def outcomes(made: Bench, identifier: str = "rec_1") -> list[Outcome]:
-    return [o for r in made.told(identifier) for o in r.outcomes if o.directive == identifier]
-
-
 def events(made: Bench) -> list[GuardEvent]:
     return [e for r in made.line.reports for e in r.events]
-
-
-def again(made: Bench, folder: Path) -> Bench:
-    """Another run of the agent over the same folder and server."""
-    fresh = bench(folder, "reload_only", with_driver=False, guarding=WATCHED)
-    fresh.clock.seconds = made.clock.seconds
-    fresh.engine.settings = made.engine.settings
-    return fresh
 
 
 def test_a_change_is_confirmed_by_three_good_windows(live: Bench) -> None:

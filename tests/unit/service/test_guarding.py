@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lutra_models.maintenance import WEEKDAYS
 
-from tests.support.service import Agent, Document, Service
+from tests.support.service import Agent, Document, Service, applied, approved, look
 
 SESSION = {"objective": {"metric": "p99_ms", "goal": "minimize"}, "mode": "restart_in_window", "max_trials": 5}
 ALWAYS = {"weekdays": list(WEEKDAYS), "start": "00:00", "minutes": 1440}
@@ -18,31 +18,6 @@ def never() -> Document:
     """A window that neither is open now nor opens within a day."""
     day = WEEKDAYS[(datetime.now(UTC).weekday() + 3) % 7]
     return {"weekdays": [day], "start": "12:00", "minutes": 60, "zone": "UTC"}
-
-
-def approved(service: Service, agent: Agent, **settings: object) -> Document:
-    path = f"/v1/databases/{agent.database}/recommendations"
-    made: Document = service.take("POST", path, {"settings": settings, "approve": True})
-    return made
-
-
-def applied(service: Service, agent: Agent) -> Document:
-    """A change of work_mem that the agent has carried out provisionally."""
-    agent.mode = "reload_only"
-    agent.send()
-    made = approved(service, agent, work_mem="8MB")
-    directive = agent.directive()
-    assert directive is not None
-    agent.apply(directive["settings"])
-    confirm_by = (agent.clock + timedelta(minutes=15)).isoformat()
-    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied", confirm_by=confirm_by)]))
-    agent.clock += timedelta(seconds=60)
-    return made
-
-
-def look(service: Service, made: Document) -> Document:
-    found: Document = service.take("GET", f"/v1/recommendations/{made['id']}")
-    return found
 
 
 def event(agent: Agent, made: Document | None = None, identifier: str = "ev_1") -> Document:
@@ -117,52 +92,6 @@ def test_a_confirmation_that_comes_before_the_measurement_waits_for_it(service: 
     for _ in range(4):
         agent.send(agent.report(**agent.window(p99_ms=40.0)))
     assert look(service, made)["state"] == "confirmed"
-
-
-def reinstalled(agent: Agent) -> None:
-    """The same agent without its state: what it had changed provisionally it no longer knows."""
-    agent.epoch, agent.sequence = "epoch2", 0
-
-
-def test_a_change_whose_agent_lost_its_state_before_confirming_it_is_taken_back_by_the_service(
-    service: Service, agent: Agent
-) -> None:
-    made = applied(service, agent)
-    reinstalled(agent)
-    agent.send()
-    directive = agent.directive()
-    assert directive is not None
-    assert (directive["rollback"], directive["settings"]["work_mem"]) == (True, 4096)
-    assert "lost its state" in look(service, made)["error"]
-    agent.apply(directive["settings"])
-    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
-    assert look(service, made)["state"] == "reverted"
-    assert agent.directive() is None
-
-
-def test_what_the_service_could_not_have_taken_back_is_not_asked_for_again(service: Service, agent: Agent) -> None:
-    made = applied(service, agent)
-    reinstalled(agent)
-    agent.send()
-    directive = agent.directive()
-    assert directive is not None
-    agent.send(agent.report(outcomes=[agent.outcome(directive, "refused", code="not_primary", message="a replica")]))
-    agent.send()
-    assert agent.directive() is None
-    assert "lost its state" in look(service, made)["error"]
-
-
-@pytest.mark.parametrize("knows", [False, True])
-def test_an_agent_that_still_knows_its_change_or_has_confirmed_it_keeps_it(
-    service: Service, agent: Agent, knows: bool
-) -> None:
-    made = applied(service, agent)
-    if not knows:
-        agent.send(agent.report(outcomes=[agent.outcome({"id": made["id"]}, "confirmed")]))
-    reinstalled(agent)
-    agent.send(agent.report(status={"mode": "reload_only", "provisional": made["id"] if knows else None}))
-    assert agent.directive() is None
-    assert look(service, made)["error"] is None
 
 
 @pytest.mark.parametrize("confirmed", [False, True])
