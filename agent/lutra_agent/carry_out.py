@@ -68,7 +68,8 @@ class CarryOut:
         try:
             server = self._look()
             good = guard.find(self._state, guard.LAST_KNOWN_GOOD)
-            found = checks.plan(directive, server, self._bounds(), self._clock.now(), good)
+            baseline = guard.find(self._state, guard.BASELINE)
+            found = checks.plan(directive, server, self._bounds(), self._clock.now(), good, baseline)
             if not found.changes:
                 applied = self._answers.outcome(directive.id, "applied", names=tuple(found.target))
                 return self._superseding(directive, self._answers.keep(applied))

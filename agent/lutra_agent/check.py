@@ -48,7 +48,7 @@ def examine(config: Config) -> Examination:
     try:
         beside.engine.ping()
         server = beside.look()
-        movable = _movable(server, config.agent.mode)
+        movable = _movable(server, config.agent.mode, config.agent.durability)
         permissions, seen = beside.engine.permissions(movable), beside.engine.visible()
         limit = limit_bytes(server, Policy(memory_fraction=config.agent.memory_fraction))
         total = worst_case(server, load(server.engine).read(server)).total_bytes
@@ -67,10 +67,11 @@ def examine(config: Config) -> Examination:
         beside.engine.close()
 
 
-def _movable(server: Server, mode: Mode) -> tuple[str, ...]:
+def _movable(server: Server, mode: Mode, durability: bool) -> tuple[str, ...]:
     applies = ("reload",) if mode == "reload_only" else ("reload", "restart")
     rows = load(server.engine).rows_for(server.version)
-    searched = [r.name for r in rows if r.tune and r.risk != "durability" and r.name in server.settings]
+    allowed = [r.name for r in rows if r.tune and (durability or r.risk != "durability")]
+    searched = [n for n in allowed if n in server.settings]
     return tuple(n for n in searched if server.settings[n].applies in applies and not server.settings[n].shadowed)
 
 

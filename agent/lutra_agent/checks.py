@@ -31,7 +31,8 @@ class Bounds:
     """What the agent's own file allows, and the state of things.
 
     `firing` are guards that fire, `unconfirmed` is the directive whose change is provisional. A change has `confirm_s`
-    to be confirmed. `baseline`: enough was measured before it that one can tell what it did.
+    to be confirmed. `baseline`: enough was measured before it that one can tell what it did. `durability`: settings may
+    move that can lose committed data.
     """
 
     mode: Mode
@@ -42,6 +43,7 @@ class Bounds:
     unconfirmed: str | None = None
     confirm_s: float = CONFIRM_S
     baseline: bool = True
+    durability: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,14 @@ class Plan:
         return [c.name for c in self.changes]
 
 
-def plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, good: Snapshot | None) -> Plan:
+def plan(
+    directive: Directive,
+    server: Server,
+    bounds: Bounds,
+    now: datetime,
+    good: Snapshot | None,
+    baseline: Snapshot | None = None,
+) -> Plan:
     """Everything that needs no further question to the server. Raises ApplyRefused."""
     _allowed(directive, server, bounds, now)
     unknown = [n for n in directive.settings if n not in server.settings]
@@ -74,6 +83,8 @@ def plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, go
         raise ApplyRefused("invalid_value", str(error)) from error
     found = Plan(target, changes)
     _within_memory(directive, server, bounds, found, good)
+    if not bounds.durability:
+        _keeps_commits(server, found, [s for s in (good, baseline) if s is not None])
     shadowed = [f"{n} ({server.settings[n].shadowed})" for n in found.names if server.settings[n].shadowed]
     if shadowed:
         raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
@@ -171,9 +182,27 @@ def _within_memory(directive: Directive, server: Server, bounds: Bounds, found: 
         raise ApplyRefused("memory_budget_exceeded", refusal.message)
 
 
+def _keeps_commits(server: Server, found: Plan, known: Iterable[Snapshot]) -> None:
+    """The service's word is not enough for these; a way back to what was active before is always open."""
+    rows = load(server.engine).rows_for(server.version)
+    risky = {r.name for r in rows if r.risk == "durability"}
+    lossy = [
+        c.name for c in found.changes if c.name in risky and not any(_had(server, s, c.name, c.after) for s in known)
+    ]
+    if lossy:
+        raise ApplyRefused(
+            "durability_not_allowed",
+            f"may lose committed data: {', '.join(lossy)}; agent.durability = true in the agent's own file allows it",
+        )
+
+
 def _is_good(server: Server, found: Plan, good: Snapshot) -> bool:
-    catalog = load(server.engine)
-    return all(n in good.active and catalog.parse(server, n, good.active[n]) == v for n, v in found.target.items())
+    return all(_had(server, good, n, v) for n, v in found.target.items())
+
+
+def _had(server: Server, snapshot: Snapshot, name: str, value: Value) -> bool:
+    text = snapshot.active.get(name)
+    return text is not None and load(server.engine).parse(server, name, text) == value
 
 
 def _stands(catalog: Catalog, server: Server, change: Change) -> bool:

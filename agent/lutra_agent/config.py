@@ -66,6 +66,7 @@ class DatabaseConfig:
 @dataclass(frozen=True)
 class AgentConfig:
     """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit.
+    `durability`: settings may move that can lose committed data.
 
     Windows after a change are warm-up: `warmup_windows` of them, and for `restart_warmup_s` after a restart, which
     leaves the caches cold.
@@ -77,6 +78,7 @@ class AgentConfig:
     warmup_windows: int = 1
     restart_warmup_s: float = 60.0
     memory_fraction: float = 0.8
+    durability: bool = False
     name: str | None = None
 
 
@@ -179,6 +181,7 @@ def _agent(section: Section) -> AgentConfig:
             warmup_windows=section.integer("warmup_windows", 1, low=0, high=1000),
             restart_warmup_s=section.number("restart_warmup_s", 60.0, low=0.0, high=3600.0),
             memory_fraction=section.number("memory_fraction", 0.8, low=0.05, high=1.0),
+            durability=section.flag("durability", False),
             name=section.text("name", "") or None,
         )
     )

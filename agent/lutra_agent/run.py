@@ -65,6 +65,7 @@ class Beside:
             change.directive if change else None,
             self.config.guard.confirm_s,
             self.watch.has_baseline,
+            agent.durability,
         )
 
     def carry_out(self, clock: Clock) -> CarryOut:

@@ -53,6 +53,7 @@ class ReportedWindow(_Wire):
 
 ApplyCode = Literal[
     "memory_budget_exceeded",
+    "durability_not_allowed",
     "restart_not_allowed",
     "outside_maintenance_window",
     "mode_forbids",

@@ -54,7 +54,12 @@ class Subject:
     def __post_init__(self) -> None:
         self.state = State(self.folder)
         self.carry_out = CarryOut(
-            self.engine, self.state, self.control, self.clock, self.look, lambda: Bounds("lab", False, 0.8)
+            self.engine,
+            self.state,
+            self.control,
+            self.clock,
+            self.look,
+            lambda: Bounds("lab", False, 0.8, durability=True),
         )
 
     def look(self) -> Server:

@@ -23,6 +23,7 @@ SETTINGS = {
     "random_page_cost": ServerSetting("4", "", "real", 0, 1.79769e308),
     "max_wal_size": ServerSetting("1024", "MB", "integer", 2, 2147483647),
     "jit": ServerSetting("on", "", "bool"),
+    "synchronous_commit": ServerSetting("on", "", "enum", options=("local", "on", "off")),
     "shared_buffers": ServerSetting("16384", "8kB", "integer", 16, 1073741823, applies="restart"),
     "max_connections": ServerSetting("100", "", "integer", 1, 262143, applies="restart"),
     "wal_buffers": ServerSetting("512", "8kB", "integer", -1, 262143, applies="restart"),

@@ -16,7 +16,7 @@ from lutra_service.db.store import Unit
 WINDOWS_PER_TRIAL = 3
 """Outside a lab: this many windows after the first, which is warm-up, make the measurement."""
 
-PAUSING = ("server_changed", "not_primary", "guardrail")
+PAUSING = ("server_changed", "not_primary", "guardrail", "durability_not_allowed")
 """Refusals after which asking for the next trial at once is of no use."""
 
 

@@ -34,6 +34,7 @@ class Bench:
     clock: FakeClock
     mode: Mode = "lab"
     windows: tuple[MaintenanceWindow, ...] = ()
+    durability: bool = False
 
     def carry_out(self) -> CarryOut:
         return CarryOut(
@@ -42,7 +43,7 @@ class Bench:
             self.control,
             self.clock,
             lambda: self.engine.server(HOST),
-            lambda: Bounds(self.mode, self.state.paused, 0.8, self.windows),
+            lambda: Bounds(self.mode, self.state.paused, 0.8, self.windows, durability=self.durability),
         )
 
     def do(self, settings: dict[str, Any], **more: Any) -> Outcome:
@@ -181,6 +182,24 @@ def test_a_missing_privilege_is_refused_with_the_grant_to_paste(bench: Bench) ->
 def test_a_restart_without_a_configured_command_is_refused(bench: Bench) -> None:
     bench.control = FakeControl(bench.engine, bench.clock, allowed=False)
     assert bench.do({"shared_buffers": 32768}).code == "restart_not_allowed"
+
+
+def test_what_may_lose_commits_moves_only_where_the_agents_own_file_says_so(bench: Bench) -> None:
+    refused = bench.do({"synchronous_commit": "off", "work_mem": 8192}, restore=True)
+    assert (refused.state, refused.code) == ("refused", "durability_not_allowed")
+    assert "synchronous_commit; agent.durability = true" in refused.message
+    assert bench.engine.statements == []
+    bench.durability = True
+    assert bench.do({"synchronous_commit": "off"}, id="rec_2").state == "applied"
+
+
+def test_a_way_back_to_what_may_lose_commits_is_open_where_it_was_so_before(bench: Bench) -> None:
+    bench.durability = True
+    bench.engine.settings["synchronous_commit"] = replace(bench.engine.settings["synchronous_commit"], value="off")
+    assert bench.do({"synchronous_commit": "on"}).state == "applied"
+    bench.durability = False
+    assert bench.do({"synchronous_commit": "local"}, id="rec_2", restore=True).code == "durability_not_allowed"
+    assert bench.do({"synchronous_commit": "off"}, id="rec_3", restore=True).state == "applied"
 
 
 def test_a_way_back_is_not_refused_for_memory(bench: Bench) -> None:
