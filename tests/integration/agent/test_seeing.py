@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,7 @@ from lutra_agent.config import DatabaseConfig
 from lutra_agent.engines import family
 from lutra_agent.engines.base import Engine, Sample, Statement
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
+from lutra_agent.engines.postgresql.connect import Connection
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
@@ -144,6 +147,22 @@ def test_a_cancelled_statement_does_not_close_the_gate_and_a_server_that_is_gone
     own_postgres.start()
     engine.ping()
     engine.close()
+
+
+def test_a_backend_that_is_stopped_is_a_database_that_does_not_answer_and_the_next_connection_is_a_new_one(
+    postgres: ScratchPostgres,
+) -> None:
+    where = DatabaseConfig("postgresql", postgres.host, postgres.port, postgres.user, postgres.dbname)
+    connection = Connection(where, answer_s=0.5)
+    backend = connection.row("SELECT pg_backend_pid()")[0]
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        with pytest.raises(DatabaseUnavailable, match=r"no answer within 0\.5 s"):
+            connection.rows("SELECT 1")
+        assert connection.row("SELECT pg_backend_pid()")[0] != backend
+    finally:
+        os.kill(backend, signal.SIGCONT)
+    connection.close()
 
 
 def test_a_server_without_tls_gets_no_connection_where_an_authority_is_named(

@@ -96,7 +96,7 @@ class PostgreSQL:
     def execute(self, statements: Sequence[Statement]) -> None:
         for statement in statements:
             try:
-                self._connection.rows(statement.text)
+                self._connection.change(statement.text)
             except CollectionFailed as error:
                 raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
 
