@@ -132,6 +132,24 @@ def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
     engine.close()
 
 
+def test_an_account_that_cannot_see_what_the_settings_file_says_changes_nothing(
+    own_postgres: ScratchPostgres, account: str
+) -> None:
+    own_postgres.psql("ALTER SYSTEM SET work_mem = '64MB'")
+    own_postgres.psql("SELECT pg_reload_conf()")
+    own_postgres.psql(f"GRANT ALTER SYSTEM ON PARAMETER work_mem TO {account}")
+    own_postgres.psql(f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {account}")
+    engine = engine_of(own_postgres, account)
+    assert until(lambda: engine.server(HOST).settings["work_mem"].value == "65536")
+    assert engine.server(HOST).settings["work_mem"].persisted is None
+    blind = engine.permissions(["work_mem"])
+    assert (blind.changeable, blind.remedies) == (frozenset(), (f'GRANT pg_monitor TO "{account}";',))
+    own_postgres.psql(blind.remedies[0])
+    assert engine.permissions(["work_mem"]).changeable == {"work_mem"}
+    assert engine.server(HOST).settings["work_mem"].persisted == "65536"
+    engine.close()
+
+
 def test_a_cancelled_statement_does_not_close_the_gate_and_a_server_that_is_gone_does(
     own_postgres: ScratchPostgres,
 ) -> None:

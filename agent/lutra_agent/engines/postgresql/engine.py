@@ -91,7 +91,7 @@ class PostgreSQL:
 
     def permissions(self, names: Iterable[str]) -> Permissions:
         identity, _ = self._known()
-        return read_permissions(self._connection, identity.major, tuple(names))
+        return read_permissions(self._connection, identity.major, tuple(names), self.settings_file())
 
     def execute(self, statements: Sequence[Statement]) -> None:
         for statement in statements:
