@@ -67,13 +67,18 @@ class Spool:
     def drain(self, send: Send) -> Receipt | None:
         """Send what waits, oldest first, and give the answer to the newest; None where nothing was accepted.
 
-        A report that `send` refuses for good is moved aside and the next is sent. ServiceUnavailable passes through:
-        what was not sent stays.
+        A report that `send` refuses for good is moved aside and the next is sent, as it is after one that somebody
+        deleted. ServiceUnavailable passes through: what was not sent stays.
         """
         receipt = None
         for sequence in list(self._waiting):
             try:
-                receipt = send(self._file(sequence).read_bytes())
+                content = self._file(sequence).read_bytes()
+            except FileNotFoundError:
+                self._drop(sequence)
+                continue
+            try:
+                receipt = send(content)
             except ServiceRefused:
                 self._put_aside(sequence)
             else:
@@ -93,10 +98,14 @@ class Spool:
         total = sum(self._waiting.values())
         while len(self._waiting) > 1 and (len(self._waiting) > self._limits.reports or total > self._limits.bytes):
             oldest = next(iter(self._waiting))
-            total -= self._waiting.pop(oldest)
+            total -= self._waiting[oldest]
             remove(self._file(oldest))
-            self.dropped += 1
-            self._save()
+            self._drop(oldest)
+
+    def _drop(self, sequence: int) -> None:
+        del self._waiting[sequence]
+        self.dropped += 1
+        self._save()
 
     def _file(self, sequence: int) -> Path:
         return self._folder / f"{sequence:020d}.json.gz"
