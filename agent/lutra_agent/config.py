@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from lutra_models.history import MODES, Mode
 from lutra_models.metrics import P99Of
 
-from lutra_agent.errors import ConfigError
+from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_agent.guard_config import GuardConfig, read_guard
 from lutra_agent.toml import Section
 
@@ -60,7 +60,11 @@ class DatabaseConfig:
     include_file: Path | None = None
 
     def password(self) -> str | None:
-        return secret(self.password_file)
+        """Raises LoginRefused where the file gives none: it is read at each dial, and may be being replaced just now."""
+        try:
+            return secret(self.password_file)
+        except ConfigError as error:
+            raise LoginRefused(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -224,5 +228,7 @@ def secret(path: Path | None) -> str | None:
         return path.read_text().strip().splitlines()[0]
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not text") from None
     except IndexError:
         raise ConfigError(f"{path} is empty") from None

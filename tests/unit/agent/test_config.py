@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.config import load, parse
-from lutra_agent.errors import ConfigError
+from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_models.guardrails import Guardrail
 
 FULL: dict[str, dict[str, Any]] = {
@@ -101,6 +101,18 @@ def test_the_token_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypa
     monkeypatch.setenv("LUTRA_AGENT_TOKEN", "lutra_environment")
     assert service.token() == "lutra_environment"
     assert "lutra_" not in repr(service)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n", b"\xff\xfe"])
+def test_a_password_that_is_being_replaced_is_a_login_that_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "password"
+    database = parse(changed("database", password_file=str(file))).database
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(LoginRefused, match=str(file)):
+        database.password()
+    file.write_text("hush\n")
+    assert database.password() == "hush"
 
 
 values = st.recursive(
