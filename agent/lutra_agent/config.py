@@ -6,6 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from lutra_models.history import MODES, Mode
 from lutra_models.metrics import P99Of
 
 from lutra_agent.errors import ConfigError, LoginRefused
-from lutra_agent.guard_config import GuardConfig, read_guard
+from lutra_agent.guard_config import GuardConfig, confirmable, read_guard
 from lutra_agent.toml import Section
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -60,7 +61,7 @@ class DatabaseConfig:
     include_file: Path | None = None
 
     def password(self) -> str | None:
-        """Raises LoginRefused where the file gives none: it is read at each dial, and may be being replaced just now."""
+        """Raises LoginRefused where the file gives none: it is read at each dial, and may just be being replaced."""
         try:
             return secret(self.password_file)
         except ConfigError as error:
@@ -82,6 +83,10 @@ class AgentConfig:
     restart_warmup_s: float = 60.0
     memory_fraction: float = 0.8
     name: str | None = None
+
+    def warm_up(self, restarted: bool) -> int:
+        """How many windows after a change are left out."""
+        return max(self.warmup_windows, ceil(self.restart_warmup_s / self.interval_s) if restarted else 0)
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,9 @@ def parse(document: Mapping[str, Any]) -> Config:
     root.finish()
     if config.driver is not None and config.agent.mode != "lab":
         raise ConfigError(f"driver: a driver needs agent.mode = 'lab', which is {config.agent.mode!r}")
+    if config.agent.mode != "observe":
+        warm_up = config.agent.warm_up(restarted=config.agent.mode != "reload_only")
+        confirmable(config.guard, config.agent.interval_s, warm_up)
     return config
 
 

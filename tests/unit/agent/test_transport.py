@@ -13,7 +13,6 @@ from lutra_agent.transport import Transport
 
 from tests.support.fake_clock import START
 
-
 OURS = {"Content-Type": "application/problem+json; charset=utf-8"}
 PROBLEM = json.dumps({"code": "invalid_report", "detail": "qps: -1"}).encode()
 
