@@ -42,7 +42,7 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
-        except LutraError as error:
+        except (LutraError, PermissionError) as error:
             raise click.ClickException(str(error)) from error
 
 

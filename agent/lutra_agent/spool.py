@@ -14,7 +14,7 @@ from pathlib import Path
 from lutra_models.wire import Receipt
 
 from lutra_agent.errors import ServiceRefused
-from lutra_agent.files import read_json, remove, write_atomically, write_json
+from lutra_agent.files import make_folder, read_json, remove, write_atomically, write_json
 
 MAX_REPORTS = 20_000
 MAX_BYTES = 64 << 20
@@ -37,7 +37,8 @@ class Spool:
         self._refused = folder / "refused"
         self._state_file = folder / "spool.json"
         self._limits = limits or SpoolLimits()
-        self._refused.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(folder)
+        make_folder(self._refused)
         state = read_json(self._state_file) or {}
         self.epoch: str = state.get("epoch") or f"ep_{secrets.token_hex(8)}"
         self.dropped: int = state.get("dropped", 0)

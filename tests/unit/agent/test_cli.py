@@ -28,3 +28,38 @@ def test_an_agent_is_paused_whatever_its_password_file_says(tmp_path: Path) -> N
     ended = CliRunner().invoke(main, ["pause", *written(tmp_path, password_file=str(tmp_path / "absent"))])
     assert ended.exit_code == 0
     assert (tmp_path / "state" / "paused").exists()
+
+
+def test_a_state_folder_that_cannot_be_made_is_said_on_one_line_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(path: Path, **options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", denied)
+    monkeypatch.setattr("os.geteuid", lambda: 998)
+    ended = CliRunner().invoke(main, ["pause", *written(tmp_path)])
+    folder = tmp_path / "state"
+    said = f"{folder}: Permission denied (user id 998); as root: install -d -o 998 -m 0700 {folder}"
+    assert (ended.exit_code, ended.output) == (1, f"Error: agent.state_dir: {said}\n")
+
+
+def test_a_state_folder_of_another_account_is_said_on_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = written(tmp_path)
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "state")
+    ended = CliRunner().invoke(main, ["pause", *arguments])
+    assert ended.exit_code == 1
+    assert "not this account's to read and write" in ended.output
+
+
+def test_a_file_that_the_account_may_not_read_is_named_without_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", denied)
+    ended = CliRunner().invoke(main, ["rollback", *written(tmp_path)])
+    assert ended.exit_code == 1
+    assert ended.output.startswith("Error: [Errno 13] Permission denied:")
+    assert str(tmp_path / "state") in ended.output
