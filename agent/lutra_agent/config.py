@@ -45,6 +45,7 @@ class ServiceConfig:
 class DatabaseConfig:
     """How to reach the database. Without `password_file` the engine's own means apply: its environment or its file.
 
+    `dbname` may be empty where the engine lets a connection be to no database in particular.
     `tls_ca`: a connection over the network is encrypted, and the server proves its name by this authority
     (`tls_verify` "ca": only that its certificate is one of this authority's). `include_file`: where the agent writes
     settings for a server that keeps none over a restart by itself.
@@ -169,7 +170,7 @@ def _database(section: Section) -> DatabaseConfig:
             host=section.text("host"),
             port=section.integer("port", None, low=1, high=65535),
             user=section.text("user", "lutra"),
-            dbname=section.text("dbname"),
+            dbname=section.text("dbname", ""),
             password_file=section.path("password_file"),
             tls_ca=section.path("tls_ca"),
             tls_verify=section.choice("tls_verify", "identity", ("identity", "ca")),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.config import load, parse
+from lutra_agent.engines import family
 from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_models.guardrails import Guardrail
 
@@ -101,6 +103,15 @@ def test_the_token_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypa
     monkeypatch.setenv("LUTRA_AGENT_TOKEN", "lutra_environment")
     assert service.token() == "lutra_environment"
     assert "lutra_" not in repr(service)
+
+
+def test_a_database_is_named_where_a_connection_has_to_be_to_one() -> None:
+    nameless = parse(without("database", "dbname")).database
+    assert nameless.dbname == ""
+    with pytest.raises(ConfigError, match=r"database\.dbname is missing"):
+        family("postgresql").open(nameless)
+    for engine in ("mysql", "mariadb"):
+        family(engine).open(replace(nameless, engine=engine)).close()
 
 
 def of_guard(agent: dict[str, Any], **guard: Any) -> dict[str, Any]:
