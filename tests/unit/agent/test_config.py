@@ -147,8 +147,9 @@ def test_a_password_that_is_being_replaced_is_a_login_that_is_refused(tmp_path: 
     database = parse(changed("database", password_file=str(file))).database
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(LoginRefused, match=str(file)):
-        database.password()
+    for engine in ("postgresql", "mysql", "mariadb"):
+        with pytest.raises(LoginRefused, match=str(file)):
+            family(engine).open(replace(database, engine=engine)).ping()
     file.write_text("hush\n")
     assert database.password() == "hush"
 
