@@ -12,7 +12,7 @@ import click
 from lutra_models.errors import LutraError
 
 from lutra_agent import __version__
-from lutra_agent.config import Config, load
+from lutra_agent.config import Config, load, secret
 
 DEFAULT_CONFIG = Path("/etc/lutra/agent.toml")
 
@@ -42,7 +42,7 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
-        except LutraError as error:
+        except (LutraError, PermissionError) as error:
             raise click.ClickException(str(error)) from error
 
 
@@ -59,7 +59,7 @@ def run(config_file: Path) -> None:
     from lutra_agent.run import running
     from lutra_agent.shield import SignalShield, Stopped
 
-    config = configured(config_file)
+    config = dialling(config_file)
     shield = SignalShield()
     shield.install()
     try:
@@ -77,7 +77,7 @@ def check(config_file: Path, as_json: bool) -> None:
     """What can I see, what may I change, what is missing. Exit status 1 where something is."""
     from lutra_agent.check import examine, show
 
-    found = examine(configured(config_file, quiet=True))
+    found = examine(dialling(config_file, quiet=True))
     click.echo(show(found, as_json))
     sys.exit(0 if found.complete else 1)
 
@@ -93,7 +93,7 @@ def rollback(config_file: Path, target: str, restart: bool) -> None:
     """
     from lutra_agent.rollback import roll_back
 
-    for line in roll_back(configured(config_file, quiet=True), target.replace("-", "_"), restart):
+    for line in roll_back(dialling(config_file, quiet=True), target.replace("-", "_"), restart):
         click.echo(line)
 
 
@@ -111,7 +111,7 @@ def tune(config_file: Path, objective: str, trials: int, limits: tuple[str, ...]
     from lutra_agent.tune import Wish, limit
     from lutra_agent.tune_run import tuned
 
-    config = configured(config_file, quiet=True)
+    config = dialling(config_file, quiet=True)
     try:
         parsed = tuple(limit(text) for text in limits)
     except ValueError as error:
@@ -139,6 +139,13 @@ def resume(config_file: Path) -> None:
 
     State(configured(config_file, quiet=True).agent.state_dir).resume()
     click.echo("resumed")
+
+
+def dialling(config_file: Path, quiet: bool = False) -> Config:
+    """For a command that needs the database: the file, and a password that can be read. Raises ConfigError."""
+    config = configured(config_file, quiet)
+    secret(config.database.password_file)
+    return config
 
 
 def configured(config_file: Path, quiet: bool = False) -> Config:

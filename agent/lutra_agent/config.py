@@ -6,6 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
@@ -13,8 +14,8 @@ from urllib.parse import urlsplit
 from lutra_models.history import MODES, Mode
 from lutra_models.metrics import P99Of
 
-from lutra_agent.errors import ConfigError
-from lutra_agent.guard_config import GuardConfig, read_guard
+from lutra_agent.errors import ConfigError, LoginRefused
+from lutra_agent.guard_config import GuardConfig, confirmable, read_guard
 from lutra_agent.toml import Section
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -44,6 +45,7 @@ class ServiceConfig:
 class DatabaseConfig:
     """How to reach the database. Without `password_file` the engine's own means apply: its environment or its file.
 
+    `dbname` may be empty where the engine lets a connection be to no database in particular.
     `tls_ca`: a connection over the network is encrypted, and the server proves its name by this authority
     (`tls_verify` "ca": only that its certificate is one of this authority's). `include_file`: where the agent writes
     settings for a server that keeps none over a restart by itself.
@@ -60,7 +62,11 @@ class DatabaseConfig:
     include_file: Path | None = None
 
     def password(self) -> str | None:
-        return secret(self.password_file)
+        """Raises LoginRefused where the file gives none: it is read at each dial, and may just be being replaced."""
+        try:
+            return secret(self.password_file)
+        except ConfigError as error:
+            raise LoginRefused(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,10 @@ class AgentConfig:
     memory_fraction: float = 0.8
     durability: bool = False
     name: str | None = None
+
+    def warm_up(self, restarted: bool) -> int:
+        """How many windows after a change are left out."""
+        return max(self.warmup_windows, ceil(self.restart_warmup_s / self.interval_s) if restarted else 0)
 
 
 @dataclass(frozen=True)
@@ -141,6 +151,9 @@ def parse(document: Mapping[str, Any]) -> Config:
     root.finish()
     if config.driver is not None and config.agent.mode != "lab":
         raise ConfigError(f"driver: a driver needs agent.mode = 'lab', which is {config.agent.mode!r}")
+    if config.agent.mode != "observe":
+        warm_up = config.agent.warm_up(restarted=config.agent.mode != "reload_only")
+        confirmable(config.guard, config.agent.interval_s, warm_up)
     return config
 
 
@@ -159,7 +172,7 @@ def _database(section: Section) -> DatabaseConfig:
             host=section.text("host"),
             port=section.integer("port", None, low=1, high=65535),
             user=section.text("user", "lutra"),
-            dbname=section.text("dbname"),
+            dbname=section.text("dbname", ""),
             password_file=section.path("password_file"),
             tls_ca=section.path("tls_ca"),
             tls_verify=section.choice("tls_verify", "identity", ("identity", "ca")),
@@ -227,5 +240,7 @@ def secret(path: Path | None) -> str | None:
         return path.read_text().strip().splitlines()[0]
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is not text") from None
     except IndexError:
         raise ConfigError(f"{path} is empty") from None

@@ -12,15 +12,17 @@ from typing import Any
 def write_atomically(path: Path, content: bytes, mode: int = 0o600, owner: tuple[int, int] | None = None) -> None:
     """Replace `path` by `content` in one step: a reader, or a crash, sees the old file or the new one.
 
-    `owner` is (uid, gid). The directory is flushed too, so that the rename itself survives.
+    `owner` is (uid, gid); without it the file is whose `made_in` says. The directory is flushed too, so that the rename
+    itself survives.
     """
+    owner = owner or made_in(path.parent)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fchmod(file.fileno(), mode)
-            if owner is not None and owner != (os.geteuid(), os.getegid()):
+            if owner != (os.geteuid(), os.getegid()):
                 os.fchown(file.fileno(), *owner)
             os.fsync(file.fileno())
         Path(temporary).replace(path)
@@ -37,6 +39,36 @@ def overwrite(path: Path, content: bytes) -> None:
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
+
+
+def made_in(folder: Path) -> tuple[int, int]:
+    """Whose a new file in `folder` is: ours, or as root the folder's, whose owner has to read it later."""
+    if os.geteuid() != 0:
+        return os.geteuid(), os.getegid()
+    status = folder.stat()
+    return status.st_uid, status.st_gid
+
+
+def make_folder(path: Path) -> None:
+    """A folder for its owner alone, who is whom `made_in` says; one that is there already is left as it is."""
+    try:
+        path.mkdir(parents=True, mode=0o700)
+    except FileExistsError:
+        return
+    os.chown(path, *made_in(path.parent), follow_symlinks=False)
+
+
+def make_empty(path: Path) -> None:
+    """An empty file, whose `made_in` says; one that is there already is left as it is."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return
+    try:
+        # Only of a file that this call made: another one may be a link that somebody has put there.
+        os.fchown(descriptor, *made_in(path.parent))
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path: Path, content: Any) -> None:

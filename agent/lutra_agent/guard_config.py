@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from lutra_models.guardrails import GUARDS, LONGEST_HOLD_S, Guard, GuardName, Guardrail
 
+from lutra_agent.errors import ConfigError
 from lutra_agent.toml import Section
 
 CONFIRM_S = 900.0
@@ -39,6 +40,19 @@ def read_guard(section: Section) -> GuardConfig:
             section.number("watch_s", 600.0, low=0.0, high=DAY_S),
         )
     )
+
+
+def confirmable(guard: GuardConfig, interval_s: float, warm_up: int) -> None:
+    """Raises ConfigError where every change would be taken back, because none can be confirmed in time."""
+    # The first window of all begins up to an interval after the change.
+    needed_s = (1 + warm_up + guard.confirm_windows) * interval_s
+    if needed_s > guard.confirm_s:
+        raise ConfigError(
+            f"guard.confirm_s: {guard.confirm_s:g} is too short, every change would be taken back: with "
+            f"agent.interval_s = {interval_s:g}, {warm_up} windows of warm-up (agent.warmup_windows, "
+            f"agent.restart_warmup_s) and guard.confirm_windows = {guard.confirm_windows} it takes up to "
+            f"{needed_s:g} s; allow so much, or make one of these smaller"
+        )
 
 
 def _rail(guard: Guard, section: Section) -> Guardrail:

@@ -14,7 +14,7 @@ from pathlib import Path
 from lutra_models.wire import Receipt
 
 from lutra_agent.errors import ServiceRefused
-from lutra_agent.files import read_json, remove, write_atomically, write_json
+from lutra_agent.files import make_folder, read_json, remove, write_atomically, write_json
 
 MAX_REPORTS = 20_000
 MAX_BYTES = 64 << 20
@@ -37,7 +37,8 @@ class Spool:
         self._refused = folder / "refused"
         self._state_file = folder / "spool.json"
         self._limits = limits or SpoolLimits()
-        self._refused.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(folder)
+        make_folder(self._refused)
         state = read_json(self._state_file) or {}
         self.epoch: str = state.get("epoch") or f"ep_{secrets.token_hex(8)}"
         self.dropped: int = state.get("dropped", 0)
@@ -67,13 +68,18 @@ class Spool:
     def drain(self, send: Send) -> Receipt | None:
         """Send what waits, oldest first, and give the answer to the newest; None where nothing was accepted.
 
-        A report that `send` refuses for good is moved aside and the next is sent. ServiceUnavailable passes through:
-        what was not sent stays.
+        A report that `send` refuses for good is moved aside and the next is sent, as it is after one that somebody
+        deleted. ServiceUnavailable passes through: what was not sent stays.
         """
         receipt = None
         for sequence in list(self._waiting):
             try:
-                receipt = send(self._file(sequence).read_bytes())
+                content = self._file(sequence).read_bytes()
+            except FileNotFoundError:
+                self._drop(sequence)
+                continue
+            try:
+                receipt = send(content)
             except ServiceRefused:
                 self._put_aside(sequence)
             else:
@@ -93,10 +99,14 @@ class Spool:
         total = sum(self._waiting.values())
         while len(self._waiting) > 1 and (len(self._waiting) > self._limits.reports or total > self._limits.bytes):
             oldest = next(iter(self._waiting))
-            total -= self._waiting.pop(oldest)
+            total -= self._waiting[oldest]
             remove(self._file(oldest))
-            self.dropped += 1
-            self._save()
+            self._drop(oldest)
+
+    def _drop(self, sequence: int) -> None:
+        del self._waiting[sequence]
+        self.dropped += 1
+        self._save()
 
     def _file(self, sequence: int) -> Path:
         return self._folder / f"{sequence:020d}.json.gz"

@@ -10,7 +10,8 @@ from typing import Any
 
 from lutra_models.wire import Outcome
 
-from lutra_agent.files import read_json, remove, write_json
+from lutra_agent.errors import ConfigError
+from lutra_agent.files import make_empty, make_folder, read_json, remove, write_json
 
 KEPT_ANSWERS = 200
 
@@ -27,13 +28,23 @@ class State:
     """The agent's folder on disk. Nothing here needs the service or the database."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        """Raises ConfigError where the folder is not this account's."""
+        try:
+            make_folder(folder)
+            problem = "" if os.access(folder, os.R_OK | os.W_OK | os.X_OK) else "not this account's to read and write"
+        except OSError as error:
+            problem = error.strerror or str(error)
+        if problem:
+            account = os.geteuid()
+            remedy = f"as root: install -d -o {account} -m 0700 {folder}"
+            raise ConfigError(f"agent.state_dir: {folder}: {problem} (user id {account}); {remedy}")
         self.folder = folder
         self._lock: int | None = None
 
     def lock(self) -> bool:
         """Take the folder for this process; False where another agent holds it. Freed when the process ends."""
-        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        make_empty(self.folder / "lock")
+        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -52,7 +63,7 @@ class State:
         return (self.folder / "paused").exists()
 
     def pause(self) -> None:
-        (self.folder / "paused").touch(mode=0o600)
+        make_empty(self.folder / "paused")
 
     def resume(self) -> None:
         (self.folder / "paused").unlink(missing_ok=True)

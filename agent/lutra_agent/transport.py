@@ -17,6 +17,8 @@ from lutra_agent.errors import ServiceRefused, ServiceUnavailable
 LATER = frozenset({401, 403, 408, 425, 429})
 """Client errors that an operator or time can cure, such as a token to renew."""
 
+PROBLEM = "application/problem+json"
+
 ANSWER_S = 30.0
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -72,8 +74,10 @@ class Transport:
             raise ServiceUnavailable(f"{method} {path}: {type(error).__name__} {error}") from error
         if answer.is_success:
             return answer
-        message = f"{method} {path}: {answer.status_code} {_reason(answer)}"
-        if answer.is_client_error and answer.status_code not in LATER:
+        problem = _problem(answer)
+        said = f"{problem['code']} {problem.get('detail', '')}".strip()[:300] if problem else answer.reason_phrase
+        message = f"{method} {path}: {answer.status_code} {said}"
+        if problem and answer.is_client_error and answer.status_code not in LATER:
             raise ServiceRefused(message)
         raise ServiceUnavailable(message)
 
@@ -96,12 +100,15 @@ def _document(answer: httpx.Response) -> dict[str, Any]:
     return document
 
 
-def _reason(answer: httpx.Response) -> str:
+def _problem(answer: httpx.Response) -> dict[str, Any]:
+    """The service's own words; empty where somebody in between answers, as a proxy does while the service is away."""
+    if answer.headers.get("Content-Type", "").partition(";")[0].strip().lower() != PROBLEM:
+        return {}
     try:
         problem = answer.json()
-        return f"{problem.get('code', '')} {problem.get('detail', '')}".strip()[:300]
-    except (ValueError, AttributeError):
-        return answer.reason_phrase
+    except ValueError:
+        return {}
+    return problem if isinstance(problem, dict) and problem.get("code") else {}
 
 
 def _no_tls() -> ssl.SSLContext:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from datetime import datetime
-from math import ceil
 
 from lutra_agent.engines.base import Sample
 from lutra_agent.judge import Seen
@@ -65,7 +64,5 @@ class Windows:
 
     def anew(self, restarted: bool) -> None:
         """The configuration changed: the first windows under it are warm-up."""
-        config = self._parts.config
-        cold = ceil(config.restart_warmup_s / config.interval_s) if restarted else 0
         self._last = None
-        self._warmup = max(self._warmup, config.warmup_windows, cold)
+        self._warmup = max(self._warmup, self._parts.config.warm_up(restarted))

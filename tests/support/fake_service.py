@@ -113,6 +113,8 @@ def _handler(service: FakeService) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, status: int, body: bytes) -> None:
             self.send_response(status)
+            kind = "application/json" if status < 400 else "application/problem+json"
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -16,11 +16,17 @@ from typing import Any, get_args
 
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
+from lutra_models.wire import Name
+from pydantic import TypeAdapter, ValidationError
 
 from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
 from lutra_agent.errors import ConfigError
 from lutra_agent.toml import Section
+
+NAME: TypeAdapter[str] = TypeAdapter(Name)
+TOLERANCE_S = 1.0
+"""A clock that a command read its window from may be so far off; a window never ends after the run."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +78,16 @@ def parse(finished: Finished, warmup_s: float, name: str) -> Measurement:
     said = _last_object(finished.stdout, name)
     of = said.pop("p99_of", None)
     statement = said.pop("statement", name)
-    numbers = {k: _number(k, v) for k, v in said.items()}
+    numbers = {_name(k): _number(k, v) for k, v in said.items()}
     start_s = numbers.pop("window_start", min(finished.started_s + warmup_s, finished.ended_s))
-    end_s = numbers.pop("window_end", finished.ended_s)
+    said_s = numbers.pop("window_end", finished.ended_s)
+    end_s = min(said_s, finished.ended_s)
     if of not in get_args(P99Of) and (of is not None or "p99_ms" in numbers):
         raise DriverFailed(f"{name}: p99_of must be one of {', '.join(get_args(P99Of))}, got {of!r}")
     if not {"tps", "qps", "p99_ms"} & numbers.keys():
         raise DriverFailed(f"{name}: none of tps, qps and p99_ms in {', '.join(numbers) or 'an empty object'}")
-    if not start_s < end_s <= finished.ended_s + 1 or start_s < finished.started_s - 1:
-        raise DriverFailed(f"{name}: the window from {start_s} to {end_s} is not within the run")
+    if not start_s < end_s or said_s > finished.ended_s + TOLERANCE_S or start_s < finished.started_s - TOLERANCE_S:
+        raise DriverFailed(f"{name}: the window from {start_s} to {said_s} is not within the run")
     known: P99Of = "statement" if of == "statement" else "transaction"
     return Measurement(utc(start_s), utc(end_s), numbers, known, str(statement))
 
@@ -96,6 +103,14 @@ def _last_object(stdout: str, name: str) -> dict[str, Any]:
             f"{name}: its last line is no JSON object: {lines[-1][:200] if lines else 'it printed nothing'!r}"
         )
     return dict(said)
+
+
+def _name(key: str) -> str:
+    try:
+        return NAME.validate_python(key)
+    except ValidationError as error:
+        what = "letters, digits, '_', '.' and '-', the first a letter or '_', at most 128"
+        raise DriverFailed(f"{key[:200]!r} is no name of a metric: {what}") from error
 
 
 def _number(key: str, value: object) -> float:

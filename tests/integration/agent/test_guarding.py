@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from lutra_agent.config import Config
 from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
 from lutra_models.wire import GuardEvent, Outcome
@@ -41,6 +43,11 @@ def events(service: FakeService) -> list[GuardEvent]:
 
 def measured(service: FakeService) -> int:
     return sum(r.window is not None for r in service.reports)
+
+
+def hurried(made: Config, confirm_s: float) -> Config:
+    """With less time than any confirmation takes, which no file may say."""
+    return replace(made, guard=replace(made.guard, confirm_s=confirm_s))
 
 
 def committing(server: ScratchPostgres) -> Any:
@@ -97,7 +104,7 @@ def test_an_agent_that_was_away_past_the_confirmation_time_takes_the_change_back
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
     before = settings_of(own_postgres)
-    made = config(own_postgres, service.url, tmp_path / "state", "reload_only", guard={"confirm_s": 1})
+    made = hurried(config(own_postgres, service.url, tmp_path / "state", "reload_only"), confirm_s=1)
     service.offer("rec_1", {"work_mem": 8192})
     with running(made, shield=NoShield()) as loop:
         loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
@@ -112,8 +119,8 @@ def test_a_restart_setting_is_changed_in_its_maintenance_window_and_taken_back_w
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
     before = settings_of(own_postgres)
-    guard = {"confirm_s": 2, "confirm_windows": 50, "memory": {"enabled": False}}
-    made = config(own_postgres, service.url, tmp_path / "state", "restart_in_window", guard=guard)
+    guard = {"confirm_windows": 50, "memory": {"enabled": False}}
+    made = hurried(config(own_postgres, service.url, tmp_path / "state", "restart_in_window", guard=guard), confirm_s=2)
     always = {"weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "minutes": 1440}
     service.offer("rec_0", {"shared_buffers": 8192}, restart_allowed=True)
     with running(made, shield=NoShield()) as loop:

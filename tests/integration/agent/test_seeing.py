@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,7 @@ from lutra_agent.config import DatabaseConfig
 from lutra_agent.engines import family
 from lutra_agent.engines.base import Engine, Sample, Statement
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
+from lutra_agent.engines.postgresql.connect import Connection
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
@@ -129,6 +132,24 @@ def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
     engine.close()
 
 
+def test_an_account_that_cannot_see_what_the_settings_file_says_changes_nothing(
+    own_postgres: ScratchPostgres, account: str
+) -> None:
+    own_postgres.psql("ALTER SYSTEM SET work_mem = '64MB'")
+    own_postgres.psql("SELECT pg_reload_conf()")
+    own_postgres.psql(f"GRANT ALTER SYSTEM ON PARAMETER work_mem TO {account}")
+    own_postgres.psql(f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {account}")
+    engine = engine_of(own_postgres, account)
+    assert until(lambda: engine.server(HOST).settings["work_mem"].value == "65536")
+    assert engine.server(HOST).settings["work_mem"].persisted is None
+    blind = engine.permissions(["work_mem"])
+    assert (blind.changeable, blind.remedies) == (frozenset(), (f'GRANT pg_monitor TO "{account}";',))
+    own_postgres.psql(blind.remedies[0])
+    assert engine.permissions(["work_mem"]).changeable == {"work_mem"}
+    assert engine.server(HOST).settings["work_mem"].persisted == "65536"
+    engine.close()
+
+
 def test_a_cancelled_statement_does_not_close_the_gate_and_a_server_that_is_gone_does(
     own_postgres: ScratchPostgres,
 ) -> None:
@@ -144,6 +165,22 @@ def test_a_cancelled_statement_does_not_close_the_gate_and_a_server_that_is_gone
     own_postgres.start()
     engine.ping()
     engine.close()
+
+
+def test_a_backend_that_is_stopped_is_a_database_that_does_not_answer_and_the_next_connection_is_a_new_one(
+    postgres: ScratchPostgres,
+) -> None:
+    where = DatabaseConfig("postgresql", postgres.host, postgres.port, postgres.user, postgres.dbname)
+    connection = Connection(where, answer_s=0.5)
+    backend = connection.row("SELECT pg_backend_pid()")[0]
+    os.kill(backend, signal.SIGSTOP)
+    try:
+        with pytest.raises(DatabaseUnavailable, match=r"no answer within 0\.5 s"):
+            connection.rows("SELECT 1")
+        assert connection.row("SELECT pg_backend_pid()")[0] != backend
+    finally:
+        os.kill(backend, signal.SIGCONT)
+    connection.close()
 
 
 def test_a_server_without_tls_gets_no_connection_where_an_authority_is_named(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.config import load, parse
-from lutra_agent.errors import ConfigError
+from lutra_agent.engines import family
+from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_models.guardrails import Guardrail
 
 FULL: dict[str, dict[str, Any]] = {
@@ -101,6 +103,55 @@ def test_the_token_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypa
     monkeypatch.setenv("LUTRA_AGENT_TOKEN", "lutra_environment")
     assert service.token() == "lutra_environment"
     assert "lutra_" not in repr(service)
+
+
+def test_a_database_is_named_where_a_connection_has_to_be_to_one() -> None:
+    nameless = parse(without("database", "dbname")).database
+    assert nameless.dbname == ""
+    with pytest.raises(ConfigError, match=r"database\.dbname is missing"):
+        family("postgresql").open(nameless)
+    for engine in ("mysql", "mariadb"):
+        family(engine).open(replace(nameless, engine=engine)).close()
+
+
+def of_guard(agent: dict[str, Any], **guard: Any) -> dict[str, Any]:
+    return {"service": FULL["service"], "database": FULL["database"], "agent": agent, "guard": guard}
+
+
+@pytest.mark.parametrize(
+    ("agent", "guard", "needed_s"),
+    [
+        ({"mode": "reload_only", "interval_s": 300}, {}, 1500),
+        ({"mode": "reload_only", "interval_s": 10}, {"confirm_windows": 100}, 1020),
+        ({"mode": "reload_only", "interval_s": 10, "warmup_windows": 100}, {}, 1040),
+        ({"mode": "restart_in_window", "interval_s": 10, "restart_warmup_s": 865}, {}, 910),
+        ({"mode": "lab", "interval_s": 1}, {"confirm_s": 63}, 64),
+    ],
+)
+def test_a_time_in_which_no_change_could_be_confirmed_is_refused_with_the_one_that_is_needed(
+    agent: dict[str, Any], guard: dict[str, Any], needed_s: int
+) -> None:
+    with pytest.raises(ConfigError, match=rf"guard\.confirm_s: .* takes up to {needed_s} s"):
+        parse(of_guard(agent, **guard))
+    assert parse(of_guard(agent, **{**guard, "confirm_s": needed_s})).guard.confirm_s == needed_s
+
+
+@pytest.mark.parametrize("agent", [{"interval_s": 3600}, {"mode": "reload_only", "restart_warmup_s": 3600}])
+def test_windows_that_no_change_of_this_mode_waits_for_need_no_time(agent: dict[str, Any]) -> None:
+    assert parse(of_guard(agent)).guard.confirm_s == 900
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\n", b"\xff\xfe"])
+def test_a_password_that_is_being_replaced_is_a_login_that_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "password"
+    database = parse(changed("database", password_file=str(file))).database
+    if content is not None:
+        file.write_bytes(content)
+    for engine in ("postgresql", "mysql", "mariadb"):
+        with pytest.raises(LoginRefused, match=str(file)):
+            family(engine).open(replace(database, engine=engine)).ping()
+    file.write_text("hush\n")
+    assert database.password() == "hush"
 
 
 values = st.recursive(

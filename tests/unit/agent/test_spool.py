@@ -69,6 +69,15 @@ def test_a_permanent_refusal_is_moved_aside_and_counted_and_the_next_is_sent(tmp
     assert Spool(tmp_path).refused == 1
 
 
+def test_a_report_that_somebody_deleted_counts_as_dropped_and_the_next_is_sent(tmp_path: Path) -> None:
+    spool, service = Spool(tmp_path), Service()
+    fill(spool, 3)
+    next(tmp_path.glob("*1.json.gz")).unlink()
+    spool.drain(service)
+    assert service.accepted == [b"report 0", b"report 2"]
+    assert (len(spool), spool.dropped, Spool(tmp_path).dropped) == (0, 1, 1)
+
+
 def test_a_full_spool_drops_the_oldest_first_and_says_how_many(tmp_path: Path) -> None:
     spool, service = Spool(tmp_path, SpoolLimits(reports=3)), Service()
     fill(spool, 5)

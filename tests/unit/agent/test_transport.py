@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable
 
 import httpx
@@ -11,6 +12,9 @@ from lutra_agent.prometheus import Prometheus
 from lutra_agent.transport import Transport
 
 from tests.support.fake_clock import START
+
+OURS = {"Content-Type": "application/problem+json; charset=utf-8"}
+PROBLEM = json.dumps({"code": "invalid_report", "detail": "qps: -1"}).encode()
 
 
 def transport(answer: Callable[[httpx.Request], httpx.Response]) -> Transport:
@@ -25,9 +29,27 @@ def test_what_time_or_an_operator_can_cure_is_tried_again(status: int) -> None:
 
 @pytest.mark.parametrize("status", [400, 404, 409, 413, 415, 422])
 def test_what_will_never_be_taken_is_refused_with_the_services_words(status: int) -> None:
-    problem = {"code": "invalid_report", "detail": "qps: -1"}
     with pytest.raises(ServiceRefused, match="invalid_report qps: -1"):
-        transport(lambda request: httpx.Response(status, json=problem)).send(b"")
+        transport(lambda request: httpx.Response(status, content=PROBLEM, headers=OURS)).send(b"")
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 413, 421])
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (b"404 page not found", {"Content-Type": "text/plain"}),
+        (PROBLEM, {"Content-Type": "application/json"}),
+        (b'{"title": "Not found"}', OURS),
+        (b"[]", OURS),
+        (b"{", OURS),
+        (b"", {}),
+    ],
+)
+def test_what_a_proxy_says_in_the_services_place_is_tried_again(
+    status: int, body: bytes, headers: dict[str, str]
+) -> None:
+    with pytest.raises(ServiceUnavailable, match=str(status)):
+        transport(lambda request: httpx.Response(status, content=body, headers=headers)).send(b"")
 
 
 def test_a_network_error_and_a_strange_answer_are_tried_again() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.drivers import Driver, build
-from lutra_agent.drivers.base import DriverFailed
+from lutra_agent.drivers.base import DriverFailed, utc
 from lutra_agent.drivers.command import parse
 from lutra_agent.drivers.process import Finished
 from lutra_agent.errors import ConfigError
@@ -97,6 +98,17 @@ def test_a_command_that_does_not_end_is_killed_with_its_children(tmp_path: Path)
 def test_what_is_no_measurement_is_refused(said: str) -> None:
     with pytest.raises(DriverFailed):
         parse(Finished(100.0, 110.0, said), 0.0, "load")
+
+
+@pytest.mark.parametrize("key", ["p95 (ms)", "", "5xx", "größe", "x" * 129])
+def test_a_metric_whose_name_no_report_takes_is_refused_by_its_name(key: str) -> None:
+    with pytest.raises(DriverFailed, match=re.escape(repr(key))):
+        parse(Finished(100.0, 110.0, json.dumps({"tps": 1, key: 2})), 0.0, "load")
+
+
+def test_a_window_that_a_command_ends_a_moment_after_its_own_end_is_cut_there() -> None:
+    measured = parse(Finished(100.0, 110.0, '{"tps": 1, "window_start": 101, "window_end": 110.9}'), 0.0, "load")
+    assert (measured.window_start, measured.window_end) == (utc(101.0), utc(110.0))
 
 
 ANYTHING = st.recursive(

@@ -8,12 +8,13 @@ line was written, so that a value which waits for a restart is told from one tha
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lutra_agent.files import write_atomically
+from lutra_agent.files import overwrite, write_atomically
 
 HEADER = "# Written by lutra-agent. Change settings here only while the agent is paused.\n[mariadbd]\n"
 MODE = 0o644
@@ -62,7 +63,13 @@ def write(file: Path | None, name: str, value: str | None, now_s: float) -> None
     if value is not None:
         quoted = f'"{value}"' if re.search(r"[\s#\"';,]", value) else value
         kept.append(f"loose_{name} = {quoted} # {now_s:.3f}")
-    write_atomically(file, ("\n".join(kept) + "\n").encode(), mode, owner)
+    content = ("\n".join(kept) + "\n").encode()
+    try:
+        write_atomically(file, content, mode, owner)
+    except OSError as error:
+        if error.errno != errno.EPERM:
+            raise
+        overwrite(file, content)  # another account's file that is ours to write: only root may make one for it
 
 
 def _lines(text: str) -> Iterator[tuple[str, str | None, Entry | None]]:

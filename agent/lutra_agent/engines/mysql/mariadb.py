@@ -16,6 +16,7 @@ from lutra_agent.engines.mysql.flavour import Identity
 from lutra_agent.engines.mysql.histogram import Histogram, from_upper_ends
 from lutra_agent.engines.mysql.steps import Line, Sql, checked, literal, same
 from lutra_agent.errors import CollectionFailed
+from lutra_agent.saved_file import save_file
 
 SETTINGS = """SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, NUMERIC_MIN_VALUE,
 NUMERIC_MAX_VALUE, ENUM_VALUE_LIST, READ_ONLY FROM information_schema.SYSTEM_VARIABLES
@@ -103,6 +104,9 @@ class MariaDB:
     def permissions(self, grants: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
         if self._file is None:
             how = "database.include_file is not configured: MariaDB keeps no changed setting over a restart by itself"
+            return Permissions(frozenset(), True, explanation=how)
+        if save_file(self._file) is None:
+            how = f"the agent's operating-system account may not write {self._file} and its folder: it needs both"
             return Permissions(frozenset(), True, explanation=how)
         needs = {name: None if restart else _privilege(name) for name, restart in names.items()}
         missing = sorted({p for p in needs.values() if p and p not in grants and ALL not in grants})

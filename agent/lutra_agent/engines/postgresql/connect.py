@@ -10,6 +10,7 @@ from psycopg import pq, sql
 from psycopg.conninfo import make_conninfo
 
 from lutra_agent.config import DatabaseConfig
+from lutra_agent.engines.postgresql.deadline import within
 from lutra_agent.engines.postgresql.tls import tls
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused
 
@@ -19,20 +20,29 @@ TAG = "/* lutra-agent */"
 
 CONNECT_TIMEOUT_S = 5
 STATEMENT_TIMEOUT_MS = 5000
+ANSWER_S = 30.0
+"""Far above what the server allows itself for a statement: who does not answer by then is stopped or frozen."""
+CHANGE_S = 120.0
+"""For a change's own statements, which the server is not to be given twice: their file is flushed to its disk."""
 
 # 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
 GONE = ("08", "57P")
 
 
 class Connection:
-    """Raises DatabaseUnavailable when the server is gone, CollectionFailed when it refuses a statement."""
+    """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement."""
 
-    def __init__(self, database: DatabaseConfig) -> None:
+    def __init__(self, database: DatabaseConfig, answer_s: float = ANSWER_S) -> None:
         self._database = database
+        self._answer_s = answer_s
         self._open: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
-        return self._execute(query, parameters)[1]
+        return self._execute(query, parameters, self._answer_s)[1]
+
+    def change(self, statement: str) -> None:
+        """Carry out a change's own statement."""
+        self._execute(statement, None, CHANGE_S)
 
     def row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[Any, ...]:
         """The first row. Raises CollectionFailed where there is none."""
@@ -40,7 +50,7 @@ class Connection:
 
     def named_row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[list[str], tuple[Any, ...]]:
         """The first row's column names and values."""
-        names, found = self._execute(query, parameters)
+        names, found = self._execute(query, parameters, self._answer_s)
         if not found:
             raise CollectionFailed("the statement gave no row")
         return names, found[0]
@@ -50,12 +60,18 @@ class Connection:
             self._open.close()
             self._open = None
 
-    def _execute(self, query: str, parameters: Sequence[Any] | None) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def _execute(
+        self, query: str, parameters: Sequence[Any] | None, answer_s: float
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
         connection = self._connected()
         try:
-            cursor = connection.execute(_tagged(query), parameters)
-            columns = cursor.description
-            return ([c.name for c in columns], cursor.fetchall()) if columns else ([], [])
+            with within(answer_s, connection.fileno()):
+                cursor = connection.execute(_tagged(query), parameters)
+                columns = cursor.description
+                return ([c.name for c in columns], cursor.fetchall()) if columns else ([], [])
+        except TimeoutError as error:
+            self.close()
+            raise DatabaseUnavailable(str(error)) from error
         except psycopg.Error as error:
             if connection.closed or (error.sqlstate or "").startswith(GONE):
                 self.close()
@@ -73,8 +89,11 @@ class Connection:
         where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, **place, **tls(d.tls_ca, d.tls_verify))
         try:
             connection = psycopg.connect(where, password=d.password(), application_name=APPLICATION, autocommit=True)
-            connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
+            with within(self._answer_s, connection.fileno()):
+                connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
             return connection
+        except TimeoutError as error:
+            raise DatabaseUnavailable(str(error)) from error
         except psycopg.Error as error:
             # libpq's ping needs no login: it tells a server that lets nobody in from one that is not there.
             answers = pq.PGconn.ping(where.encode()) == pq.Ping.OK

@@ -20,7 +20,7 @@ from lutra_agent.engines.postgresql.connect import Connection, quoted
 from lutra_agent.engines.postgresql.permissions import read_permissions
 from lutra_agent.engines.postgresql.settings import SETTINGS_FILE, parse_settings_file, read_settings
 from lutra_agent.engines.postgresql.visible import visible
-from lutra_agent.errors import ApplyRefused, CollectionFailed
+from lutra_agent.errors import ApplyRefused, CollectionFailed, ConfigError
 
 IDENTITY = """SELECT current_setting('server_version'), pg_postmaster_start_time()::text, pg_is_in_recovery()"""
 
@@ -54,6 +54,9 @@ class PostgreSQL:
     reads_file_at_start_alone = False
 
     def __init__(self, database: DatabaseConfig) -> None:
+        """Raises ConfigError without a database: a connection is always to one."""
+        if not database.dbname:
+            raise ConfigError("database.dbname is missing: the one in which pg_stat_statements was created")
         self._connection = Connection(database)
         self._reader = statements.StatementsReader()
         self._identity: tuple[str, Identity] | None = None
@@ -91,12 +94,12 @@ class PostgreSQL:
 
     def permissions(self, names: Iterable[str]) -> Permissions:
         identity, _ = self._known()
-        return read_permissions(self._connection, identity.major, tuple(names))
+        return read_permissions(self._connection, identity.major, tuple(names), self.settings_file())
 
     def execute(self, statements: Sequence[Statement]) -> None:
         for statement in statements:
             try:
-                self._connection.rows(statement.text)
+                self._connection.change(statement.text)
             except CollectionFailed as error:
                 raise ApplyRefused(_code(str(error)), f"{statement.setting}: {error}") from error
 

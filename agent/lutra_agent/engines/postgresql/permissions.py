@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from lutra_agent.engines.base import Permissions
 from lutra_agent.engines.postgresql.connect import Connection, quoted
+from lutra_agent.engines.postgresql.settings import tells
 
 PARAMETER_GRANTS_SINCE = 15
 ALTER_SYSTEM_SWITCH_SINCE = 17
@@ -14,7 +16,8 @@ ACCOUNT = """SELECT current_user, rolsuper, has_function_privilege('pg_reload_co
 FROM pg_roles WHERE rolname = current_user"""
 
 
-def read_permissions(connection: Connection, major: int, names: Sequence[str]) -> Permissions:
+def read_permissions(connection: Connection, major: int, names: Sequence[str], file: Path | None) -> Permissions:
+    """`file` is the settings file, where the account may know of it."""
     account, superuser, may_reload = connection.row(ACCOUNT)
     if (
         major >= ALTER_SYSTEM_SWITCH_SINCE
@@ -33,7 +36,15 @@ def read_permissions(connection: Connection, major: int, names: Sequence[str]) -
         "SELECT n FROM unnest(%s::text[]) n WHERE has_parameter_privilege(n, 'ALTER SYSTEM')", (list(names),)
     )
     changeable = frozenset(row[0] for row in granted)
-    return Permissions(changeable, may_reload, _remedies(account, names, changeable, may_reload))
+    remedies = _remedies(account, names, changeable, may_reload)
+    if not tells(connection, file):
+        return Permissions(frozenset(), may_reload, (monitor(account), *remedies))
+    return Permissions(changeable, may_reload, remedies)
+
+
+def monitor(account: str) -> str:
+    """What lets the account see other accounts' activity, all settings and where they come from."""
+    return f"GRANT pg_monitor TO {quoted(account)};"
 
 
 def _remedies(account: str, names: Sequence[str], granted: frozenset[str], may_reload: bool) -> tuple[str, ...]:

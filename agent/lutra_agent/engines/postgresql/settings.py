@@ -23,6 +23,8 @@ FROM pg_db_role_setting s LEFT JOIN pg_database d ON d.oid = s.setdatabase LEFT 
 FILE_SETTINGS = """SELECT name, setting FROM pg_file_settings
 WHERE sourcefile LIKE '%/postgresql.auto.conf' AND name IS NOT NULL ORDER BY seqno"""
 
+SEES_SOURCES = "SELECT pg_has_role('pg_read_all_settings', 'USAGE')"
+
 KINDS: Mapping[str, SettingKind] = {"bool": "bool", "enum": "enum", "integer": "integer", "real": "real"}
 
 OUTRANKING = {"command line": "the command line", "environment variable": "an environment variable"}
@@ -30,10 +32,7 @@ OUTRANKING = {"command line": "the command line", "environment variable": "an en
 
 
 def read_settings(connection: Connection, names: tuple[str, ...], file: Path | None) -> dict[str, ServerSetting]:
-    """Name → setting, for those of `names` that the server has.
-
-    Raises CollectionFailed where nothing tells what the settings file says: an undo would not be exact.
-    """
+    """Name → setting, for those of `names` that the server has. Where nothing `tells`, none is seen to be persisted."""
     rows = connection.rows(QUERY, (list(names),))
     shadows = _role_shadows(connection)
     written = persisted(connection, file)
@@ -51,6 +50,11 @@ def persisted(connection: Connection, file: Path | None) -> dict[str, str] | Non
         return dict(connection.rows(FILE_SETTINGS))
     except CollectionFailed:
         return None
+
+
+def tells(connection: Connection, file: Path | None) -> bool:
+    """Whether anything shows what the settings file says: else an undo takes out lines that it cannot see."""
+    return bool(connection.row(SEES_SOURCES)[0]) or persisted(connection, file) is not None
 
 
 def parse_settings_file(text: str) -> dict[str, str]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from lutra_agent.engines.base import Visible
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
-from lutra_agent.engines.postgresql.connect import Connection, quoted
+from lutra_agent.engines.postgresql.connect import Connection
 from lutra_agent.engines.postgresql.histogram import HistogramView
+from lutra_agent.engines.postgresql.permissions import monitor
 from lutra_agent.engines.postgresql.statements import StatementsView
 from lutra_agent.errors import CollectionFailed
 
@@ -56,5 +57,5 @@ def _monitor(connection: Connection) -> Visible:
     account, member = connection.row(MONITOR)
     if member:
         return Visible("pg_monitor", True, "other accounts' activity and all settings are readable")
-    remedy = f"GRANT pg_monitor TO {quoted(account)};"
-    return Visible("pg_monitor", False, "other accounts' activity is hidden", remedy)
+    hidden = "other accounts' activity is hidden, and so is what the settings file says"
+    return Visible("pg_monitor", False, hidden, monitor(account))

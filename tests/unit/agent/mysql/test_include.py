@@ -73,3 +73,22 @@ def test_what_is_written_is_read_back(
     found = include.read(file)[name]
     assert found.value == value
     assert found.written_s == pytest.approx(at, abs=0.001)
+
+
+def test_a_file_that_belongs_to_another_account_keeps_its_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "zz-lutra.cnf"
+    file.write_text("# made beforehand\n[mariadbd]\n")
+    file.chmod(0o664)
+    inode = file.stat().st_ino
+
+    def denied(descriptor: int, uid: int, gid: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.fchown", denied)
+    monkeypatch.setattr("os.geteuid", lambda: 998)
+    include.write(file, "max_connections", "200", 1.0)
+    assert include.read(file) == {"max_connections": Entry("200", 1.0)}
+    assert (file.stat().st_ino, file.stat().st_mode & 0o777) == (inode, 0o664)
+    assert [p.name for p in tmp_path.iterdir()] == [file.name]

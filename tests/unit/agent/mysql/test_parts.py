@@ -125,6 +125,14 @@ def test_mariadb_without_an_include_file_changes_nothing_and_says_why() -> None:
     assert "include_file" in found.explanation
 
 
+def test_mariadb_changes_nothing_where_its_include_file_cannot_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "absent" / "zz-lutra.cnf"
+    for names in ({"max_connections": False}, {"back_log": True}):
+        found = MariaDB(file).permissions(frozenset({"ALL PRIVILEGES"}), "'a'@'b'", names)
+        assert found.changeable == frozenset()
+        assert f"may not write {file} and its folder" in found.explanation
+
+
 def test_privileges_come_from_every_line_on_everything() -> None:
     lines = [
         "GRANT SELECT, REPLICATION CLIENT ON *.* TO `a`@`%`",
@@ -156,8 +164,8 @@ def test_mysql_names_the_least_that_is_missing() -> None:
         ("sort_buffer_size", "SUPER"),
     ],
 )
-def test_mariadb_names_the_privilege_that_each_setting_needs(name: str, privilege: str) -> None:
-    flavour = MariaDB(Path("/etc/mysql/zz-lutra.cnf"))
+def test_mariadb_names_the_privilege_that_each_setting_needs(name: str, privilege: str, tmp_path: Path) -> None:
+    flavour = MariaDB(tmp_path / "zz-lutra.cnf")
     assert flavour.permissions(frozenset(), "'a'@'b'", {name: False}).remedies == (
         f"GRANT {privilege} ON *.* TO 'a'@'b';",
     )
