@@ -102,6 +102,26 @@ def test_the_buffer_pool_moves_in_whole_chunks_of_every_instance() -> None:
     assert number(older, "innodb_buffer_pool_size").step == 128 * MB
 
 
+def test_a_buffer_pool_that_may_not_grow_gets_room_before_it_is_raised() -> None:
+    server, catalog = a_mysqld("mariadb", 8, innodb_buffer_pool_size_max=128 * MB), load("mariadb")
+    ruled = catalog.rule_based(server, Policy())
+    pool, most = ruled["innodb_buffer_pool_size"], ruled["innodb_buffer_pool_size_max"]
+    assert isinstance(pool, int)
+    assert isinstance(most, int)
+    assert 0.6 * 8 * GB < pool <= most
+    assert most % (8 * MB) == 0
+    order = [c.name for c in catalog.changes(server, ruled) if c.name.startswith("innodb_buffer_pool_size")]
+    assert order == ["innodb_buffer_pool_size_max", "innodb_buffer_pool_size"]
+    grown = a_mysqld("mariadb", 8, innodb_buffer_pool_size_max=most)
+    assert "innodb_buffer_pool_size_max" not in catalog.space(grown, Policy())
+    assert number(grown, "innodb_buffer_pool_size").high <= most
+
+
+def test_a_buffer_pool_that_only_a_restart_lets_grow_stays_where_nothing_restarts() -> None:
+    server = a_mysqld("mariadb", 8, innodb_buffer_pool_size_max=128 * MB)
+    assert load("mariadb").rule_based(server, Policy(restart=False))["innodb_buffer_pool_size"] == 128 * MB
+
+
 @pytest.mark.parametrize(
     ("engine", "name"), [("mysql", "innodb_redo_log_capacity"), ("mariadb", "innodb_log_file_size")]
 )
