@@ -7,7 +7,7 @@ import pytest
 from lutra_models.catalog import Policy, Server, load
 from lutra_models.catalog.rows import from_document
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.knobs import Choice, Number
+from lutra_models.knobs import Choice, Configuration, Number
 
 from tests.support.servers import a_server
 
@@ -143,6 +143,18 @@ def test_couplings_are_rules() -> None:
     assert refusal.code == "coupling"
     assert "min_wal_size must not be above max_wal_size" in refusal.message
     assert space.refusal(good.replace({"max_parallel_workers": 1, "max_parallel_workers_per_gather": 4})) is not None
+
+
+@pytest.mark.parametrize(("name", "lower"), [("min_wal_size", "320MB"), ("max_wal_size", "2GB")])
+def test_a_log_size_with_which_the_server_would_not_start_again_is_refused(name: str, lower: str) -> None:
+    server = a_server(min_wal_size=lower, max_wal_size="1GB", wal_segment_size="64MB")
+    space = CATALOG.space(server, Policy(movable=frozenset({name, "wal_segment_size"})))
+    assert space.names == (name,)
+    refusal = space.refusal(Configuration({name: 96}))
+    assert refusal is not None
+    assert f"{name} below two log files" in refusal.message
+    assert "wal_segment_size = 67108864" in refusal.message
+    assert space.refusal(Configuration({name: 1024})) is None
 
 
 def test_changes_are_exact_and_so_is_their_undo() -> None:
