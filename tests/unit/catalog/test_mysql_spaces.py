@@ -49,7 +49,9 @@ def test_each_version_has_at_least_45_settings_and_each_of_them_once(engine: str
 
 
 def test_what_a_version_renamed_or_removed_is_a_row_with_its_versions() -> None:
-    assert "innodb_log_file_size" in names("mysql", "8.0.29") - names("mysql", "8.0.30")
+    redo = {v: {r.name: r.applies for r in load("mysql").rows_for(v)} for v in ("8.0.29", "8.4.6")}
+    assert (redo["8.0.29"]["innodb_log_file_size"], redo["8.4.6"]["innodb_log_file_size"]) == ("restart", "fixed")
+    assert "innodb_log_file_size" not in names("mysql", "9.7.4")
     assert "innodb_redo_log_capacity" in names("mysql", "8.0.30") & names("mysql", "9.7.4") - names("mysql", "8.0.29")
     assert "innodb_buffer_pool_instances" in names("mysql", "9.7.4") - names("mariadb", "10.6.1")
     assert "innodb_change_buffering" in names("mariadb", "10.11.19") - names("mariadb", "11.0.2")
@@ -129,6 +131,20 @@ def test_a_redo_log_that_dwarfs_the_pages_it_is_for_is_not_searched(engine: str,
     server = a_mysqld(engine, 4)
     roomy = replace(server, host=replace(server.host, disk_bytes=4000 * GB))
     assert number(roomy, name).high == 8 * GB
+
+
+@pytest.mark.parametrize(
+    ("capacity", "file_size", "moves"),
+    [(100 * MB, 48 * MB, True), (100 * MB, GB, False), (200 * MB, GB, True)],
+)
+def test_a_redo_capacity_that_older_settings_decide_does_not_move(capacity: int, file_size: int, moves: bool) -> None:
+    server = a_mysqld("mysql", innodb_redo_log_capacity=capacity)
+    older = {"innodb_log_file_size": file_size, "innodb_log_files_in_group": 2}
+    live = {n: ServerSetting(str(v), kind="integer", applies="restart") for n, v in older.items()}
+    server = replace(server, version="8.4.6", settings={**server.settings, **live})
+    space = load("mysql").space(server, Policy())
+    assert ("innodb_redo_log_capacity" in space) == moves
+    assert not set(older) & set(space.names)
 
 
 def test_a_value_that_is_no_multiple_shows_that_the_server_does_not_round() -> None:
