@@ -80,7 +80,8 @@ def test_durability_is_kept_unless_the_operator_opts_in(engine: str) -> None:
     assert {k.risk for k in catalog.space(server, Policy())} == {"none"}
     allowed = {k.name for k in catalog.space(server, Policy(durability=True)) if k.risk == "durability"}
     assert {"innodb_flush_log_at_trx_commit", "sync_binlog"} <= allowed
-    for name in ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite"):
+    others = ("innodb_log_compressed_pages",) if engine == "mysql" else ()
+    for name in ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite", *others):
         with pytest.raises(InvalidConfiguration, match="it can lose committed data"):
             catalog.space(server, Policy(movable=frozenset({name})))
 
@@ -88,6 +89,18 @@ def test_durability_is_kept_unless_the_operator_opts_in(engine: str) -> None:
 def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() -> None:
     assert number(a_mysqld("mysql"), "max_connections").low == 151
     assert number(a_mysqld("mariadb", peak_connections=400), "max_connections").low == 510
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_sort_keeps_enough_memory_for_a_few_long_rows(engine: str) -> None:
+    assert number(a_mysqld(engine), "sort_buffer_size").low == 256 * 1024
+
+
+def test_memory_tables_never_get_less_room() -> None:
+    fresh, wide = a_mysqld("mariadb", 1), a_mysqld("mariadb", 1, max_heap_table_size="64M", max_connections=1000)
+    assert number(fresh, "max_heap_table_size").low == 16 * MB
+    assert load("mariadb").rule_based(fresh, Policy())["max_heap_table_size"] == 16 * MB
+    assert load("mariadb").rule_based(wide, Policy()).get("max_heap_table_size", 64 * MB) == 64 * MB
 
 
 def test_the_buffer_pool_moves_in_whole_chunks_of_every_instance() -> None:

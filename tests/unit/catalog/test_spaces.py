@@ -58,10 +58,11 @@ def test_durability_is_kept_unless_the_operator_opts_in() -> None:
     server = a_server()
     risks = {k.risk for k in CATALOG.space(server, Policy())}
     assert risks == {"none"}
-    assert "synchronous_commit" in CATALOG.space(server, Policy(durability=True))
+    assert {"synchronous_commit", "wal_writer_delay"} <= set(CATALOG.space(server, Policy(durability=True)).names)
     assert "fsync" not in CATALOG.space(server, Policy(durability=True))
-    with pytest.raises(InvalidConfiguration, match="fsync: it can lose committed data; allow durability"):
-        CATALOG.space(server, Policy(movable=frozenset({"fsync"})))
+    for name in ("fsync", "wal_writer_delay"):
+        with pytest.raises(InvalidConfiguration, match=f"{name}: it can lose committed data; allow durability"):
+            CATALOG.space(server, Policy(movable=frozenset({name})))
 
 
 def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() -> None:
