@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models.catalog import Policy, Server, ServerSetting, load
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.knobs import Choice, Number
+from lutra_models.knobs import Choice, Configuration, Number
 
 from tests.support.mysql_servers import a_mysqld
 
@@ -235,6 +235,17 @@ def test_an_option_is_one_that_the_server_takes_whether_or_not_it_is_searched() 
     with pytest.raises(InvalidConfiguration, match="innodb_flush_method: 'async' is none of fsync, O_DIRECT"):
         catalog.parse(server, "innodb_flush_method", "async")
     assert catalog.space(server, Policy())["innodb_flush_neighbors"].domain == Choice(("0", "1", "2"))
+
+
+def test_a_log_buffer_is_held_against_the_redo_capacity_only_where_there_is_one() -> None:
+    def refused(version: str) -> bool:
+        server = replace(a_mysqld("mysql", innodb_log_buffer_size="16M"), version=version)
+        server = replace(server, settings={n: s for n, s in server.settings.items() if n != "innodb_redo_log_capacity"})
+        space = load("mysql").space(server, only("innodb_log_buffer_size"))
+        return space.refusal(Configuration({"innodb_log_buffer_size": 80 * MB})) is not None
+
+    assert not refused("8.0.29")
+    assert refused("8.0.30")
 
 
 def test_mysqls_statements_persist_and_their_undo_forgets() -> None:
