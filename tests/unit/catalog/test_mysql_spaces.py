@@ -56,6 +56,8 @@ def test_what_a_version_renamed_or_removed_is_a_row_with_its_versions() -> None:
     assert "innodb_buffer_pool_instances" in names("mysql", "9.7.4") - names("mariadb", "10.6.1")
     assert "innodb_change_buffering" in names("mariadb", "10.11.19") - names("mariadb", "11.0.2")
     assert "innodb_flush_method" in names("mariadb", "10.11.19") - names("mariadb", "11.0.2")
+    kinds = {v: {r.name: r.kind for r in load("mariadb").rows_for(v)} for v in ("11.0.5", "11.0.6", "11.1.2")}
+    assert [kinds[v]["innodb_doublewrite"] for v in kinds] == ["bool", "enum", "enum"]
     applies = {v: {r.name: r.applies for r in load("mariadb").rows_for(v)} for v in ("10.8.3", "10.9.1", "10.10.7")}
     assert applies["10.8.3"]["innodb_log_file_size"] == "restart"
     assert applies["10.9.1"]["innodb_log_file_size"] == applies["10.10.7"]["innodb_log_file_size"] == "reload"
@@ -246,6 +248,31 @@ def test_a_log_buffer_is_held_against_the_redo_capacity_only_where_there_is_one(
 
     assert not refused("8.0.29")
     assert refused("8.0.30")
+
+
+@pytest.mark.parametrize(
+    ("cores", "log_bin", "version", "threads"),
+    [
+        (31, "ON", "9.7.4", "OFF"),
+        (32, "ON", "9.7.4", "ON"),
+        (8, "OFF", "9.7.4", "ON"),
+        (4, "OFF", "9.7.4", "OFF"),
+        (8, "OFF", "8.4.6", "OFF"),
+    ],
+)
+def test_redo_is_written_by_threads_of_its_own_where_the_server_would_choose_them(
+    cores: float, log_bin: str, version: str, threads: str
+) -> None:
+    server = a_mysqld("mysql", 8, cores)
+    live = {**server.settings, "log_bin": ServerSetting(log_bin, kind="bool", applies="fixed")}
+    ruled = load("mysql").rule_based(replace(server, version=version, settings=live), Policy())
+    assert ruled["innodb_log_writer_threads"] == threads
+
+
+def test_mariadb_writes_neighbours_only_where_the_disk_spins() -> None:
+    assert "innodb_flush_neighbors" not in load("mariadb").space(a_mysqld("mariadb"), Policy())
+    spinning = a_mysqld("mariadb", rotational=True, innodb_flush_neighbors="0")
+    assert load("mariadb").rule_based(spinning, Policy())["innodb_flush_neighbors"] == "1"
 
 
 def test_mysqls_statements_persist_and_their_undo_forgets() -> None:

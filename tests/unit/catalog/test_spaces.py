@@ -72,6 +72,12 @@ def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() ->
     assert domain(a_server(), "max_wal_senders").special == ()
 
 
+def test_vacuum_is_not_hurried_on_a_spinning_disk() -> None:
+    for rotational, limit in ((True, -1), (False, 1000)):
+        server = a_server(rotational=rotational, autovacuum_vacuum_cost_limit=200)
+        assert CATALOG.rule_based(server, Policy())["autovacuum_vacuum_cost_limit"] == limit
+
+
 def test_a_narrower_live_range_and_a_live_unit_win() -> None:
     server = with_setting(a_server(), "work_mem", unit="MB", value="4", low=1, high=32)
     assert domain(server, "work_mem") == Number(1, 32, "MB", log=True, integer=True)
