@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models import memory
-from lutra_models.catalog import Policy, Server, ServerSetting, load
+from lutra_models.catalog import Policy, Server, load
 from lutra_models.knobs import Value
 
 from tests.support.mysql_servers import a_mysqld
@@ -36,39 +36,6 @@ def test_the_rule_based_configuration_keeps_every_rule(
     space, ruled = load(engine).space(server, policy), load(engine).rule_based(server, policy)
     assert space.parse(ruled) == ruled
     assert memory.check(server, policy, ruled) is None
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_on_a_host_of_its_own_the_rules_are_the_manuals_two_settings(engine: str) -> None:
-    server = a_mysqld(engine, 64)
-    ruled = load(engine).rule_based(server, Policy())
-    pool = ruled["innodb_buffer_pool_size"]
-    assert isinstance(pool, int)
-    assert 0.65 * 64 * GB < pool <= 0.75 * 64 * GB
-    redo = ruled["innodb_redo_log_capacity" if engine == "mysql" else "innodb_log_file_size"]
-    assert isinstance(redo, int)
-    assert redo >= 8 * GB
-    assert memory.worst_case(server, ruled).total_bytes <= memory.limit_bytes(server, Policy())
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_spinning_disk_gets_no_more_redo_than_it_recovers_in_a_while(engine: str) -> None:
-    ruled = load(engine).rule_based(a_mysqld(engine, 64, rotational=True), Policy())
-    assert ruled["innodb_redo_log_capacity" if engine == "mysql" else "innodb_log_file_size"] == 2 * GB
-
-
-def test_a_spinning_disk_gets_two_redo_files_of_a_gigabyte_before_8_0_30() -> None:
-    server = a_mysqld("mysql", 64, rotational=True)
-    live = {**server.settings, "innodb_log_file_size": ServerSetting(str(48 * MB), kind="integer", applies="restart")}
-    ruled = load("mysql").rule_based(replace(server, version="8.0.29", settings=live), Policy())
-    assert ruled["innodb_log_file_size"] == GB
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_on_a_small_host_the_rule_leaves_room_for_what_the_server_needs_besides(engine: str) -> None:
-    pool = load(engine).rule_based(a_mysqld(engine, 1), Policy())["innodb_buffer_pool_size"]
-    assert isinstance(pool, int)
-    assert pool <= 0.4 * GB
 
 
 @pytest.mark.parametrize("engine", ENGINES)

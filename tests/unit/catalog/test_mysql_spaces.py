@@ -134,11 +134,6 @@ def test_a_buffer_pool_that_may_not_grow_gets_room_before_it_is_raised() -> None
     assert number(grown, "innodb_buffer_pool_size").high <= most
 
 
-def test_a_buffer_pool_that_only_a_restart_lets_grow_stays_where_nothing_restarts() -> None:
-    server = a_mysqld("mariadb", 8, innodb_buffer_pool_size_max=128 * MB)
-    assert load("mariadb").rule_based(server, Policy(restart=False))["innodb_buffer_pool_size"] == 128 * MB
-
-
 @pytest.mark.parametrize(
     ("engine", "name"), [("mysql", "innodb_redo_log_capacity"), ("mariadb", "innodb_log_file_size")]
 )
@@ -224,13 +219,6 @@ def test_myrocks_has_its_settings_where_the_server_has_the_plugin() -> None:
     assert not any(n.startswith("rocksdb_") for n in without)
 
 
-def test_people_write_units_as_the_servers_configuration_file_does() -> None:
-    server = a_mysqld("mysql")
-    for text in ("1G", "1GB", "1024M", "1024m", "1073741824"):
-        assert load("mysql").parse(server, "innodb_redo_log_capacity", text) == GB
-    assert load("mysql").text("innodb_redo_log_capacity", GB, "B") == "1GB"
-
-
 def test_an_option_is_one_that_the_server_takes_whether_or_not_it_is_searched() -> None:
     server, catalog = a_mysqld("mysql"), load("mysql")
     assert catalog.parse(server, "innodb_flush_method", "o_dsync") == "O_DSYNC"
@@ -248,90 +236,3 @@ def test_a_log_buffer_is_held_against_the_redo_capacity_only_where_there_is_one(
 
     assert not refused("8.0.29")
     assert refused("8.0.30")
-
-
-@pytest.mark.parametrize(
-    ("cores", "log_bin", "version", "threads"),
-    [
-        (31, "ON", "9.7.4", "OFF"),
-        (32, "ON", "9.7.4", "ON"),
-        (8, "OFF", "9.7.4", "ON"),
-        (4, "OFF", "9.7.4", "OFF"),
-        (8, "OFF", "8.4.6", "OFF"),
-    ],
-)
-def test_redo_is_written_by_threads_of_its_own_where_the_server_would_choose_them(
-    cores: float, log_bin: str, version: str, threads: str
-) -> None:
-    server = a_mysqld("mysql", 8, cores)
-    live = {**server.settings, "log_bin": ServerSetting(log_bin, kind="bool", applies="fixed")}
-    ruled = load("mysql").rule_based(replace(server, version=version, settings=live), Policy())
-    assert ruled["innodb_log_writer_threads"] == threads
-
-
-def test_mariadb_writes_neighbours_only_where_the_disk_spins() -> None:
-    assert "innodb_flush_neighbors" not in load("mariadb").space(a_mysqld("mariadb"), Policy())
-    spinning = a_mysqld("mariadb", rotational=True, innodb_flush_neighbors="0")
-    assert load("mariadb").rule_based(spinning, Policy())["innodb_flush_neighbors"] == "1"
-
-
-def test_mysqls_statements_persist_and_their_undo_forgets() -> None:
-    server = a_mysqld("mysql")
-    target = {"innodb_io_capacity_max": 4000, "innodb_adaptive_hash_index": "on", "innodb_read_io_threads": 8}
-    made = {c.name: c for c in load("mysql").changes(server, {**target, "innodb_io_capacity": 1000})}
-    assert made["innodb_io_capacity_max"].do == "SET PERSIST innodb_io_capacity_max = 4000"
-    assert (
-        made["innodb_io_capacity_max"].undo
-        == "RESET PERSIST IF EXISTS innodb_io_capacity_max; SET GLOBAL innodb_io_capacity_max = 20000"
-    )
-    assert made["innodb_adaptive_hash_index"].do == "SET PERSIST innodb_adaptive_hash_index = 'on'"
-    assert made["innodb_read_io_threads"].do == "SET PERSIST_ONLY innodb_read_io_threads = 8"
-    assert made["innodb_read_io_threads"].undo == "RESET PERSIST IF EXISTS innodb_read_io_threads"
-
-
-def test_the_undo_of_a_persisted_value_is_the_persisted_text() -> None:
-    server = a_mysqld("mysql", tmp_table_size="32M")
-    live = {**server.settings, "tmp_table_size": replace(server.settings["tmp_table_size"], persisted="33554432")}
-    change = load("mysql").changes(replace(server, settings=live), {"tmp_table_size": "64M"})[0]
-    assert (change.do, change.undo) == (
-        "SET PERSIST tmp_table_size = 67108864",
-        "SET PERSIST tmp_table_size = 33554432",
-    )
-    assert (change.before_text, change.after_text, change.literal) == ("32MB", "64MB", "67108864")
-
-
-def test_mariadbs_statements_name_the_line_of_the_include_file() -> None:
-    made = {
-        c.name: c for c in load("mariadb").changes(a_mysqld("mariadb"), {"key_buffer_size": "64M", "back_log": 100})
-    }
-    assert made["key_buffer_size"].do == (
-        "SET GLOBAL key_buffer_size = 67108864; in the include file: key_buffer_size = 67108864"
-    )
-    assert made["key_buffer_size"].undo == (
-        "SET GLOBAL key_buffer_size = 134217728; in the include file: without key_buffer_size"
-    )
-    assert made["back_log"].do == "in the include file: back_log = 100"
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("capacity", "most"), [(30000, 40000), (150, 200)])
-def test_a_limit_and_what_it_limits_are_changed_in_the_order_that_no_clamp_sees(
-    engine: str, capacity: int, most: int
-) -> None:
-    server = a_mysqld(engine, innodb_io_capacity=10000, innodb_io_capacity_max=20000)
-    target = {"sort_buffer_size": "1M", "innodb_io_capacity": capacity, "innodb_io_capacity_max": most}
-    for names_given in (list(target), list(reversed(target))):
-        made = load(engine).changes(server, {n: target[n] for n in names_given})
-        pair = ["innodb_io_capacity", "innodb_io_capacity_max"]
-        assert [c.name for c in made if c.name in pair] == (pair if capacity < 10000 else pair[::-1])
-
-
-@pytest.mark.parametrize("engine", ["mysql", "mariadb"])
-def test_where_losing_commits_is_allowed_the_rules_lose_the_least_of_it(engine: str) -> None:
-    server, catalog = a_mysqld(engine), load(engine)
-    space, now = catalog.space(server, Policy(durability=True)), catalog.read(server)
-    found = catalog.rule_based(server, Policy(durability=True))
-    moved = {k.name: found[k.name] for k in space if k.risk == "durability" and found[k.name] != now[k.name]}
-    assert moved.pop("innodb_flush_log_at_trx_commit") == "2"
-    assert set(moved) <= {"sync_binlog"}
-    assert "innodb_flush_log_at_trx_commit" not in catalog.rule_based(server, Policy())
