@@ -170,10 +170,12 @@ def _affinity(pid: int | None) -> int:
 
 
 def _disk_bytes(data_dir: Path | None) -> int | None:
+    """The file system's size; less where it fills, so that a tenth is half of what is free at most, in coarse steps."""
     try:
-        return psutil.disk_usage(str(data_dir or "/")).total
+        disk = psutil.disk_usage(str(data_dir or "/"))
     except OSError:
         return None
+    return min(disk.total, 1 << max(5 * disk.free, 1).bit_length() - 1)
 
 
 def _disk_free(data_dir: Path) -> float | None:

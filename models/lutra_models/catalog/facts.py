@@ -45,6 +45,7 @@ class Host:
     memory_bytes: int
     cores: float
     disk_bytes: int | None = None
+    """What formulas take for the data's disk: its size, and less where it is nearly full."""
     rotational: bool | None = None
     """A spinning disk; None where the host does not tell."""
 

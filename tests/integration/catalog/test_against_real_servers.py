@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from lutra_agent.lab.account import account
 from lutra_agent.lab.postgresql import ScratchPostgres, environment
 from lutra_models import memory
 from lutra_models.catalog import Host, Policy, Server, ServerSetting, load
-from lutra_models.knobs import Number
+from lutra_models.knobs import Number, Value
 
 from tests.support.engines import postgres15_bin, postgres18_bin, scratch
 
@@ -102,11 +102,31 @@ def test_shared_memory_terms_are_not_below_what_the_server_reserves(cluster: Scr
         for megabytes, connections in ((128, 100), (1024, 100), (8192, 300), (256, 2000)):
             reserved = _reserved(cluster, {"shared_buffers": f"{megabytes}MB", "max_connections": str(connections)})
             candidate = {"shared_buffers": megabytes * 128, "max_connections": connections, "wal_buffers": -1}
-            terms = {t.name: t.bytes for t in memory.worst_case(server, candidate).terms}
-            counted = terms["shared_buffers"] + terms["shared memory overhead"] + terms["wal_buffers"]
+            counted = _counted(server, candidate)
             assert reserved <= counted <= reserved * 1.3, (megabytes, connections, reserved >> 20, counted >> 20)
     finally:
         cluster.start()
+
+
+@pytest.mark.slow
+def test_the_memory_of_reads_under_way_is_as_much_as_the_server_reserves_for_them(cluster: ScratchPostgres) -> None:
+    server = server_of(cluster)
+    if "io_max_concurrency" not in server.settings:
+        assert _term(server, {}, "asynchronous I/O") == 0
+        return
+    cluster.stop()
+    try:
+        reserved = [
+            _reserved(cluster, {"io_max_concurrency": str(n), "io_max_combine_limit": "1MB"}) for n in (64, 256)
+        ]
+    finally:
+        cluster.start()
+    counted = [
+        _term(server, {"io_max_concurrency": n, "io_max_combine_limit": 128}, "asynchronous I/O") for n in (64, 256)
+    ]
+    more, assumed = reserved[1] - reserved[0], counted[1] - counted[0]
+    assert more <= assumed + (2 << 20)
+    assert assumed <= 1.1 * more
 
 
 def test_the_rule_based_configuration_starts_the_server(cluster: ScratchPostgres) -> None:
@@ -127,6 +147,15 @@ def _as_read(cluster: ScratchPostgres, name: str, text: str) -> str:
     read = cluster.psql(f"select setting from pg_settings where name = '{name}'")
     cluster.psql(f"alter system reset {name}")
     return read
+
+
+def _term(server: Server, candidate: Mapping[str, Value], name: str) -> int:
+    return next(t.bytes for t in memory.worst_case(server, candidate).terms if t.name == name)
+
+
+def _counted(server: Server, candidate: Mapping[str, Value]) -> int:
+    names = ("shared_buffers", "shared memory overhead", "asynchronous I/O", "wal_buffers")
+    return sum(_term(server, candidate, name) for name in names)
 
 
 def _reserved(cluster: ScratchPostgres, settings: dict[str, str]) -> int:

@@ -11,7 +11,7 @@ from lutra_agent.lab.mysqld import ScratchMysqld
 from lutra_models.catalog import Change, Host, Policy, Server, ServerSetting, load
 from lutra_models.knobs import Knob, Number, Value
 
-from tests.support.engines import MYSQLDS, SCRATCH_MYSQLDS, scratch_mysqld
+from tests.support.engines import MYSQLDS, SCRATCH_MYSQLDS, missing, scratch_mysqld
 
 SLOW_TO_MOVE = {"innodb_redo_log_capacity": 256 << 20, "innodb_log_file_size": 128 << 20}
 """Changing these rewrites files: one value does."""
@@ -130,6 +130,20 @@ def test_the_rule_based_configuration_starts_the_server_and_is_read_back_equal(e
         facts = facts_of(server)
         made = load(engine).changes(facts, load(engine).rule_based(facts, Policy()))
         assert len(made) > 5
+        _keep(server, made)
+        server.stop()
+        server.start()
+        assert {c.name: active(server, facts, c.name) for c in made} == {c.name: c.after for c in made}
+
+
+def test_a_buffer_pool_kept_down_by_its_maximum_grows_with_it_at_a_restart() -> None:
+    with scratch_mysqld(SCRATCH_MYSQLDS["mariadb"], innodb_buffer_pool_size_max="128M") as server:
+        facts = facts_of(server)
+        if "innodb_buffer_pool_size_max" not in facts.settings:
+            missing("a MariaDB of 10.11.12 or later")
+        pool = frozenset({"innodb_buffer_pool_size", "innodb_buffer_pool_size_max"})
+        made = load("mariadb").changes(facts, load("mariadb").rule_based(facts, Policy(movable=pool)))
+        assert {c.name for c in made} == pool
         _keep(server, made)
         server.stop()
         server.start()

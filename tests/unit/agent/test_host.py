@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -71,6 +72,18 @@ def test_a_host_without_groups_is_the_machine_itself(tmp_path: Path) -> None:
     facts = HostProbe(tmp_path).facts()
     assert facts.memory_bytes == psutil.virtual_memory().total
     assert facts.cores >= 1
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "counted"),
+    [(1000, 900, 1000), (1000, 200, 512), (1000, 110, 512), (1000, 103, 512), (1000, 102, 256), (1000, 0, 1)],
+)
+def test_a_disk_that_fills_counts_as_a_smaller_one_in_coarse_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int, counted: int
+) -> None:
+    usage = SimpleNamespace(total=total, used=total - free, free=free)
+    monkeypatch.setattr(psutil, "disk_usage", lambda _path: usage)
+    assert HostProbe(tmp_path).facts(None, tmp_path).disk_bytes == counted
 
 
 def test_request_sizes_come_from_rates_and_an_idle_disk_has_none() -> None:

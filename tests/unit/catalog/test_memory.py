@@ -95,6 +95,16 @@ def test_autovacuum_follows_maintenance_work_mem_up_to_a_gigabyte_before_17() ->
     assert autovacuum("18") == 3 * (4 * GB + 4 * 2**20)
 
 
+def test_asynchronous_reads_reserve_memory_for_every_process_since_18() -> None:
+    def reserved(version: str, **settings: int) -> int:
+        terms = memory.worst_case(a_server(version, **settings), {}).terms
+        return next(t.bytes for t in terms if t.name == "asynchronous I/O")
+
+    assert reserved("16") == 0
+    assert reserved("18") == (100 + 16 + 8 + 10 + 40) * 64 * (144 + 24 * 16)
+    assert reserved("18", io_max_concurrency=256, io_max_combine_limit=128) == 174 * 256 * (144 + 24 * 128)
+
+
 def test_above_the_limit_is_refused_with_the_largest_part() -> None:
     refusal = memory.check(a_server(), Policy(), {"work_mem": 1 << 20})
     assert refusal is not None

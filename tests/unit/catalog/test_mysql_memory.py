@@ -39,26 +39,6 @@ def test_the_rule_based_configuration_keeps_every_rule(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_on_a_host_of_its_own_the_rules_are_the_manuals_two_settings(engine: str) -> None:
-    server = a_mysqld(engine, 64)
-    ruled = load(engine).rule_based(server, Policy())
-    pool = ruled["innodb_buffer_pool_size"]
-    assert isinstance(pool, int)
-    assert 0.65 * 64 * GB < pool <= 0.75 * 64 * GB
-    redo = ruled["innodb_redo_log_capacity" if engine == "mysql" else "innodb_log_file_size"]
-    assert isinstance(redo, int)
-    assert redo >= 8 * GB
-    assert memory.worst_case(server, ruled).total_bytes <= memory.limit_bytes(server, Policy())
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_on_a_small_host_the_rule_leaves_room_for_what_the_server_needs_besides(engine: str) -> None:
-    pool = load(engine).rule_based(a_mysqld(engine, 1), Policy())["innodb_buffer_pool_size"]
-    assert isinstance(pool, int)
-    assert pool <= 0.4 * GB
-
-
-@pytest.mark.parametrize("engine", ENGINES)
 def test_a_fresh_server_on_a_4_gb_host_is_within_the_limit(engine: str) -> None:
     server = a_mysqld(engine, 4)
     assert memory.worst_case(server, {}).total_bytes < memory.limit_bytes(server, Policy())
@@ -85,7 +65,8 @@ def test_mysqls_temporary_tables_share_one_limit_unless_they_are_of_the_memory_e
 
 
 def test_the_performance_schema_counts_where_it_is_on() -> None:
-    assert terms(a_mysqld("mysql"))["performance schema"] == 240 * MB
+    assert terms(a_mysqld("mysql"))["performance schema"] == 240 * MB + 4000 * 9 * 1024
+    assert terms(a_mysqld("mysql", table_open_cache=2000))["performance schema"] == 240 * MB + 2000 * 9 * 1024
     assert terms(a_mysqld("mysql"), performance_schema="off")["performance schema"] == 0
     assert terms(a_mysqld("mariadb"))["performance schema"] == 0
 
@@ -104,6 +85,20 @@ def test_myrocks_counts_its_cache_and_write_buffers_where_it_is_there() -> None:
     larger = "write_buffer_size=256m;max_write_buffer_number=4;min_write_buffer_number_to_merge=1"
     assert terms(server, rocksdb_default_cf_options=larger)["MyRocks write buffers"] == 2 * GB
     assert terms(server, rocksdb_db_write_buffer_size=64 * MB)["MyRocks write buffers"] == 80 * MB
+
+
+def test_a_schema_change_has_the_merge_buffers_of_myrocks_where_it_is_there() -> None:
+    assert terms(a_mysqld("mariadb"))["schema changes"] == 3 * MB
+    assert terms(a_mysqld("mariadb", myrocks=True))["schema changes"] == 3 * MB + 128 * MB + GB
+
+
+def test_every_part_of_the_buffer_pool_has_doublewrite_buffers_of_its_own_since_8_0_20() -> None:
+    assert terms(a_mysqld("mysql"))["doublewrite buffers"] == 4 * 128 * 16 * 1024
+    parts = a_mysqld("mysql", innodb_buffer_pool_instances=8, innodb_doublewrite_pages=512)
+    assert terms(parts)["doublewrite buffers"] == 16 * 512 * 16 * 1024
+    assert terms(replace(parts, version="8.0.19"))["doublewrite buffers"] == 0
+    unknown = {n: s for n, s in parts.settings.items() if n != "innodb_doublewrite_pages"}
+    assert terms(replace(parts, version="8.0.36", settings=unknown))["doublewrite buffers"] == 16 * 4 * 16 * 1024
 
 
 def _threads(server: Server, count: int) -> dict[str, object]:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models.catalog import Policy, Server, ServerSetting, load
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.knobs import Choice, Number
+from lutra_models.knobs import Choice, Configuration, Number
 
 from tests.support.mysql_servers import a_mysqld
 
@@ -49,11 +49,15 @@ def test_each_version_has_at_least_45_settings_and_each_of_them_once(engine: str
 
 
 def test_what_a_version_renamed_or_removed_is_a_row_with_its_versions() -> None:
-    assert "innodb_log_file_size" in names("mysql", "8.0.29") - names("mysql", "8.0.30")
+    redo = {v: {r.name: r.applies for r in load("mysql").rows_for(v)} for v in ("8.0.29", "8.4.6")}
+    assert (redo["8.0.29"]["innodb_log_file_size"], redo["8.4.6"]["innodb_log_file_size"]) == ("restart", "fixed")
+    assert "innodb_log_file_size" not in names("mysql", "9.7.4")
     assert "innodb_redo_log_capacity" in names("mysql", "8.0.30") & names("mysql", "9.7.4") - names("mysql", "8.0.29")
     assert "innodb_buffer_pool_instances" in names("mysql", "9.7.4") - names("mariadb", "10.6.1")
     assert "innodb_change_buffering" in names("mariadb", "10.11.19") - names("mariadb", "11.0.2")
     assert "innodb_flush_method" in names("mariadb", "10.11.19") - names("mariadb", "11.0.2")
+    kinds = {v: {r.name: r.kind for r in load("mariadb").rows_for(v)} for v in ("11.0.5", "11.0.6", "11.1.2")}
+    assert [kinds[v]["innodb_doublewrite"] for v in kinds] == ["bool", "enum", "enum"]
     applies = {v: {r.name: r.applies for r in load("mariadb").rows_for(v)} for v in ("10.8.3", "10.9.1", "10.10.7")}
     assert applies["10.8.3"]["innodb_log_file_size"] == "restart"
     assert applies["10.9.1"]["innodb_log_file_size"] == applies["10.10.7"]["innodb_log_file_size"] == "reload"
@@ -78,7 +82,8 @@ def test_durability_is_kept_unless_the_operator_opts_in(engine: str) -> None:
     assert {k.risk for k in catalog.space(server, Policy())} == {"none"}
     allowed = {k.name for k in catalog.space(server, Policy(durability=True)) if k.risk == "durability"}
     assert {"innodb_flush_log_at_trx_commit", "sync_binlog"} <= allowed
-    for name in ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite"):
+    others = ("innodb_log_compressed_pages",) if engine == "mysql" else ()
+    for name in ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite", *others):
         with pytest.raises(InvalidConfiguration, match="it can lose committed data"):
             catalog.space(server, Policy(movable=frozenset({name})))
 
@@ -86,6 +91,18 @@ def test_durability_is_kept_unless_the_operator_opts_in(engine: str) -> None:
 def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() -> None:
     assert number(a_mysqld("mysql"), "max_connections").low == 151
     assert number(a_mysqld("mariadb", peak_connections=400), "max_connections").low == 510
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_sort_keeps_enough_memory_for_a_few_long_rows(engine: str) -> None:
+    assert number(a_mysqld(engine), "sort_buffer_size").low == 256 * 1024
+
+
+def test_memory_tables_never_get_less_room() -> None:
+    fresh, wide = a_mysqld("mariadb", 1), a_mysqld("mariadb", 1, max_heap_table_size="64M", max_connections=1000)
+    assert number(fresh, "max_heap_table_size").low == 16 * MB
+    assert load("mariadb").rule_based(fresh, Policy())["max_heap_table_size"] == 16 * MB
+    assert load("mariadb").rule_based(wide, Policy()).get("max_heap_table_size", 64 * MB) == 64 * MB
 
 
 def test_the_buffer_pool_moves_in_whole_chunks_of_every_instance() -> None:
@@ -102,6 +119,21 @@ def test_the_buffer_pool_moves_in_whole_chunks_of_every_instance() -> None:
     assert number(older, "innodb_buffer_pool_size").step == 128 * MB
 
 
+def test_a_buffer_pool_that_may_not_grow_gets_room_before_it_is_raised() -> None:
+    server, catalog = a_mysqld("mariadb", 8, innodb_buffer_pool_size_max=128 * MB), load("mariadb")
+    ruled = catalog.rule_based(server, Policy())
+    pool, most = ruled["innodb_buffer_pool_size"], ruled["innodb_buffer_pool_size_max"]
+    assert isinstance(pool, int)
+    assert isinstance(most, int)
+    assert 0.6 * 8 * GB < pool <= most
+    assert most % (8 * MB) == 0
+    order = [c.name for c in catalog.changes(server, ruled) if c.name.startswith("innodb_buffer_pool_size")]
+    assert order == ["innodb_buffer_pool_size_max", "innodb_buffer_pool_size"]
+    grown = a_mysqld("mariadb", 8, innodb_buffer_pool_size_max=most)
+    assert "innodb_buffer_pool_size_max" not in catalog.space(grown, Policy())
+    assert number(grown, "innodb_buffer_pool_size").high <= most
+
+
 @pytest.mark.parametrize(
     ("engine", "name"), [("mysql", "innodb_redo_log_capacity"), ("mariadb", "innodb_log_file_size")]
 )
@@ -109,6 +141,20 @@ def test_a_redo_log_that_dwarfs_the_pages_it_is_for_is_not_searched(engine: str,
     server = a_mysqld(engine, 4)
     roomy = replace(server, host=replace(server.host, disk_bytes=4000 * GB))
     assert number(roomy, name).high == 8 * GB
+
+
+@pytest.mark.parametrize(
+    ("capacity", "file_size", "moves"),
+    [(100 * MB, 48 * MB, True), (100 * MB, GB, False), (200 * MB, GB, True)],
+)
+def test_a_redo_capacity_that_older_settings_decide_does_not_move(capacity: int, file_size: int, moves: bool) -> None:
+    server = a_mysqld("mysql", innodb_redo_log_capacity=capacity)
+    older = {"innodb_log_file_size": file_size, "innodb_log_files_in_group": 2}
+    live = {n: ServerSetting(str(v), kind="integer", applies="restart") for n, v in older.items()}
+    server = replace(server, version="8.4.6", settings={**server.settings, **live})
+    space = load("mysql").space(server, Policy())
+    assert ("innodb_redo_log_capacity" in space) == moves
+    assert not set(older) & set(space.names)
 
 
 def test_a_value_that_is_no_multiple_shows_that_the_server_does_not_round() -> None:
@@ -173,13 +219,6 @@ def test_myrocks_has_its_settings_where_the_server_has_the_plugin() -> None:
     assert not any(n.startswith("rocksdb_") for n in without)
 
 
-def test_people_write_units_as_the_servers_configuration_file_does() -> None:
-    server = a_mysqld("mysql")
-    for text in ("1G", "1GB", "1024M", "1024m", "1073741824"):
-        assert load("mysql").parse(server, "innodb_redo_log_capacity", text) == GB
-    assert load("mysql").text("innodb_redo_log_capacity", GB, "B") == "1GB"
-
-
 def test_an_option_is_one_that_the_server_takes_whether_or_not_it_is_searched() -> None:
     server, catalog = a_mysqld("mysql"), load("mysql")
     assert catalog.parse(server, "innodb_flush_method", "o_dsync") == "O_DSYNC"
@@ -188,63 +227,12 @@ def test_an_option_is_one_that_the_server_takes_whether_or_not_it_is_searched() 
     assert catalog.space(server, Policy())["innodb_flush_neighbors"].domain == Choice(("0", "1", "2"))
 
 
-def test_mysqls_statements_persist_and_their_undo_forgets() -> None:
-    server = a_mysqld("mysql")
-    target = {"innodb_io_capacity_max": 4000, "innodb_adaptive_hash_index": "on", "innodb_read_io_threads": 8}
-    made = {c.name: c for c in load("mysql").changes(server, {**target, "innodb_io_capacity": 1000})}
-    assert made["innodb_io_capacity_max"].do == "SET PERSIST innodb_io_capacity_max = 4000"
-    assert (
-        made["innodb_io_capacity_max"].undo
-        == "RESET PERSIST IF EXISTS innodb_io_capacity_max; SET GLOBAL innodb_io_capacity_max = 20000"
-    )
-    assert made["innodb_adaptive_hash_index"].do == "SET PERSIST innodb_adaptive_hash_index = 'on'"
-    assert made["innodb_read_io_threads"].do == "SET PERSIST_ONLY innodb_read_io_threads = 8"
-    assert made["innodb_read_io_threads"].undo == "RESET PERSIST IF EXISTS innodb_read_io_threads"
+def test_a_log_buffer_is_held_against_the_redo_capacity_only_where_there_is_one() -> None:
+    def refused(version: str) -> bool:
+        server = replace(a_mysqld("mysql", innodb_log_buffer_size="16M"), version=version)
+        server = replace(server, settings={n: s for n, s in server.settings.items() if n != "innodb_redo_log_capacity"})
+        space = load("mysql").space(server, only("innodb_log_buffer_size"))
+        return space.refusal(Configuration({"innodb_log_buffer_size": 80 * MB})) is not None
 
-
-def test_the_undo_of_a_persisted_value_is_the_persisted_text() -> None:
-    server = a_mysqld("mysql", tmp_table_size="32M")
-    live = {**server.settings, "tmp_table_size": replace(server.settings["tmp_table_size"], persisted="33554432")}
-    change = load("mysql").changes(replace(server, settings=live), {"tmp_table_size": "64M"})[0]
-    assert (change.do, change.undo) == (
-        "SET PERSIST tmp_table_size = 67108864",
-        "SET PERSIST tmp_table_size = 33554432",
-    )
-    assert (change.before_text, change.after_text, change.literal) == ("32MB", "64MB", "67108864")
-
-
-def test_mariadbs_statements_name_the_line_of_the_include_file() -> None:
-    made = {
-        c.name: c for c in load("mariadb").changes(a_mysqld("mariadb"), {"key_buffer_size": "64M", "back_log": 100})
-    }
-    assert made["key_buffer_size"].do == (
-        "SET GLOBAL key_buffer_size = 67108864; in the include file: key_buffer_size = 67108864"
-    )
-    assert made["key_buffer_size"].undo == (
-        "SET GLOBAL key_buffer_size = 134217728; in the include file: without key_buffer_size"
-    )
-    assert made["back_log"].do == "in the include file: back_log = 100"
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("capacity", "most"), [(30000, 40000), (150, 200)])
-def test_a_limit_and_what_it_limits_are_changed_in_the_order_that_no_clamp_sees(
-    engine: str, capacity: int, most: int
-) -> None:
-    server = a_mysqld(engine, innodb_io_capacity=10000, innodb_io_capacity_max=20000)
-    target = {"sort_buffer_size": "1M", "innodb_io_capacity": capacity, "innodb_io_capacity_max": most}
-    for names_given in (list(target), list(reversed(target))):
-        made = load(engine).changes(server, {n: target[n] for n in names_given})
-        pair = ["innodb_io_capacity", "innodb_io_capacity_max"]
-        assert [c.name for c in made if c.name in pair] == (pair if capacity < 10000 else pair[::-1])
-
-
-@pytest.mark.parametrize("engine", ["mysql", "mariadb"])
-def test_where_losing_commits_is_allowed_the_rules_lose_the_least_of_it(engine: str) -> None:
-    server, catalog = a_mysqld(engine), load(engine)
-    space, now = catalog.space(server, Policy(durability=True)), catalog.read(server)
-    found = catalog.rule_based(server, Policy(durability=True))
-    moved = {k.name: found[k.name] for k in space if k.risk == "durability" and found[k.name] != now[k.name]}
-    assert moved.pop("innodb_flush_log_at_trx_commit") == "2"
-    assert set(moved) <= {"sync_binlog"}
-    assert "innodb_flush_log_at_trx_commit" not in catalog.rule_based(server, Policy())
+    assert not refused("8.0.29")
+    assert refused("8.0.30")

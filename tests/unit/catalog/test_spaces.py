@@ -7,7 +7,7 @@ import pytest
 from lutra_models.catalog import Policy, Server, load
 from lutra_models.catalog.rows import from_document
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.knobs import Choice, Number
+from lutra_models.knobs import Choice, Configuration, Number
 
 from tests.support.servers import a_server
 
@@ -58,10 +58,11 @@ def test_durability_is_kept_unless_the_operator_opts_in() -> None:
     server = a_server()
     risks = {k.risk for k in CATALOG.space(server, Policy())}
     assert risks == {"none"}
-    assert "synchronous_commit" in CATALOG.space(server, Policy(durability=True))
+    assert {"synchronous_commit", "wal_writer_delay"} <= set(CATALOG.space(server, Policy(durability=True)).names)
     assert "fsync" not in CATALOG.space(server, Policy(durability=True))
-    with pytest.raises(InvalidConfiguration, match="fsync: it can lose committed data; allow durability"):
-        CATALOG.space(server, Policy(movable=frozenset({"fsync"})))
+    for name in ("fsync", "wal_writer_delay"):
+        with pytest.raises(InvalidConfiguration, match=f"{name}: it can lose committed data; allow durability"):
+            CATALOG.space(server, Policy(movable=frozenset({name})))
 
 
 def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() -> None:
@@ -69,6 +70,12 @@ def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() ->
     assert domain(a_server(peak_connections=400), "max_connections").low == 510
     assert domain(a_server(max_wal_senders=0), "max_wal_senders").special == (0,)
     assert domain(a_server(), "max_wal_senders").special == ()
+
+
+def test_vacuum_is_not_hurried_on_a_spinning_disk() -> None:
+    for rotational, limit in ((True, -1), (False, 1000)):
+        server = a_server(rotational=rotational, autovacuum_vacuum_cost_limit=200)
+        assert CATALOG.rule_based(server, Policy())["autovacuum_vacuum_cost_limit"] == limit
 
 
 def test_a_narrower_live_range_and_a_live_unit_win() -> None:
@@ -143,6 +150,18 @@ def test_couplings_are_rules() -> None:
     assert refusal.code == "coupling"
     assert "min_wal_size must not be above max_wal_size" in refusal.message
     assert space.refusal(good.replace({"max_parallel_workers": 1, "max_parallel_workers_per_gather": 4})) is not None
+
+
+@pytest.mark.parametrize(("name", "lower"), [("min_wal_size", "320MB"), ("max_wal_size", "2GB")])
+def test_a_log_size_with_which_the_server_would_not_start_again_is_refused(name: str, lower: str) -> None:
+    server = a_server(min_wal_size=lower, max_wal_size="1GB", wal_segment_size="64MB")
+    space = CATALOG.space(server, Policy(movable=frozenset({name, "wal_segment_size"})))
+    assert space.names == (name,)
+    refusal = space.refusal(Configuration({name: 96}))
+    assert refusal is not None
+    assert f"{name} below two log files" in refusal.message
+    assert "wal_segment_size = 67108864" in refusal.message
+    assert space.refusal(Configuration({name: 1024})) is None
 
 
 def test_changes_are_exact_and_so_is_their_undo() -> None:
