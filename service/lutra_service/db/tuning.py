@@ -96,7 +96,7 @@ class Recommendations(Repository[Recommendation]):
         c = self.table.c
         late = and_(c.state.in_(("proposed", "approved")), c.expires_at < now)
         silent = and_(c.state == "applied", c.applied_at < applied_before)
-        return self._many(select(self.table).where(or_(late, silent)).limit(50))
+        return self._many(select(self.table).where(or_(late, silent)).order_by(c.id))
 
 
 class Requests(Repository[Request]):
