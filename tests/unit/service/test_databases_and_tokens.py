@@ -110,6 +110,16 @@ def test_scopes_bound_what_a_token_may_do(service: Service, agent: Agent, databa
     assert reader.code("GET", tokens) == (403, "forbidden")
 
 
+def test_an_agent_opens_and_watches_a_session_and_steers_none(service: Service, agent: Agent, database: str) -> None:
+    lab = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "lab"}
+    session = agent.take("POST", f"/v1/databases/{database}/sessions", lab)["id"]
+    for path in ("", "/trials"):
+        agent.take("GET", f"/v1/sessions/{session}{path}")
+    for step in ("pause", "resume", "stop"):
+        assert agent.code("POST", f"/v1/sessions/{session}/{step}") == (403, "forbidden")
+    assert service.take("POST", f"/v1/sessions/{session}/stop")["state"] == "stopped"
+
+
 def test_the_catalogue_says_what_each_setting_means(service: Service) -> None:
     knobs = {k["name"]: k for k in service.take("GET", "/v1/knobs?engine=postgresql&version=16")["items"]}
     assert knobs["work_mem"]["meaning"]
