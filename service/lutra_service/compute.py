@@ -122,10 +122,15 @@ class Compute:
             self._submit(job, pool)
 
     def _sweep(self) -> None:
-        """Keep the leases of what is still being computed, and end what waited too long."""
+        """Keep the leases of what is still being computed, and end what waited too long, each by itself."""
         oldest = time.monotonic() - LEASES * self._settings.lease_s
         held = [id_ for id_, since in list(self._held.items()) if since > oldest]
-        self._store.write(lambda u: computing.sweep(u, held, self._settings.lease_s))
+        self._store.write(lambda u: computing.renew(u, held, self._settings.lease_s))
+        for id_ in self._store.read(computing.overdue):
+            try:
+                self._store.write(partial(computing.end_overdue, id_=id_))
+            except Exception:
+                log.exception("%s waited too long and could not be ended", id_)
 
     def _submit(self, job: Job, pool: Executor) -> None:
         self._held[job.recommendation_id] = time.monotonic()

@@ -1,4 +1,7 @@
-"""Request bodies: read within limits, unpacked within limits, and JSON without anything that is no JSON."""
+"""Request bodies: read within limits, unpacked within limits, and JSON without anything that is no JSON.
+
+Nothing is read of somebody who shows no token at all; whether a token is a valid one, the routes look up.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ import zlib
 from typing import Any, NoReturn
 
 from lutra_models.errors import LutraError
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lutra_service.api.problems import problem
+from lutra_service.app.errors import Unauthorized
 
 MAX_DEPTH = 32
 _GZIP = 16 + zlib.MAX_WBITS
@@ -41,9 +46,10 @@ class Bodies:
             return
         headers = {k.lower(): v for k, v in scope["headers"]}
         try:
-            body = await self._read(headers, receive)
-            if body:
-                check_json(body)
+            _check_bearer(headers)
+            packed, body = _is_packed(headers), await self._read(headers, receive)
+            if body:  # unpacking and parsing megabytes must not keep everybody else waiting
+                body = await run_in_threadpool(self._plain, body, packed)
         except LutraError as error:
             await problem(error.code, str(error))(scope, receive, send)
             return
@@ -54,9 +60,6 @@ class Bodies:
         )
 
     async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        encoding = headers.get(b"content-encoding", b"identity").strip().lower()
-        if encoding not in (b"identity", b"gzip"):
-            raise UnsupportedEncoding(f"Content-Encoding {encoding.decode('latin-1')!r}: gzip or none")
         declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > self._max_body:
             raise TooLarge(f"a body has at most {self._max_body} bytes, got {int(declared)}")
@@ -70,7 +73,26 @@ class Bodies:
             more = message.get("more_body", False)
             if len(body) > self._max_body:
                 raise TooLarge(f"a body has at most {self._max_body} bytes")
-        return unpack(bytes(body), self._max_expanded) if encoding == b"gzip" and body else bytes(body)
+        return bytes(body)
+
+    def _plain(self, body: bytes, packed: bool) -> bytes:
+        plain = unpack(body, self._max_expanded) if packed else body
+        if plain:
+            check_json(plain)
+        return plain
+
+
+def _check_bearer(headers: dict[bytes, bytes]) -> None:
+    scheme, _, secret = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer" or not secret.strip().startswith(b"lutra_"):
+        raise Unauthorized("a bearer token is needed: Authorization: Bearer lutra_…")
+
+
+def _is_packed(headers: dict[bytes, bytes]) -> bool:
+    encoding = headers.get(b"content-encoding", b"identity").strip().lower()
+    if encoding not in (b"identity", b"gzip"):
+        raise UnsupportedEncoding(f"Content-Encoding {encoding.decode('latin-1')!r}: gzip or none")
+    return encoding == b"gzip"
 
 
 def unpack(packed: bytes, limit: int) -> bytes:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from lutra_models.history import Approval, Mode, SessionState
 from lutra_models.wire import Name, SettingValue
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints, field_validator
 
 from lutra_service.api.body import Body
 from lutra_service.api.guard_schemas import EventAnswer
@@ -31,7 +31,7 @@ class PolicyBody(Body):
 
 
 class PolicyPatch(Body):
-    """Only the named parts change."""
+    """Only the named parts change; null is a value of `movable` alone."""
 
     pins: Settings | None = None
     ranges: dict[Name, tuple[SettingValue, SettingValue]] | None = Field(default=None, max_length=500)
@@ -39,6 +39,13 @@ class PolicyPatch(Body):
     restart: bool | None = None
     durability: bool | None = None
     memory_fraction: float | None = Field(default=None, gt=0, le=1)
+
+    @field_validator("pins", "ranges", "restart", "durability", "memory_fraction", mode="before")
+    @classmethod
+    def _says_something(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("null says nothing here: leave it out, or give a value")
+        return value
 
 
 class NewDatabase(Body):

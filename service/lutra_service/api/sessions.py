@@ -117,7 +117,7 @@ def _parsed(body: schemas.NewSession) -> TuningSession:
 
 
 def _steer(stored: Stored, who: Bearer, session: str, to: SessionState) -> Answer:
-    _may(stored, who, session, "operate", "agent")
+    _may(stored, who, session, "operate")
     stored.write(lambda unit: sessions.steer(unit, session, to))
     return _shown(stored, session)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lutra_models import __version__, serial
@@ -37,22 +37,26 @@ def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recomm
     if pending is not None:
         return pending, False
     trials_done = sum(known.counts(r) for r in known.since_rebase(session, own))
-    number = sum(r.kind == "search" for r in own) + 1
-    return _compute(unit, live(unit, database, session), session, number, trials_done >= session.max_trials), True
+    return _compute(unit, live(unit, database, session), session, own, trials_done >= session.max_trials), True
 
 
-def _compute(unit: Unit, at: Live, session: Session, number: int, over: bool) -> Recommendation:
-    """A row `computing` with everything that the worker needs; whoever computes it finds it by its state."""
+def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendation], over: bool) -> Recommendation:
+    """A row `computing` with everything that the worker needs; whoever computes it finds it by its state.
+
+    A handover that came to nothing is asked for again over the same history: what came before is part of the key.
+    """
     seen = histories.history(unit, at, session)
     task = "handover" if over else "recommend"
+    number, handovers = (sum(r.kind == kind for r in own) + 1 for kind in ("search", "handover"))
     entropy = [session.seed, HANDOVER_ENTROPY if over else number]
     payload = {
         "history": serial.history_to_dict(seen, at.server, at.policy),
         "entropy": entropy,
-        "baseline": session.baseline,
+        "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
         "safe": at.mode != "lab",
         "past": unit.snapshots.of_others(session.id, at.database.engine, PAST_WORKLOADS),
     }
+    asked = [session.id, task, entropy, number, handovers, seen.key, at.server.settings_hash, __version__]
     recommendation = Recommendation(
         id=unit.new_id("rec"),
         database_id=at.database.id,
@@ -60,7 +64,7 @@ def _compute(unit: Unit, at: Live, session: Session, number: int, over: bool) ->
         trial=None if over else number,
         kind="handover" if over else "search",
         state="computing",
-        key=fingerprint([session.id, task, entropy, number, seen.key, at.server.settings_hash, __version__]),
+        key=fingerprint(asked),
         seed=session.seed,
         package_version=__version__,
         before=dict(at.active.restrict(seen.space.names)),

@@ -11,7 +11,7 @@ from lutra_models.errors import LutraError
 from lutra_models.knobs import Configuration
 
 from lutra_service.app import details, known, sessions
-from lutra_service.app.live import Live, live
+from lutra_service.app.live import Live, effective_mode, live
 from lutra_service.db.records import Document, Recommendation, Session, Snapshot
 from lutra_service.db.store import Unit
 
@@ -78,17 +78,26 @@ def give_up(unit: Unit, id_: str, error: str) -> None:
         unit.sessions.step(session, "paused", message=f"{id_} could not be computed: {error}"[:1000])
 
 
-def sweep(unit: Unit, held: Sequence[str], lease_s: float) -> None:
-    """Renew the leases of what is `held`; end what waited too long: approvals that expired, applied changes whose
-    measurement never came."""
+def renew(unit: Unit, held: Sequence[str], lease_s: float) -> None:
     unit.recommendations.renew(held, unit.now + timedelta(seconds=lease_s))
-    for row in unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE):
-        if row.state == "applied" and not _in_lab(unit, row):
-            continue
-        to, error = ("failed", "no measurement came") if row.state == "applied" else ("expired", "expired")
-        if unit.recommendations.step(row, to, error=error, ended_at=unit.now):
-            unit.announce(row.id, row.database_id, row.session_id)
-            sessions.advance(unit, unit.databases.get(row.database_id))
+
+
+def overdue(unit: Unit) -> list[str]:
+    """What waited too long: approvals that expired, applied changes whose measurement never came."""
+    late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE)
+    return [row.id for row in late if row.state != "applied" or _awaits_its_measurement(unit, row)]
+
+
+def end_overdue(unit: Unit, id_: str) -> None:
+    """End one of those, where it still is one, and let its session go on."""
+    database = unit.databases.lock(unit.recommendations.get(id_).database_id)
+    if id_ not in overdue(unit):
+        return
+    row = unit.recommendations.get(id_)
+    to, error = ("failed", "no measurement came") if row.state == "applied" else ("expired", "expired")
+    unit.recommendations.step(row, to, error=error, ended_at=unit.now)
+    unit.announce(row.id, row.database_id, row.session_id)
+    sessions.advance(unit, database)
 
 
 def _computing(unit: Unit, id_: str) -> tuple[Recommendation, Session | None] | None:
@@ -127,7 +136,8 @@ def _keep_snapshot(unit: Unit, recommendation: Recommendation, result: Mapping[s
     )
 
 
-def _in_lab(unit: Unit, recommendation: Recommendation) -> bool:
-    if recommendation.session_id is None:
-        return True
-    return unit.sessions.get(recommendation.session_id).mode == "lab"
+def _awaits_its_measurement(unit: Unit, applied: Recommendation) -> bool:
+    """In a lab a measurement follows at once; elsewhere windows come as they come."""
+    session = unit.sessions.get(applied.session_id) if applied.session_id else None
+    lab = effective_mode(unit.databases.get(applied.database_id), session) == "lab"
+    return lab and applied.measured is None

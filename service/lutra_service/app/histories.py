@@ -75,13 +75,8 @@ def context(live: Live) -> dict[str, str | int | float]:
 def observations(unit: Unit, session: Session, space: KnobSpace) -> list[Observation]:
     """Oldest first. A lab session learns from its trials alone: between them nobody makes the load."""
     lab = session.mode == "lab"
-    reports = [r for r in unit.reports.of_session(session.id) if r.recommendation_id is not None or not lab]
-    since = session.rebased_at
-    read = [
-        o
-        for r in reports
-        if (since is None or r.received_at >= since) and (o := observation(r, session, space)) is not None
-    ]
+    reports = unit.reports.of_session(session.id, WINDOWS_PER_CONFIGURATION, session.rebased_at, trials_only=lab)
+    read = [o for r in reports if (o := observation(r, session, space)) is not None]
     return read if lab else _newest(read)
 
 

@@ -28,9 +28,13 @@ def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any]) -> D
 
 
 def change_policy(unit: Unit, id_: str, patch: Mapping[str, Any]) -> Database:
-    """Lay the named parts over the policy, where the result is one that the live server can take."""
+    """Lay the named parts over the policy, where the result is one that the live server can take.
+
+    A null that an earlier version let in goes: only `movable` has one.
+    """
     database = unit.databases.lock(id_)
-    policy: Document = {**database.policy, **patch}
+    said: Document = {**database.policy, **patch}
+    policy: Document = {name: part for name, part in said.items() if part is not None or name == "movable"}
     _check_policy(database.engine, policy)
     unit.databases.change(id_, policy=policy)
     changed = unit.databases.get(id_)

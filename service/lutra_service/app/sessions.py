@@ -76,7 +76,7 @@ def steer(unit: Unit, id_: str, to: SessionState) -> Session:
     _domain(session).step(to)
     more: dict[str, Any] = {"ended_at": unit.now} if to == "stopped" else {}
     if to == "running":
-        more = identities.rebased(unit, database, session)
+        more = {"resumed_at": unit.now, **identities.rebased(unit, database, session)}
     unit.sessions.step(session, to, message="", **more)
     if to == "stopped":
         _withdraw(unit, session, "the session was stopped")
@@ -110,7 +110,7 @@ def advance(unit: Unit, database: Database, session: Session | None = None) -> N
     except LutraError as error:  # a policy that contradicts the server must not cost the report that shows it
         _pause(unit, session, f"{error.code}: {error}")
         return
-    rows = unit.recommendations.of_session(session.id)
+    rows = known.since_rebase(session, unit.recommendations.of_session(session.id))
     if _handed_over(rows):
         ended = next(r for r in reversed(rows) if r.kind == "handover")
         told = f"{ended.id} is {ended.state}: {known.failure(ended)}" if known.failure(ended) else ""
@@ -191,8 +191,9 @@ def _handed_over(rows: list[Recommendation]) -> bool:
 
 
 def _fruitless(session: Session, rows: list[Recommendation]) -> str | None:
-    """Why going on is of no use: the last trials all ended without a reading of the objective."""
-    ended = [r for r in rows if r.kind == "search" and r.ended_at is not None]
+    """Why going on is of no use: the last trials since it was resumed all ended without a reading of the objective."""
+    since = session.resumed_at or session.created_at
+    ended = [r for r in rows if r.kind == "search" and r.ended_at is not None and r.ended_at >= since]
     last = ended[-FRUITLESS_LIMIT:]
     if len(last) < FRUITLESS_LIMIT or any(session.objective_metric in (r.measured or {}) for r in last):
         return None

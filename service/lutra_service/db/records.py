@@ -61,6 +61,7 @@ class Session:
     ended_at: datetime | None = None
     identity: Document | None = None
     rebased_at: datetime | None = None
+    resumed_at: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from sqlalchemy.orm import Session
 from lutra_service.db.engine import IMMEDIATE
 from lutra_service.db.events import Events
 from lutra_service.db.registry import Answers, Databases, Tokens
+from lutra_service.db.reports import Reports
 from lutra_service.db.retention import Old
-from lutra_service.db.tuning import Recommendations, Reports, Requests, Sessions, Snapshots
+from lutra_service.db.tuning import Recommendations, Requests, Sessions, Snapshots
 from lutra_service.ids import new_id
 
 T = TypeVar("T")

@@ -96,7 +96,7 @@ class SessionRow(Table):
     """A tuning session; `baseline` is the configuration that was active when it began, `identity` the server then.
 
     Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
-    before counts no more.
+    before counts no more. `resumed_at` is when somebody last said that what was in the way is mended.
     """
 
     __tablename__ = "sessions"
@@ -118,6 +118,7 @@ class SessionRow(Table):
     ended_at: Mapped[datetime | None]
     identity: Mapped[Document | None]
     rebased_at: Mapped[datetime | None]
+    resumed_at: Mapped[datetime | None]
 
 
 class RecommendationRow(Table):

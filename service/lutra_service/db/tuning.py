@@ -1,4 +1,4 @@
-"""Repositories of sessions, recommendations, their requests, reports and snapshots."""
+"""Repositories of sessions, recommendations, their requests and snapshots."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 from sqlalchemy import and_, func, or_, select
 
-from lutra_service.db.records import Document, Recommendation, Request, Session, Snapshot, StoredReport
+from lutra_service.db.records import Recommendation, Request, Session, Snapshot
 from lutra_service.db.repository import Repository
 from lutra_service.db.tables import (
     DatabaseRow,
     RecommendationRow,
-    ReportRow,
     RequestRow,
     SessionRow,
     SnapshotRow,
@@ -96,7 +95,7 @@ class Recommendations(Repository[Recommendation]):
         c = self.table.c
         late = and_(c.state.in_(("proposed", "approved")), c.expires_at < now)
         silent = and_(c.state == "applied", c.applied_at < applied_before)
-        return self._many(select(self.table).where(or_(late, silent)).limit(50))
+        return self._many(select(self.table).where(or_(late, silent)).order_by(c.id))
 
 
 class Requests(Repository[Request]):
@@ -106,65 +105,6 @@ class Requests(Repository[Request]):
 
     def find(self, id_: str) -> Request | None:
         return self._one(self.table.c.recommendation_id == id_)
-
-
-class Reports(Repository[StoredReport]):
-    row = ReportRow
-    record = StoredReport
-    noun = "report"
-
-    def add(self, record: StoredReport) -> StoredReport:
-        values = {k: v for k, v in record.__dict__.items() if k != "id"}
-        self._db.execute(self.table.insert().values(values))
-        return record
-
-    def numbered(self, database_id: str, agent: str, epoch: str, sequence: int) -> StoredReport | None:
-        """The report itself, or a later one into which old windows were drawn: an agent sends them in order."""
-        c = self.table.c
-        held = or_(c.sequence == sequence, and_(c.windows > 1, c.sequence > sequence))
-        return self._one(c.database_id == database_id, c.agent == agent, c.epoch == epoch, held)
-
-    def replace(self, id_: int | None, **values: Any) -> None:
-        self._update(self.table.c.id == id_, **values)
-
-    def newest_sequence(self, database_id: str, agent: str, epoch: str) -> int | None:
-        c = self.table.c
-        return self._db.execute(
-            select(func.max(c.sequence)).where(c.database_id == database_id, c.agent == agent, c.epoch == epoch)
-        ).scalar()
-
-    def of_session(self, session_id: str) -> list[StoredReport]:
-        """Every window and failure of a session, in the order in which they arrived."""
-        c = self.table.c
-        useful = or_(c.window_end.is_not(None), c.failure.is_not(None))
-        return self._many(select(self.table).where(c.session_id == session_id, useful).order_by(c.id))
-
-    def windows(self, database_id: str, limit: int, after: int | None) -> list[StoredReport]:
-        """Newest first, from below the row `after`."""
-        c = self.table.c
-        statement = select(self.table).where(c.database_id == database_id, c.window_end.is_not(None))
-        if after is not None:
-            statement = statement.where(c.id < after)
-        return self._many(statement.order_by(c.id.desc()).limit(limit))
-
-    def of_recommendation(self, recommendation_id: str) -> list[StoredReport]:
-        c = self.table.c
-        return self._many(select(self.table).where(c.recommendation_id == recommendation_id).order_by(c.id))
-
-    def sequences(self, database_id: str) -> list[int]:
-        """Every stored report's number, whichever agent's."""
-        c = self.table.c
-        return list(self._db.execute(select(c.sequence).where(c.database_id == database_id).order_by(c.id)).scalars())
-
-    def fill_configuration(self, database_id: str, settings_hash: str, configuration: Document) -> int:
-        """For the reports that came before the settings that their hash names."""
-        c = self.table.c
-        return self._update(
-            c.database_id == database_id,
-            c.settings_hash == settings_hash,
-            c.configuration.is_(None),
-            configuration=configuration,
-        )
 
 
 class Snapshots(Repository[Snapshot]):

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import math
+import threading
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_service.api.bodies import InvalidJson, TooLarge, check_json, unpack
+from lutra_service.api import bodies
+from lutra_service.api.bodies import Bodies, InvalidJson, TooLarge, check_json, unpack
+from starlette.types import Message, Receive, Scope, Send
 
 
 @given(st.binary(max_size=300))
@@ -43,6 +47,52 @@ def test_unpacking_keeps_its_limit(plain: bytes, limit: int) -> None:
 def test_bytes_that_are_no_gzip_are_refused(packed: bytes) -> None:
     with pytest.raises((InvalidJson, TooLarge)):
         unpack(b"\x00" + packed, 1000)
+
+
+def through(body: bytes, **headers: str) -> tuple[int, list[Message]]:
+    """The status that a POST is answered with, and the messages that were read of it."""
+    read: list[Message] = []
+    answers: list[Message] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": (await receive())["body"]})
+
+    async def receive() -> Message:
+        read.append({"type": "http.request", "body": body, "more_body": False})
+        return read[-1]
+
+    async def send(message: Message) -> None:
+        answers.append(message)
+
+    told = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": told}
+    asyncio.run(Bodies(app, 1000, 1000)(scope, receive, send))
+    return answers[0]["status"], read
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"authorization": "Basic bHV0cmE="}, {"authorization": "Bearer another"}, {"authorization": ""}]
+)
+def test_nothing_is_read_of_somebody_without_a_token(headers: dict[str, str]) -> None:
+    assert through(gzip.compress(b"{}"), content_encoding="gzip", **headers) == (401, [])
+
+
+def test_a_body_is_unpacked_and_parsed_beside_the_loop_that_serves_everybody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def noted(body: bytes) -> None:
+        threads.append(threading.current_thread())
+        check_json(body)
+
+    monkeypatch.setattr(bodies, "check_json", noted)
+    packed = gzip.compress(b"{}")
+    status, _ = through(packed, authorization="bearer lutra_x", content_encoding="gzip")
+    assert status == 200
+    assert threads != []
+    assert threading.main_thread() not in threads
 
 
 def _floats(document: object) -> list[float]:

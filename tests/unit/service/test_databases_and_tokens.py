@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.support.service import Agent, Service
 
 
@@ -58,6 +60,27 @@ def test_a_policy_is_changed_in_parts_and_checked_against_the_catalogue(service:
     assert service.code("PATCH", path, {"policy": {"memory_fraction": 2}}) == (422, "invalid_request")
 
 
+@pytest.mark.parametrize("part", ["pins", "ranges", "restart", "durability", "memory_fraction"])
+def test_a_part_of_a_policy_is_never_null(service: Service, database: str, part: str) -> None:
+    path = f"/v1/databases/{database}"
+    before = service.take("GET", path)
+    assert service.code("PATCH", path, {"policy": {part: None}}) == (422, "invalid_request")
+    assert service.take("GET", path) == before
+
+
+def test_which_settings_may_move_is_taken_back_with_null(service: Service, database: str) -> None:
+    path = f"/v1/databases/{database}"
+    assert service.take("PATCH", path, {"policy": {"movable": ["work_mem"]}})["policy"]["movable"] == ["work_mem"]
+    assert service.take("PATCH", path, {"policy": {"movable": None}})["policy"]["movable"] is None
+
+
+def test_a_null_that_was_stored_before_is_mended_by_the_next_change(service: Service, database: str) -> None:
+    path = f"/v1/databases/{database}"
+    policy = service.take("GET", path)["policy"]
+    service.store.write(lambda u: u.databases.change(database, policy={**policy, "restart": None}))
+    assert service.take("PATCH", path, {"policy": {}})["policy"] == policy
+
+
 def test_a_policy_that_the_live_server_cannot_take_is_refused(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     told = service.code("PATCH", f"/v1/databases/{database}", {"policy": {"pins": {"work_mem": "four"}}})
@@ -85,6 +108,16 @@ def test_scopes_bound_what_a_token_may_do(service: Service, agent: Agent, databa
     assert reader.code("PATCH", f"/v1/databases/{database}", {"policy": {}}) == (403, "forbidden")
     assert reader.code("POST", f"/v1/databases/{database}/reports", agent.report()) == (403, "forbidden")
     assert reader.code("GET", tokens) == (403, "forbidden")
+
+
+def test_an_agent_opens_and_watches_a_session_and_steers_none(service: Service, agent: Agent, database: str) -> None:
+    lab = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "lab"}
+    session = agent.take("POST", f"/v1/databases/{database}/sessions", lab)["id"]
+    for path in ("", "/trials"):
+        agent.take("GET", f"/v1/sessions/{session}{path}")
+    for step in ("pause", "resume", "stop"):
+        assert agent.code("POST", f"/v1/sessions/{session}/{step}") == (403, "forbidden")
+    assert service.take("POST", f"/v1/sessions/{session}/stop")["state"] == "stopped"
 
 
 def test_the_catalogue_says_what_each_setting_means(service: Service) -> None:

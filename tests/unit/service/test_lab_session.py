@@ -257,3 +257,19 @@ def test_a_change_that_would_not_take_is_a_trial_done(service: Service, agent: A
     assert service.take("GET", f"/v1/sessions/{id_}")["trials_done"] == 2
     trial = service.take("GET", f"/v1/sessions/{id_}/trials")["items"][1]
     assert trial["failed"] == "not_active_after_apply: work_mem is 4096"
+
+
+def test_a_resumed_session_is_given_as_many_trials_anew(service: Service, agent: Agent, database: str) -> None:
+    agent.send()
+    id_ = service.take("POST", f"/v1/databases/{database}/sessions", {**SESSION, "max_trials": 20})["id"]
+
+    def refuse(times: int) -> str:
+        for _ in range(times):
+            refused = agent.outcome(agent.directive(wait=5) or {}, "refused", code="insufficient_privilege")
+            agent.send(agent.report(outcomes=[refused]))
+        return str(service.take("GET", f"/v1/sessions/{id_}")["state"])
+
+    assert refuse(5) == "paused"
+    assert service.take("POST", f"/v1/sessions/{id_}/resume")["state"] == "running"
+    assert refuse(4) == "running"
+    assert refuse(1) == "paused"
