@@ -22,6 +22,10 @@ class LoginRefused(DatabaseUnavailable):
     """The server runs and does not let the agent in (no free connection, another password): never start it for that."""
 
 
+class ComingUp(DatabaseUnavailable):
+    """The server runs and lets nobody in yet (a start, a recovery), or no more: wait, a restart would begin it anew."""
+
+
 class CollectionFailed(LutraError):
     """Skip this collector; the others go on."""
 

@@ -63,7 +63,8 @@ def directive(clock: FakeClock, settings: dict[str, Any], **more: Any) -> Direct
 def bench(tmp_path: Path) -> Bench:
     clock = FakeClock()
     engine = FakeEngine(tmp_path / "postgresql.auto.conf")
-    return Bench(engine, FakeControl(engine, clock), State(tmp_path / "state"), clock)
+    state = State(tmp_path / "state")
+    return Bench(engine, FakeControl(engine, clock, state=state), state, clock)
 
 
 def test_a_reload_setting_becomes_active_without_a_restart(bench: Bench) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from lutra_agent.config import DatabaseConfig
 from lutra_agent.engines.postgresql.tls import tls
-from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused
+from lutra_agent.errors import CollectionFailed, ComingUp, DatabaseUnavailable, LoginRefused
 
 APPLICATION = "lutra-agent"
 TAG = "/* lutra-agent */"
@@ -22,6 +22,8 @@ STATEMENT_TIMEOUT_MS = 5000
 
 # 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
 GONE = ("08", "57P")
+
+ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq.Ping.REJECT: ComingUp}
 
 
 class Connection:
@@ -77,8 +79,7 @@ class Connection:
             return connection
         except psycopg.Error as error:
             # libpq's ping needs no login: it tells a server that lets nobody in from one that is not there.
-            answers = pq.PGconn.ping(where.encode()) == pq.Ping.OK
-            raise (LoginRefused if answers else DatabaseUnavailable)(message(error)) from error
+            raise ANSWERS.get(pq.PGconn.ping(where.encode()), DatabaseUnavailable)(message(error)) from error
 
 
 def message(error: psycopg.Error) -> str:
