@@ -251,6 +251,36 @@ def test_an_undo_that_is_barred_is_tried_again_until_the_server_is_back(bench: B
     assert bench.engine.settings["shared_buffers"].value == "16384"
 
 
+def test_an_undo_that_is_barred_waits_while_the_agent_is_paused(bench: Bench) -> None:
+    bench.engine.breaks = lambda file: True
+    bench.do({"shared_buffers": 32768})
+    bench.engine.breaks = lambda file: False
+    starts = bench.control.starts
+    bench.state.pause()
+    with pytest.raises(DidNotStart, match="paused"):
+        bench.carry_out().recover()
+    assert (bench.engine.up, bench.control.starts) == (False, starts)
+    bench.state.resume()
+    recovered = bench.carry_out().recover()
+    assert recovered is not None
+    assert (recovered.state, bench.engine.up) == ("reverted", True)
+
+
+def test_a_crash_recovery_during_an_undo_is_waited_for_at_every_attempt(bench: Bench) -> None:
+    bench.engine.breaks = lambda file: True
+    bench.do({"shared_buffers": 32768})
+    starts, bench.engine.coming_up = bench.control.starts, True
+    for _ in range(5):
+        with pytest.raises(DidNotStart, match="does not accept connections"):
+            bench.carry_out().recover()
+    assert bench.control.starts == starts
+    bench.engine.breaks = lambda file: False
+    bench.engine.start()
+    recovered = bench.carry_out().recover()
+    assert recovered is not None
+    assert (recovered.state, bench.control.starts) == ("reverted", starts)
+
+
 @pytest.mark.parametrize("down", [False, True])
 def test_an_agent_killed_while_restarting_goes_back_at_its_next_start(bench: Bench, down: bool) -> None:
     before = bench.active()
