@@ -28,17 +28,22 @@ def read_back(
     read them at its start, and a number that it made another one of is its answer.
     """
 
+    unread = ""
+
     def left() -> list[str]:
-        server = engine.server(ANY_HOST)
+        nonlocal unread
+        try:
+            server, unread = engine.server(ANY_HOST), ""
+        except CollectionFailed as error:
+            unread = str(error)
+            return names
         anew = control.way_back.arrived
         return [n for n in names if n in server.settings and not _back(server, snapshot, n, restart, anew, rounds)]
 
-    try:
-        found = control.settle(left)
-    except CollectionFailed as error:  # there is nothing more that the agent could do
-        log.error("what stands after the way back cannot be read: %s", error)
-        found = []
-    if found:
+    found = control.settle(left)
+    if unread:  # there is nothing more that the agent could do
+        log.error("what stands after the way back cannot be read: %s", unread)
+    elif found:
         raise ApplyRefused("not_active_after_apply", f"still not as before: {', '.join(found)}")
     control.way_back.end()
 

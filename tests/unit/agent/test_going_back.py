@@ -61,6 +61,22 @@ def test_a_text_that_does_not_come_back_is_named(tmp_path: Path, monkeypatch: py
         bench.back(restart=False)
 
 
+def test_a_server_that_cannot_be_read_for_a_moment_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path)
+    bench.engine.ignored, bench.engine.unreadable = {"work_mem"}, True
+    sleep = bench.control._clock.sleep
+
+    def readable_again(seconds: float) -> None:
+        bench.engine.unreadable = False
+        sleep(seconds)
+
+    monkeypatch.setattr(bench.control._clock, "sleep", readable_again)
+    with pytest.raises(ApplyRefused, match="still not as before: work_mem"):
+        bench.back(restart=False)
+
+
 def test_a_restart_that_did_not_happen_leaves_the_way_back_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
