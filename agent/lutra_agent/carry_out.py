@@ -18,7 +18,15 @@ from lutra_agent.answers import Answers
 from lutra_agent.clock import Clock
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Statement
-from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, LoginRefused, NotYet
+from lutra_agent.errors import (
+    ApplyRefused,
+    CollectionFailed,
+    DatabaseUnavailable,
+    DidNotStart,
+    LoginRefused,
+    NotRestarted,
+    NotYet,
+)
 from lutra_agent.guard import Snapshot
 from lutra_agent.journal import JOURNAL, Journal
 from lutra_agent.outbox import Outbox
@@ -192,6 +200,8 @@ class CarryOut:
             return self._verify(found)
         except ApplyRefused as error:
             raise Failed(error.apply_code, str(error)) from error
+        except NotRestarted as error:  # that says nothing of the configuration
+            raise Failed("internal_error", str(error)) from error
         except DidNotStart as error:
             raise Failed("did_not_start", str(error)) from error
         except (DatabaseUnavailable, CollectionFailed) as error:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lutra_agent.clock import Clock
+from lutra_agent.command import run
 from lutra_agent.config import RestartConfig
-from lutra_agent.engines import FAMILIES
+from lutra_agent.engines import family
 from lutra_agent.engines.base import Engine
-from lutra_agent.errors import DatabaseUnavailable, DidNotStart, LoginRefused
+from lutra_agent.errors import CollectionFailed, ComingUp, DatabaseUnavailable, DidNotStart, LoginRefused, NotRestarted
+from lutra_agent.processes import works_in
+from lutra_agent.state import State
+from lutra_agent.way_back import WayBack
 
 POLL_S = 0.1
-SECRETS = ("LUTRA_AGENT_TOKEN", *(name for family in FAMILIES for name in family.secrets))
+SETTLE_S = 5.0
+UNTOUCHED = "was not restarted"
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +26,29 @@ log = logging.getLogger(__name__)
 class Control:
     """Raises DidNotStart when the server does not accept connections within the configured time.
 
-    Raises LoginRefused when it does, but not the agent's.
+    Raises LoginRefused when it does, but not the agent's. A paused agent starts and restarts no server, which it says
+    by DidNotStart too.
     """
 
-    def __init__(self, config: RestartConfig, engine: Engine, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: RestartConfig,
+        engine: Engine,
+        clock: Clock,
+        state: State | None = None,
+        by_operator: bool = False,
+    ) -> None:
         self._config = config
         self._engine = engine
         self._clock = clock
+        self._state = state
+        self._by_operator = by_operator
+        self.way_back = WayBack(state)
+
+    def for_operator(self) -> Control:
+        """The same at an operator's word, which no pause binds; what an earlier way back did does not count."""
+        self.way_back.end()
+        return Control(self._config, self._engine, self._clock, self._state, by_operator=True)
 
     @property
     def may_restart(self) -> bool:
@@ -40,6 +57,11 @@ class Control:
     @property
     def may_start(self) -> bool:
         return bool(self._config.command or self._config.start_command)
+
+    def heed_pause(self) -> None:
+        """Raises DidNotStart where the agent is paused: whoever paused it may have stopped the server."""
+        if self._state is not None and self._state.paused and not self._by_operator:
+            raise DidNotStart("the agent is paused: it starts and restarts no server")
 
     def up(self) -> bool:
         """Raises LoginRefused where the server runs and does not let the agent in: it is not to be started."""
@@ -52,64 +74,112 @@ class Control:
         return True
 
     def restart(self) -> None:
+        self.heed_pause()
+        before = self._before()
         self._engine.close()
-        self._run_and_wait(self._config.command)
+        self._run_and_wait(self._config.command, before)
 
     def start(self) -> None:
-        """Start a server that is down, or one that hangs on its way up."""
-        problems = []
-        for command in filter(None, (self._config.start_command, self._config.command)):
-            try:
-                return self._run_and_wait(command)
-            except DidNotStart as error:
-                problems.append(str(error))
-        raise DidNotStart("; ".join(problems) or "restart.start_command and restart.command are not configured")
+        """Outside any way back."""
+        self.way_back.end()
+        self.bring_back(None)
+        self.way_back.end()
 
-    def _run_and_wait(self, command: Sequence[str]) -> None:
-        deadline = self._clock.monotonic() + self._config.timeout_s
-        status, said = _run(command, self._config.timeout_s)
-        while True:
-            refused = None
+    def bring_back(self, data_dir: Path | None) -> bool:
+        """Start a server that is down; one that runs and does not answer is waited for: it may be recovering.
+
+        Where it was not us that started it, and the waiting is in vain, it is restarted, once per way back: it may hang
+        because of what its file said. False where it only came up, by the file that it read before.
+        """
+        self.heed_pause()
+        begun, runs = self.way_back.begun, self._runs(data_dir)
+        try:
+            if runs:
+                self._wait(f"waited {self._config.timeout_s:g} s", self._deadline(), False)
+            else:
+                self._begin(self._config.start_command or self._config.command)
+        except DidNotStart as error:
+            ours = not runs and (not self._config.start_command or self._runs(data_dir))
+            if begun or ours or not self.may_restart:
+                raise
+            log.error("%s: restarting it, this once", error)
             try:
-                if self.up():
-                    return
-            except LoginRefused as error:  # it runs, and may let us in once its clients have come back
-                refused = error
-            # A command that fails has said why; one that only started the server leaves the waiting to us.
-            if (status != 0 and refused is None) or self._clock.monotonic() > deadline:
-                break
+                self._begin(self._config.command)
+            except DidNotStart as again:
+                raise DidNotStart(f"{error}; {again}") from again
+            return True
+        return not runs
+
+    def settle(self, left: Callable[[], list[str]]) -> list[str]:
+        """What is still `left` after a moment: a reload is asynchronous."""
+        deadline = self._clock.monotonic() + SETTLE_S
+        while (found := left()) and self._clock.monotonic() <= deadline:
             self._clock.sleep(POLL_S)
-        if refused is not None:
-            raise refused
+        return found
+
+    def _runs(self, data_dir: Path | None) -> bool:
+        """Whether it is known that there is a server, on its way up perhaps, or too busy to answer."""
+        try:
+            self._engine.ping()
+        except ComingUp:
+            return True
+        except DatabaseUnavailable:
+            folder = self._config.data_dir or data_dir
+            return folder is not None and works_in(folder, family(self._engine.family).programs)
+        return True
+
+    def _begin(self, command: Sequence[str]) -> None:
+        if not command:
+            raise DidNotStart("restart.start_command and restart.command are not configured")
+        self.way_back.begin()
+        self._run_and_wait(command)
+
+    def _run_and_wait(self, command: Sequence[str], before: str | None = None) -> None:
+        """`before`: the start of the server that is to be restarted, empty where nothing tells it."""
+        deadline = self._deadline()
+        status, said = self._run(command)
         told = f": {said}" if said else ""
-        raise DidNotStart(
-            f"{Path(command[0]).name} ended with {status} and the server does not accept connections{told}"
-        )
+        self._wait(f"{Path(command[0]).name} ended with {status}", deadline, status != 0, before, told)
 
+    def _run(self, command: Sequence[str]) -> tuple[int | str, str]:
+        return run(command, self._config.timeout_s)
 
-def _run(command: Sequence[str], timeout_s: float) -> tuple[int | str, str]:
-    """Exit status and last words. Output goes to a file: a server that inherits a pipe would keep it open for ever."""
-    environment = {k: v for k, v in os.environ.items() if k not in SECRETS}
-    log.info("running %s", Path(command[0]).name)
-    with tempfile.TemporaryFile() as output:
+    def _wait(self, after: str, deadline: float, failed: bool, before: str | None = None, told: str = "") -> None:
+        while True:
+            try:
+                left = self._left(before, failed)
+                if not left:
+                    return
+                # A command that fails has said why; one that only started the server leaves the waiting to us.
+                if failed or self._clock.monotonic() > deadline:
+                    kind = NotRestarted if left == UNTOUCHED else DidNotStart
+                    raise kind(f"{after} and the server {left}{told}")
+            except LoginRefused:  # it runs, and may let us in once its clients have come back
+                if self._clock.monotonic() > deadline:
+                    raise
+            self._clock.sleep(POLL_S)
+
+    def _left(self, before: str | None, failed: bool) -> str:
+        """What the server does not do yet, in words. Raises LoginRefused."""
+        if not self.up():
+            return "does not accept connections"
+        if before is None:
+            return ""
+        now = self._started()
+        same = now == before if now and before else failed
+        return UNTOUCHED if same else ""
+
+    def _before(self) -> str | None:
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=environment,
-                start_new_session=True,
-                cwd="/",
-            )
-        except OSError as error:
-            return "an error", f"{command[0]}: {error.strerror}"
+            return self._started() if self.up() else None
+        except LoginRefused:
+            return ""
+
+    def _started(self) -> str:
         try:
-            status: int | str = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            status = f"no answer within {timeout_s:g} s"
-        output.seek(0)
-        lines = output.read().decode(errors="replace").split("\n")
-    return status, " | ".join(line.strip() for line in lines if line.strip())[-400:]
+            return self._engine.started()
+        except (DatabaseUnavailable, CollectionFailed):
+            return ""
+
+    def _deadline(self) -> float:
+        return self._clock.monotonic() + self._config.timeout_s

@@ -22,6 +22,10 @@ class LoginRefused(DatabaseUnavailable):
     """The server runs and does not let the agent in (no free connection, another password): never start it for that."""
 
 
+class ComingUp(DatabaseUnavailable):
+    """The server runs and lets nobody in yet (a start, a recovery), or no more: wait, a restart would begin it anew."""
+
+
 class CollectionFailed(LutraError):
     """Skip this collector; the others go on."""
 
@@ -48,6 +52,10 @@ class DidNotStart(LutraError):
     """The server did not accept connections within the time limit after a restart or a start."""
 
     code = "did_not_start"
+
+
+class NotRestarted(DidNotStart):
+    """The command to restart it left the server as it was."""
 
 
 class ServiceUnavailable(LutraError):

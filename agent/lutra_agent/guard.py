@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Server
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.knobs import fingerprint
 
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine, Statement
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
+from lutra_agent.read_back import read_back, stands
 from lutra_agent.saved_file import SavedFile, save_file
+from lutra_agent.snapshot import Snapshot as Snapshot
 from lutra_agent.state import State
 
 LAST_KNOWN_GOOD = "last_known_good"
@@ -26,50 +23,15 @@ BASELINE = "baseline"
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """A configuration to come back to: what the settings file said of each setting, and what was active.
-
-    `file` is None where the agent's account may not read it: then there is a way back only while the server is up.
-    """
-
-    texts: Mapping[str, str | None]
-    active: Mapping[str, str]
-    file: SavedFile | None
-
-    def to_dict(self) -> dict[str, Any]:
-        file = self.file and {
-            "path": str(self.file.path),
-            "content": None if self.file.content is None else base64.b64encode(self.file.content).decode(),
-            "mode": self.file.mode,
-            "owner": list(self.file.owner),
-        }
-        return {"texts": dict(self.texts), "active": dict(self.active), "file": file}
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Snapshot:
-        kept = content["file"]
-        if kept is None:
-            return cls(content["texts"], content["active"], None)
-        text = None if kept["content"] is None else base64.b64decode(kept["content"])
-        file = SavedFile(Path(kept["path"]), text, kept["mode"], (kept["owner"][0], kept["owner"][1]))
-        return cls(content["texts"], content["active"], file)
-
-    def same(self, other: Snapshot) -> bool:
-        return fingerprint([self.texts, self.active]) == fingerprint([other.texts, other.active])
-
-
 def take(engine: Engine, server: Server) -> Snapshot:
     settings = server.settings.items()
-    return Snapshot(
-        {n: s.persisted for n, s in settings}, {n: s.value for n, s in settings}, save_file(engine.settings_file())
-    )
+    texts, active = {n: s.persisted for n, s in settings}, {n: s.value for n, s in settings}
+    return Snapshot(texts, active, save_file(engine.settings_file()), engine.data_dir())
 
 
 def keep(state: State, name: str, snapshot: Snapshot) -> None:
-    """Store a snapshot, unless the same one is there already."""
-    known = find(state, name)
-    if known is None or not known.same(snapshot):
+    """Store a snapshot, unless the same one is there already: the file's bytes count, others write there too."""
+    if find(state, name) != snapshot:
         state.save(name, snapshot.to_dict())
 
 
@@ -113,15 +75,14 @@ def _means(server: Server, change: Change, text: str) -> bool:
 
 
 def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> None:
-    """Make the snapshot's text of `names` stand again and, with `restart`, active too.
+    """Make the snapshot's text of `names` stand again and, with `restart`, active too; and see that it is so.
 
     A server that is down gets the whole file back and is started. Raises DidNotStart, ApplyRefused and
     DatabaseUnavailable.
     """
     if control.up():
         try:
-            if _by_statements(engine, control, snapshot, names, restart) or restart:
-                control.restart()
+            _while_up(engine, control, snapshot, names, restart)
             return
         except CollectionFailed as error:
             raise ApplyRefused("internal_error", str(error)) from error
@@ -129,7 +90,16 @@ def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[st
             log.error("the way back by statements failed: %s", error)
             if control.up():  # it lives, and is to be given the statements again: nothing to start
                 raise
-    _by_file(control, snapshot)
+    _by_file(engine, control, snapshot, names, restart)
+
+
+def _while_up(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> None:
+    refused = _by_statements(engine, control, snapshot, names, restart)
+    if not control.way_back.arrived and (refused or (restart and not stands(engine, snapshot, names))):
+        control.way_back.begin()
+        control.restart()
+        control.way_back.arrive()
+    read_back(engine, control, snapshot, names, restart, engine.rounds)
 
 
 def _by_statements(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> bool:
@@ -141,9 +111,9 @@ def _by_statements(engine: Engine, control: Control, snapshot: Snapshot, names: 
         if snapshot.file is None:
             raise
         log.error("the server refuses the way back (%s): restoring its file", error)
-        snapshot.file.restore()
+        _restore(engine, snapshot, snapshot.file)
         return _only_by_restart(engine, control, statements)
-    _restore_bytes(engine, snapshot.file, names)
+    _restore_bytes(engine, snapshot, names)
     engine.reload()
     return False
 
@@ -161,22 +131,37 @@ def _only_by_restart(engine: Engine, control: Control, statements: Sequence[Stat
     return False
 
 
-def _restore_bytes(engine: Engine, file: SavedFile | None, names: Iterable[str]) -> None:
+def _restore_bytes(engine: Engine, snapshot: Snapshot, names: Iterable[str]) -> None:
     """Give the file its bytes back where it says the same in other words (an order, a time).
 
     Where it does not say what was put back of `names`, the server had no room to write that, and kept silent.
     """
+    file = snapshot.file
     now = None if file is None else save_file(file.path)
     if file is None or now is None or now.content == file.content:
         return
     says, said = (dict(engine.file_says(content or b"")) for content in (now.content, file.content))
     if says == said or any(says.get(n) != said.get(n) for n in names):
-        file.restore()
+        _restore(engine, snapshot, file)
 
 
-def _by_file(control: Control, snapshot: Snapshot) -> None:
+def _restore(engine: Engine, snapshot: Snapshot, file: SavedFile) -> None:
+    """Put the whole file back, and say what of others' goes with it: the names alone, a text may be a secret."""
+    now = save_file(file.path)
+    says, said = (engine.file_says((f and f.content) or b"") for f in (now, file))
+    lost = sorted(n for n in {*says, *said} - set(snapshot.texts) if says.get(n) != said.get(n))
+    if lost:
+        log.warning("restoring %s undoes what others wrote there since: %s", file.path, ", ".join(lost))
+    file.restore()
+
+
+def _by_file(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> None:
+    control.heed_pause()
     if snapshot.file is None:
         raise DidNotStart("the server is down, and its settings file is not the agent's to restore")
-    snapshot.file.restore()
-    log.warning("restored %s; starting the server", snapshot.file.path)
-    control.start()
+    _restore(engine, snapshot, snapshot.file)
+    log.warning("restored %s; bringing the server back", snapshot.file.path)
+    anew = control.bring_back(snapshot.data_dir)
+    if anew:
+        control.way_back.arrive()
+    read_back(engine, control, snapshot, names, restart, anew and engine.rounds)

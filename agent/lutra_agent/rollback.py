@@ -12,6 +12,7 @@ from lutra_agent.errors import ApplyRefused, ConfigError
 from lutra_agent.journal import JOURNAL
 from lutra_agent.outbox import Outbox
 from lutra_agent.run import Beside
+from lutra_agent.snapshot import Snapshot
 
 
 def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
@@ -32,10 +33,11 @@ def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
     yield "the agent is paused; `lutra-agent resume` lets it take directives again"
 
 
-def _back(beside: Beside, snapshot: guard.Snapshot, restart: bool) -> Iterator[str]:
-    if not beside.control.up():
+def _back(beside: Beside, snapshot: Snapshot, restart: bool) -> Iterator[str]:
+    control = beside.control.for_operator()
+    if not control.up():
         yield "the database is down: restoring its settings file and starting it"
-        guard.go_back(beside.engine, beside.control, snapshot, [], restart=False)
+        guard.go_back(beside.engine, control, snapshot, [], restart=False)
         yield "the database is up"
         _ended(beside)
         return
@@ -46,10 +48,10 @@ def _back(beside: Beside, snapshot: guard.Snapshot, restart: bool) -> Iterator[s
         _ended(beside)
         return
     waiting = [n for n in names if server.settings[n].applies == "restart"]
-    restarting = bool(waiting) and restart and beside.control.may_restart
+    restarting = bool(waiting) and restart and control.may_restart
     for name in names:
         yield f"{name}: {server.settings[name].value} → {snapshot.active[name]} {server.settings[name].unit}".rstrip()
-    guard.go_back(beside.engine, beside.control, snapshot, names, restarting)
+    guard.go_back(beside.engine, control, snapshot, names, restarting)
     _ended(beside)
     if waiting and not restarting:
         yield f"active after the next restart: {', '.join(waiting)}"

@@ -40,7 +40,7 @@ class Beside:
         served = family(config.database.engine)
         self.engine = engine or served.open(config.database)
         self.state = State(config.agent.state_dir)
-        self.control = Control(config.restart, self.engine, clock)
+        self.control = Control(config.restart, self.engine, clock, self.state)
         self.probe = HostProbe(programs=served.programs)
         self.told = Told(self.state, config.guard)
         self.watch = Watch(self.state, self.told.rails, config.guard)

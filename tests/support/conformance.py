@@ -184,13 +184,15 @@ class EngineConformance:
         assert subject.file() == file
 
     def test_a_server_that_is_down_is_unavailable_and_comes_back_as_another_one(self, subject: Subject) -> None:
-        before = subject.sample()
+        before, started = subject.sample(), subject.engine.started()
+        assert started == subject.engine.started() != ""
         subject.stop()
         for ask in (subject.engine.ping, subject.sample, subject.look):
             with pytest.raises(DatabaseUnavailable):
                 ask()
         subject.control.start()
         subject.engine.ping()
+        assert subject.engine.started() != started
         assert isinstance(rates(before, subject.sample()), Discarded)
 
     def test_an_agent_that_ended_half_way_goes_back_at_its_next_start(self, subject: Subject) -> None:

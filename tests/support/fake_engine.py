@@ -13,7 +13,8 @@ from lutra_agent.clock import Clock
 from lutra_agent.config import RestartConfig
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
-from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, LoginRefused
+from lutra_agent.errors import ApplyRefused, CollectionFailed, ComingUp, DatabaseUnavailable, LoginRefused
+from lutra_agent.state import State
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
@@ -33,12 +34,16 @@ HOST = Host(memory_bytes=8 << 30, cores=4)
 
 @dataclass
 class FakeEngine:
-    """`breaks` says whether a server with this file starts; `file` is the settings file, kept on disk as well."""
+    """`breaks` says whether a server with this file starts; `file` is the settings file, kept on disk as well.
+
+    `coming_up` says of one that is not up that it runs all the same.
+    """
 
     path: Path
     version: str = "16.4"
     role: Role = "primary"
     up: bool = True
+    coming_up: bool = False
     locks_out: bool = False
     unreadable: bool = False
     breaks: Callable[[dict[str, str]], bool] = lambda file: False
@@ -52,6 +57,7 @@ class FakeEngine:
     p99_ms: float = 12.5
     calls: int = 0
     epoch: str = "first"
+    came_up: int = 1
     statements: list[str] = field(default_factory=list)
     family: str = "postgresql"
     rounds: bool = False
@@ -67,9 +73,13 @@ class FakeEngine:
 
     def ping(self) -> None:
         if not self.up:
-            raise DatabaseUnavailable("connection refused")
+            raise (ComingUp if self.coming_up else DatabaseUnavailable)("connection refused")
         if self.locks_out:
             raise LoginRefused("too many connections")
+
+    def started(self) -> str:
+        self.ping()
+        return str(self.came_up)
 
     def server(self, host: Host) -> Server:
         self.ping()
@@ -141,6 +151,7 @@ class FakeEngine:
         """What a start does: the file decides whether the server comes up."""
         self.up = not self.breaks(self.file)
         if self.up:
+            self.came_up += 1
             self.take_file(restarted=True)
 
     def take_file(self, restarted: bool) -> None:
@@ -169,24 +180,21 @@ class FakeEngine:
 class FakeControl(Control):
     """Restarts the server in memory. `killed` raises in the middle of a restart, as a SIGKILL would end it there."""
 
-    def __init__(self, engine: FakeEngine, clock: Clock, allowed: bool = True) -> None:
-        super().__init__(RestartConfig(command=("restart",) if allowed else ()), engine, clock)
+    def __init__(self, engine: FakeEngine, clock: Clock, allowed: bool = True, state: State | None = None) -> None:
+        command = ("restart",) if allowed else ()
+        super().__init__(RestartConfig(command=command, start_command=("start",)), engine, clock, state)
         self.fake = engine
         self.restarts = 0
         self.starts = 0
         self.killed: BaseException | None = None
 
-    def restart(self) -> None:
-        self.restarts += 1
+    def _run(self, command: Sequence[str]) -> tuple[int | str, str]:
+        self.restarts += command == self._config.command
         if self.killed is not None:
             raise self.killed
-        self.start()
-
-    def start(self) -> None:
         self.starts += 1
         self.fake.start()
-        if not self.fake.up:
-            raise DidNotStart("the server does not accept connections")
+        return (0 if self.fake.up else 1), ""
 
 
 class NoShield:

@@ -124,7 +124,7 @@ def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | N
         before = watch.has_baseline
         return Bounds(mode, state.paused, 0.8, windows, watch.firing, provisionally, guarding.confirm_s, before)
 
-    control = FakeControl(engine, clock)
+    control = FakeControl(engine, clock, state=state)
     carry_out = CarryOut(engine, state, control, clock, look, bounds)
     config = AgentConfig(folder / "state", mode=mode, interval_s=10)
     reports = Reports("host.example", Spool(folder / "spool"), line, clock, lambda: AgentStatus(mode=mode))  # type: ignore[arg-type]

@@ -98,7 +98,13 @@ class Engine(Protocol):
     rounds: bool
     reads_file_at_start_alone: bool
 
-    def ping(self) -> None: ...
+    def ping(self) -> None:
+        """Raises LoginRefused, or ComingUp, where it is known that the server runs."""
+        ...
+
+    def started(self) -> str:
+        """What tells this start of the server from any other; empty where nothing does."""
+        ...
 
     def server(self, host: Host) -> Server:
         """The catalogue's settings as the live server reports them, and no other setting."""

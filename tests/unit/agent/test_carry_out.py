@@ -11,7 +11,7 @@ import pytest
 from lutra_agent import guard
 from lutra_agent.carry_out import CarryOut
 from lutra_agent.checks import Bounds
-from lutra_agent.errors import DidNotStart
+from lutra_agent.errors import DidNotStart, NotRestarted
 from lutra_agent.state import State
 from lutra_models.history import Mode
 from lutra_models.identity import identity
@@ -64,7 +64,8 @@ def directive(clock: FakeClock, settings: dict[str, Any], **more: Any) -> Direct
 def bench(tmp_path: Path) -> Bench:
     clock = FakeClock()
     engine = FakeEngine(tmp_path / "postgresql.auto.conf")
-    return Bench(engine, FakeControl(engine, clock), State(tmp_path / "state"), clock)
+    state = State(tmp_path / "state")
+    return Bench(engine, FakeControl(engine, clock, state=state), state, clock)
 
 
 def test_a_reload_setting_becomes_active_without_a_restart(bench: Bench) -> None:
@@ -242,6 +243,17 @@ def test_a_server_that_does_not_come_back_gets_its_old_file_and_is_started(bench
     assert bench.engine.path.read_bytes() == content
 
 
+def test_a_restart_command_that_leaves_the_server_alone_says_nothing_of_the_configuration(bench: Bench) -> None:
+    def no_right() -> None:
+        raise NotRestarted("systemctl ended with 1 and the server was not restarted: access denied")
+
+    bench.control.restart = no_right  # type: ignore[method-assign]
+    outcome = bench.do({"shared_buffers": 32768})
+    assert (outcome.state, outcome.code) == ("reverted", "internal_error")
+    assert "access denied" in outcome.message
+    assert bench.engine.file == {}
+
+
 def test_a_server_that_cannot_be_read_after_a_change_gets_it_taken_back(bench: Bench) -> None:
     restart = bench.control.restart
 
@@ -267,6 +279,36 @@ def test_an_undo_that_is_barred_is_tried_again_until_the_server_is_back(bench: B
     assert (recovered.state, recovered.code) == ("reverted", "did_not_start")
     assert bench.carry_out().recover() is None
     assert bench.engine.settings["shared_buffers"].value == "16384"
+
+
+def test_an_undo_that_is_barred_waits_while_the_agent_is_paused(bench: Bench) -> None:
+    bench.engine.breaks = lambda file: True
+    bench.do({"shared_buffers": 32768})
+    bench.engine.breaks = lambda file: False
+    starts = bench.control.starts
+    bench.state.pause()
+    with pytest.raises(DidNotStart, match="paused"):
+        bench.carry_out().recover()
+    assert (bench.engine.up, bench.control.starts) == (False, starts)
+    bench.state.resume()
+    recovered = bench.carry_out().recover()
+    assert recovered is not None
+    assert (recovered.state, bench.engine.up) == ("reverted", True)
+
+
+def test_a_crash_recovery_during_an_undo_is_waited_for_at_every_attempt(bench: Bench) -> None:
+    bench.engine.breaks = lambda file: True
+    bench.do({"shared_buffers": 32768})
+    starts, bench.engine.coming_up = bench.control.starts, True
+    for _ in range(5):
+        with pytest.raises(DidNotStart, match="does not accept connections"):
+            bench.carry_out().recover()
+    assert bench.control.starts == starts
+    bench.engine.breaks = lambda file: False
+    bench.engine.start()
+    recovered = bench.carry_out().recover()
+    assert recovered is not None
+    assert (recovered.state, bench.control.starts) == ("reverted", starts)
 
 
 @pytest.mark.parametrize("down", [False, True])

@@ -41,6 +41,12 @@ class MysqlFamily:
     def ping(self) -> None:
         self._connection.row("SELECT 1")
 
+    def started(self) -> str:
+        # Read anew each time: a server listens a moment before it writes the file.
+        data_dir, pid_file = map(str, self._connection.row("SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file"))
+        file = Path(data_dir) / pid_file
+        return " ".join(str(fact) for fact in (_pid(file), _started_s(file)) if fact is not None)
+
     def server(self, host: Host) -> Server:
         identity = self._known()
         settings = self._flavour.settings(self._connection, tuple(self._rows().values()), identity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -12,7 +12,7 @@ from psycopg.conninfo import make_conninfo
 from lutra_agent.config import DatabaseConfig
 from lutra_agent.engines.postgresql.deadline import within
 from lutra_agent.engines.postgresql.tls import tls
-from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused
+from lutra_agent.errors import CollectionFailed, ComingUp, DatabaseUnavailable, LoginRefused
 
 APPLICATION = "lutra-agent"
 TAG = "/* lutra-agent */"
@@ -27,6 +27,8 @@ CHANGE_S = 120.0
 
 # 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
 GONE = ("08", "57P")
+
+ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq.Ping.REJECT: ComingUp}
 
 
 class Connection:
@@ -96,8 +98,7 @@ class Connection:
             raise DatabaseUnavailable(str(error)) from error
         except psycopg.Error as error:
             # libpq's ping needs no login: it tells a server that lets nobody in from one that is not there.
-            answers = pq.PGconn.ping(where.encode()) == pq.Ping.OK
-            raise (LoginRefused if answers else DatabaseUnavailable)(message(error)) from error
+            raise ANSWERS.get(pq.PGconn.ping(where.encode()), DatabaseUnavailable)(message(error)) from error
 
 
 def message(error: psycopg.Error) -> str:

@@ -65,6 +65,9 @@ class PostgreSQL:
     def ping(self) -> None:
         self._connection.row("SELECT 1")
 
+    def started(self) -> str:
+        return str(self._connection.row("SELECT pg_postmaster_start_time()::text")[0])
+
     def server(self, host: Host) -> Server:
         identity, role = self._known()
         names = tuple(r.name for r in load(self.family).rows_for(identity.version))

@@ -1,0 +1,66 @@
+"""Real servers that run and do not answer: what a way back does to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lutra_agent import guard
+from lutra_agent.clock import SystemClock
+from lutra_agent.config import RestartConfig
+from lutra_agent.control import Control
+from lutra_agent.errors import ComingUp, DidNotStart
+from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_agent.state import State
+
+from tests.support.agents import Scratch
+from tests.support.conformance import HOST
+from tests.support.subjects import ENGINES, engine_of, postgres_subject, scratch_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+
+@pytest.fixture(params=ENGINES)
+def server(request: pytest.FixtureRequest) -> Iterator[Scratch]:
+    with scratch_of(request.param) as found:
+        yield found
+
+
+def test_a_server_that_runs_and_does_not_listen_is_waited_for(server: Scratch, tmp_path: Path) -> None:
+    engine, said = engine_of(server), tmp_path / "said"
+    snapshot = guard.take(engine, engine.server(HOST))
+    engine.close()
+    commands = ((("/bin/sh", "-c", f"echo {word} >> {said}")) for word in ("restart", "start"))
+    config, deaf = RestartConfig(*commands, timeout_s=0.2), engine_of(server, port=1)
+    control = Control(config, deaf, SystemClock(), State(tmp_path / "state"))
+    control.way_back.begin()
+    with pytest.raises(DidNotStart, match=r"waited 0\.2 s and the server does not accept connections"):
+        control.bring_back(snapshot.data_dir)
+    assert not said.exists()
+
+
+def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
+    own_postgres: ScratchPostgres, tmp_path: Path
+) -> None:
+    """A standby that is not hot lets nobody in, for ever."""
+    subject = postgres_subject(own_postgres, tmp_path / "state")
+    control = Control(
+        RestartConfig(tuple(own_postgres.restart_command), tuple(own_postgres.start_command), timeout_s=5.0),
+        subject.engine,
+        SystemClock(),
+        subject.state,
+    )
+    snapshot = guard.take(subject.engine, subject.look())
+    own_postgres.psql("ALTER SYSTEM SET hot_standby = off")
+    own_postgres.psql("ALTER SYSTEM SET work_mem = '8MB'")
+    own_postgres.stop()
+    (own_postgres.data_dir / "standby.signal").touch()
+    own_postgres.start()
+    subject.engine.close()
+    with pytest.raises(ComingUp):
+        subject.engine.ping()
+    guard.go_back(subject.engine, control, snapshot, ["work_mem"], restart=False)
+    assert own_postgres.psql("SHOW work_mem") == "4MB"
+    assert own_postgres.psql("SHOW hot_standby") == "on"
+    subject.engine.close()
