@@ -54,10 +54,6 @@ class Control:
     def may_restart(self) -> bool:
         return bool(self._config.command)
 
-    @property
-    def may_start(self) -> bool:
-        return bool(self._config.command or self._config.start_command)
-
     def heed_pause(self) -> None:
         """Raises DidNotStart where the agent is paused: whoever paused it may have stopped the server."""
         if self._state is not None and self._state.paused and not self._by_operator:
