@@ -14,7 +14,7 @@ import click
 import numpy as np
 from lutra_models import Configuration, Observation
 from lutra_models.gp import fit
-from lutra_models.gp.learned import ENOUGH
+from lutra_models.gp.learning.fit import ENOUGH
 from sklearn.ensemble import RandomForestRegressor
 
 from benchmarks.tuning import cube, named

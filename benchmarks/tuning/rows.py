@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 def _digest() -> str:
     folder = Path(lutra_models.gp.__file__).parent
-    return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(folder.glob("*.py")))).hexdigest()[:12]
+    return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(folder.rglob("*.py")))).hexdigest()[:12]
 
 
 CODE = _digest()

@@ -12,7 +12,7 @@ import numpy as np
 from lutra_models import gp, serial
 from lutra_models.catalog import load
 from lutra_models.errors import NotEnoughObservations
-from lutra_models.gp.snapshot import Snapshot
+from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 from lutra_models.metrics import Objective
@@ -62,7 +62,9 @@ def handover(request: Mapping[str, Any]) -> Document:
 
 def warm() -> None:
     """Load what a first request would otherwise wait for."""
-    from lutra_models.gp import pruning, ranking, recommender  # noqa: F401
+    from lutra_models.gp import recommender  # noqa: F401
+    from lutra_models.gp.search import knob_ranking  # noqa: F401
+    from lutra_models.gp.transfer import signature  # noqa: F401
 
 
 def _as_read_back(request: Mapping[str, Any], configuration: Configuration) -> Document:

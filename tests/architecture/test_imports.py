@@ -24,12 +24,12 @@ def test_the_services_process_never_loads_what_fits_models() -> None:
 
 
 def test_a_prediction_is_answered_without_them_too() -> None:
-    assert not loaded_by("lutra_models.gp.snapshot").intersection(HEAVY)
+    assert not loaded_by("lutra_models.gp.fitted.snapshot").intersection(HEAVY)
 
 
 PREDICT = """
 import json, sys, lutra_service.main
-from lutra_models.gp.snapshot import Snapshot
+from lutra_models.gp.fitted.snapshot import Snapshot
 asked = json.load(sys.stdin)
 Snapshot.from_dict(asked["snapshot"]).predict([asked["configuration"]], 0.95)
 print("\\n".join(sys.modules))
@@ -44,7 +44,7 @@ def test_predicting_from_a_stored_model_loads_nothing_more() -> None:
     asked = json.dumps({"snapshot": snapshot.to_dict(), "configuration": {"work_mem": 2048}})
     done = subprocess.run([sys.executable, "-c", PREDICT], input=asked, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "lutra_models.gp.snapshot" in loaded
+    assert "lutra_models.gp.fitted.snapshot" in loaded
     assert not loaded.intersection(HEAVY)
 
 

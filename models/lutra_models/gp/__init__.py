@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lutra_models.gp.fitted.snapshot import Snapshot
     from lutra_models.gp.recommender import fit, handover, recommend
-    from lutra_models.gp.snapshot import Snapshot
 
 __all__ = ["Snapshot", "fit", "handover", "recommend"]
 
-_HOMES = {"recommend": "recommender", "handover": "recommender", "fit": "recommender", "Snapshot": "snapshot"}
+_HOMES = {"recommend": "recommender", "handover": "recommender", "fit": "recommender", "Snapshot": "fitted.snapshot"}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lutra_models.advice import Reason
-from lutra_models.gp.snapshot import Snapshot
+from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.knobs import Configuration, Value
 from lutra_models.metrics import Objective
 

@@ -15,12 +15,13 @@ import numpy as np
 
 from lutra_models.advice import Recommendation
 from lutra_models.errors import NotEnoughObservations
-from lutra_models.gp import design
-from lutra_models.gp.context import split
-from lutra_models.gp.learned import ENOUGH, Learned, ahead, learn, teachable
+from lutra_models.gp.fitted.snapshot import Snapshot
+from lutra_models.gp.learning.fit import ENOUGH, learn, teachable
+from lutra_models.gp.learning.learned import Learned, ahead
 from lutra_models.gp.reasons import reasons
-from lutra_models.gp.snapshot import Snapshot
-from lutra_models.gp.strategy import choose
+from lutra_models.gp.search import initial_design
+from lutra_models.gp.search.strategy import choose
+from lutra_models.gp.transfer.contexts import split
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
@@ -74,7 +75,7 @@ def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> 
     snapshots = _snapshots((*past, *elsewhere))
     learned = learn(history, snapshots, rng)
     ranked = learned.ranked()
-    best = next((c for c in ranked if c == history.current or design.legal(history, c)), ranked[0])
+    best = next((c for c in ranked if c == history.current or initial_design.legal(history, c)), ranked[0])
     return history.current if history.current in ranked and not ahead(learned, best) else best
 
 
@@ -83,7 +84,7 @@ def fit(history: History, past: Past = (), *, rng: np.random.Generator) -> Snaps
 
     Raises NotEnoughObservations below two readings of the objective.
     """
-    from lutra_models.gp.pruning import signature  # sklearn is slow to import, and only a fit needs it
+    from lutra_models.gp.transfer.signature import signature  # sklearn is slow to import, and only a fit needs it
 
     history, elsewhere = split(history)
     snapshot = learn(history, _snapshots((*past, *elsewhere)), rng).snapshot

@@ -17,7 +17,7 @@ from lutra_service.db.records import Document
 from lutra_service.db.store import Unit
 
 if TYPE_CHECKING:
-    from lutra_models.gp.snapshot import Snapshot
+    from lutra_models.gp.fitted.snapshot import Snapshot
 
 LEVEL = 0.9
 
@@ -90,7 +90,7 @@ _KEPT = 32
 
 def _snapshot(id_: str, unit: Unit) -> Snapshot:
     """A snapshot never changes once stored, so the last few that were read are kept ready."""
-    from lutra_models.gp.snapshot import Snapshot
+    from lutra_models.gp.fitted.snapshot import Snapshot
 
     found = _read.get(id_)
     if found is None:

@@ -32,7 +32,7 @@ def measure(configuration: Configuration, rng: np.random.Generator) -> dict[str,
 
 def history(trials: int, seed: int = 0, **more: object) -> History:
     """Random configurations of SPACE, measured; the default first."""
-    from lutra_models.gp.encoding import Encoding
+    from lutra_models.gp.space.encoding import Encoding
 
     rng = np.random.default_rng(seed)
     encoding = Encoding(SPACE.knobs)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
 from lutra_models.gp import handover, recommend
-from lutra_models.gp.encoding import Encoding
-from lutra_models.gp.learned import learn, lucky
-from lutra_models.gp.safety import heedless, surprises
-from lutra_models.gp.search import single_moves
+from lutra_models.gp.learning.fit import learn
+from lutra_models.gp.learning.learned import lucky
+from lutra_models.gp.search.maximise import single_moves
+from lutra_models.gp.search.safety import heedless, surprises
+from lutra_models.gp.space.encoding import Encoding
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
 

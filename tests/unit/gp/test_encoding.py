@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp import recommend
-from lutra_models.gp.encoding import Encoding
+from lutra_models.gp.space.encoding import Encoding
 from lutra_models.serial import knob_from_dict, knob_to_dict
 
 integers = st.builds(

@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
-from lutra_models.gp import acquisition, recommend
-from lutra_models.gp.calibration import calibrated, record
-from lutra_models.gp.encoding import Encoding
-from lutra_models.gp.learned import learn
-from lutra_models.gp.mode import LogNormal, Problem, find_mode
-from lutra_models.gp.ranking import ranked_knobs
-from lutra_models.gp.safety import shortfall
-from lutra_models.gp.search import Field, maximise
-from lutra_models.gp.sparse import simplified
-from lutra_models.gp.surrogate import Readings, fit_gp, gpy_model
-from lutra_models.gp.transforms import Transform
+from lutra_models.gp import recommend
+from lutra_models.gp.learning.fit import learn
+from lutra_models.gp.search.acquisition import log_expected_improvement
+from lutra_models.gp.search.knob_ranking import ranked_knobs
+from lutra_models.gp.search.maximise import Field, maximise
+from lutra_models.gp.search.safety import shortfall
+from lutra_models.gp.search.sparse import simplified
+from lutra_models.gp.space.encoding import Encoding
+from lutra_models.gp.surrogate.calibration import calibrated, record
+from lutra_models.gp.surrogate.dataset import Readings
+from lutra_models.gp.surrogate.gpy_fit import fit_gp, gpy_model
+from lutra_models.gp.surrogate.map_estimate import LogNormal, Problem, find_mode
+from lutra_models.gp.surrogate.transforms import Transform
 from scipy import integrate, stats
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
@@ -32,7 +34,7 @@ def rng(seed: int = 1) -> np.random.Generator:
 @given(st.floats(-5, 5), st.floats(0.05, 3), st.floats(-5, 5))
 @settings(max_examples=40, deadline=None)
 def test_log_ei_is_the_logarithm_of_the_expected_improvement(mean: float, deviation: float, best: float) -> None:
-    ours = acquisition.log_expected_improvement(np.array([mean]), np.array([deviation]), best)[0]
+    ours = log_expected_improvement(np.array([mean]), np.array([deviation]), best)[0]
     normal = stats.norm(mean, deviation)
     top = mean + 12 * deviation
     exact = integrate.quad(lambda f: (f - best) * normal.pdf(f), best, max(top, best + deviation))[0]
@@ -42,7 +44,7 @@ def test_log_ei_is_the_logarithm_of_the_expected_improvement(mean: float, deviat
 
 def test_log_ei_keeps_falling_far_below_the_best() -> None:
     mean = -np.logspace(0, 5, 40)
-    values = acquisition.log_expected_improvement(mean, np.ones(40), 0.0)
+    values = log_expected_improvement(mean, np.ones(40), 0.0)
     assert np.all(np.isfinite(values))
     assert np.all(np.diff(values) < 0)
 

@@ -7,13 +7,14 @@ import math
 
 import numpy as np
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
-from lutra_models.gp import Snapshot, fit, mapping, recommend
-from lutra_models.gp.bridge import Bridge
-from lutra_models.gp.context import split
-from lutra_models.gp.encoding import Encoding
-from lutra_models.gp.posterior import GaussianProcess
-from lutra_models.gp.pruning import signature, telling
-from lutra_models.gp.transforms import Transform
+from lutra_models.gp import Snapshot, fit, recommend
+from lutra_models.gp.space.encoding import Encoding
+from lutra_models.gp.space.space_map import Bridge
+from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.surrogate.transforms import Transform
+from lutra_models.gp.transfer import similarity
+from lutra_models.gp.transfer.contexts import split
+from lutra_models.gp.transfer.signature import signature, telling
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history, measure
 
@@ -111,7 +112,7 @@ def test_signatures_map_a_workload_to_the_nearest() -> None:
         {"reads": deciles(9.0, 500.0), "hits": deciles(0.0, 0.6)},
         {"reads": deciles(1, 30), "hits": deciles(0, 1)},
     )
-    apart = mapping.distances(mapping.places(here, [edge, near, {"other": deciles(0, 1)}]))
+    apart = similarity.distances(similarity.places(here, [edge, near, {"other": deciles(0, 1)}]))
     assert apart[1] < apart[0] < apart[2]
 
 
@@ -121,7 +122,7 @@ def test_a_workload_whose_counters_lie_outside_all_that_a_past_one_showed_is_a_s
         {"reads": deciles(1, 30), "hits": deciles(0, 1)},
         {"reads": deciles(900, 5000), "hits": deciles(0, 1)},
     )
-    assert mapping.strangers(mapping.places(here, [kin, stranger, {}])).tolist() == [False, True, False]
+    assert similarity.strangers(similarity.places(here, [kin, stranger, {}])).tolist() == [False, True, False]
 
 
 def one_row() -> GaussianProcess:
@@ -130,16 +131,16 @@ def one_row() -> GaussianProcess:
 
 def test_before_anything_is_ranked_the_nearest_signature_weighs_most() -> None:
     where = [np.array([0.8]), np.array([0.1])]
-    w = mapping.weights(np.zeros(1), one_row(), np.zeros((2, 1)), np.ones((2, 1)), where, rng())
+    w = similarity.weights(np.zeros(1), one_row(), np.zeros((2, 1)), np.ones((2, 1)), where, rng())
     assert w[1] > w[0] > 0
     assert math.isclose(float(np.sum(w)), 1.0)
 
 
 def test_nobody_listens_to_a_stranger() -> None:
     where = [np.array([2.0, 2.0]), np.array([0.9, 0.9])]
-    w = mapping.weights(np.zeros(1), one_row(), np.zeros((2, 1)), np.ones((2, 1)), where, rng())
+    w = similarity.weights(np.zeros(1), one_row(), np.zeros((2, 1)), np.ones((2, 1)), where, rng())
     assert w.tolist() == [0.0, 1.0]
-    alone = mapping.weights(np.zeros(1), one_row(), np.zeros((1, 1)), np.ones((1, 1)), where[:1], rng())
+    alone = similarity.weights(np.zeros(1), one_row(), np.zeros((1, 1)), np.ones((1, 1)), where[:1], rng())
     assert alone.tolist() == [0.0]
 
 

@@ -8,8 +8,8 @@ import sys
 import GPy
 import numpy as np
 import pytest
-from lutra_models.gp.posterior import GaussianProcess
-from lutra_models.gp.transforms import Transform
+from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.surrogate.transforms import Transform
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -40,6 +40,8 @@ def test_a_row_left_out_is_predicted_as_without_it() -> None:
 
 
 def test_the_snapshot_module_does_not_load_gpy() -> None:
-    code = "import sys; from lutra_models.gp.snapshot import Snapshot; from lutra_models.gp import Snapshot as S; "
+    code = (
+        "import sys; from lutra_models.gp.fitted.snapshot import Snapshot; from lutra_models.gp import Snapshot as S; "
+    )
     code += "assert S is Snapshot; sys.exit(any(m.split('.')[0] in ('GPy', 'sklearn', 'scipy') for m in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

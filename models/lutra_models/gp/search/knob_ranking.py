@@ -16,8 +16,8 @@ from itertools import combinations
 import numpy as np
 from sklearn.linear_model import lasso_path
 
-from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.posterior import GaussianProcess
+from lutra_models.gp.space.encoding import Array, Encoding
+from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 _LEADING = 10
 """Knobs whose products join the path, by their own correlation with the target."""

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from lutra_models.advice import Prediction
-from lutra_models.gp.bridge import Trend
-from lutra_models.gp.calibration import record
-from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.posterior import GaussianProcess
+from lutra_models.gp.fitted.trend import Trend
+from lutra_models.gp.space.encoding import Array, Encoding
+from lutra_models.gp.surrogate.calibration import record
+from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.knobs import Value
 from lutra_models.serial import knob_from_dict, knob_to_dict
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from lutra_models.gp import acquisition, design
-from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.learned import Learned, codes_of, fantasised, lucky
-from lutra_models.gp.safety import heedless, shortfall
-from lutra_models.gp.search import CURSORY, THOROUGH, Field, Score, maximise, passing, single_moves
-from lutra_models.gp.sparse import simplified
+from lutra_models.gp.learning.learned import Learned, codes_of, fantasised, lucky
+from lutra_models.gp.search import acquisition, initial_design
+from lutra_models.gp.search.maximise import CURSORY, THOROUGH, Field, Score, maximise, passing, single_moves
+from lutra_models.gp.search.safety import heedless, shortfall
+from lutra_models.gp.search.sparse import simplified
+from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
@@ -41,18 +41,18 @@ def choose(
     history: History, learned: Learned | None, rng: np.random.Generator, safe: bool
 ) -> tuple[str, Configuration]:
     """The step's name and the configuration; `learned` is None while there is nothing to learn from."""
-    first = design.opening(history, with_starts=not safe)
+    first = initial_design.opening(history, with_starts=not safe)
     if first:
         return first
     tried = list(dict.fromkeys([*(o.configuration for o in history.observations), *history.pending]))
     if not tried:
-        return "middle", design.middle(history)
+        return "middle", initial_design.middle(history)
     if learned is None and safe:
         return "repeat", history.current or tried[0]
     if learned is None or (len(tried) < _OPENING_TRIALS and not learned.trends and not safe):
         return _space_filling(history, tried, rng)
     doubted = lucky(learned)
-    if doubted is not None and doubted not in history.pending and design.legal(history, doubted):
+    if doubted is not None and doubted not in history.pending and initial_design.legal(history, doubted):
         return "repeat", doubted
     origin, chosen = _improve(history, learned, rng, safe)
     if learned.trends and not safe and len(tried) < _OPENING_TRIALS and len(tried) % 2 == 0:
@@ -86,10 +86,10 @@ def _farthest(
     encoding = Encoding(history.space.knobs)
     field = _field(history, encoding)
     field = replace(field, pinned=pinned, anchors=field.anchors[:1])
-    codes, x = field.pin(design.candidates(encoding, len(tried), rng)), encoding.encode(tried)
+    codes, x = field.pin(initial_design.candidates(encoding, len(tried), rng)), encoding.encode(tried)
 
     def score(codes: Array) -> Array:
-        return design.spread(encoding, codes, x)
+        return initial_design.spread(encoding, codes, x)
 
     found = passing(score, field, codes, score(codes))
     return found[0] if found else None
@@ -109,7 +109,7 @@ def _improve(history: History, learned: Learned, rng: np.random.Generator, safe:
         found = maximise(score, field, incumbents, rng, effort)
     if found:
         return "improvement", _simplest(history, encoding, score, found[0]) if learned.trends else found[0]
-    return "repeat", next((c for c in ranked if design.legal(history, c)), history.current or ranked[0])
+    return "repeat", next((c for c in ranked if initial_design.legal(history, c)), history.current or ranked[0])
 
 
 def _careful(history: History, learned: Learned, score: Score, incumbents: Array) -> list[Configuration]:
@@ -128,7 +128,9 @@ def _pinned(learned: Learned, incumbent: Array, rng: np.random.Generator) -> Arr
     free = _FREE_KNOBS + len(learned.wary.z)
     if len(incumbent) <= free:
         return None
-    from lutra_models.gp.ranking import ranked_knobs  # sklearn is slow to import, and only large spaces need it
+    from lutra_models.gp.search.knob_ranking import (
+        ranked_knobs,  # sklearn is slow to import, and only large spaces need it
+    )
 
     pinned = incumbent.copy()
     pinned[ranked_knobs(learned.encoding, learned.wary, rng)[:free]] = np.nan
@@ -167,11 +169,11 @@ def _acquisition(history: History, learned: Learned, ranked: list[Configuration]
 
 def _field(history: History, encoding: Encoding) -> Field:
     known = {o.configuration for o in history.observations} | set(history.pending)
-    sound = [c for c in (history.current, *history.starts) if c is not None and design.legal(history, c)]
-    sound += [c for c in dict.fromkeys(o.configuration for o in history.completed) if design.legal(history, c)]
+    sound = [c for c in (history.current, *history.starts) if c is not None and initial_design.legal(history, c)]
+    sound += [c for c in dict.fromkeys(o.configuration for o in history.completed) if initial_design.legal(history, c)]
 
     def allowed(configuration: Configuration) -> bool:
-        return configuration not in known and design.legal(history, configuration)
+        return configuration not in known and initial_design.legal(history, configuration)
 
     distinct = list(dict.fromkeys(sound))
     seen = [*distinct, *(o.configuration for o in history.observations), *history.pending]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lutra_models.gp.encoding import Array
+from lutra_models.gp.space.encoding import Array
 
 
 def simplified(score: Callable[[Array], Array], codes: Array, reference: Array, slack: float) -> Array:

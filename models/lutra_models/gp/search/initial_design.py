@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import qmc
 
-from lutra_models.gp.encoding import Array, Encoding
+from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.history import History
 from lutra_models.knobs import Configuration, Number
 

@@ -22,10 +22,10 @@ from paramz.domains import _POSITIVE
 from paramz.transformations import Exponent
 
 from lutra_models.errors import FitFailed
-from lutra_models.gp.encoding import Array
-from lutra_models.gp.mode import LogNormal, Problem, find_mode
-from lutra_models.gp.posterior import GaussianProcess
-from lutra_models.gp.transforms import Transform
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.dataset import Readings
+from lutra_models.gp.surrogate.map_estimate import LogNormal, Problem, find_mode
+from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 
 @dataclass(frozen=True)
@@ -46,28 +46,6 @@ _GPY = threading.Lock()
 _STEPS, _LAST_STEPS = 60, 3
 _VARIANCE = LogNormal(0.0, 0.5)
 _NOISE_SIGMA = 1.2
-
-
-@dataclass(frozen=True, eq=False)
-class Readings:
-    """One metric's readings, aggregated per configuration, in standard units.
-
-    `repeats` (n,) counts each row's readings; `scatter` is the sum of squares of the readings around their rows' means
-    and `freedom` its degrees of freedom. `trends` (n, p) are columns that enter linearly, with coefficients distributed
-    as N(`slopes`, `doubts`²), both (p,): what other workloads say.
-    """
-
-    x: Array
-    z: Array
-    repeats: Array
-    scatter: float
-    freedom: int
-    transform: Transform
-    noise_guess: float
-    """Median of the prior of the noise's standard deviation, in standard units."""
-    trends: Array
-    slopes: Array
-    doubts: Array
 
 
 class _SharedNoise(Gaussian):  # type: ignore[misc]

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import qmc
 
-from lutra_models.gp.encoding import SPECIAL, Array, Encoding
+from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding
 from lutra_models.knobs import Choice, Configuration, Knob, Number, Value
 
 Score = Callable[[Array], Array]

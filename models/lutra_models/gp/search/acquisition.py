@@ -7,9 +7,9 @@ Log EI with stable tails: Ament et al., NeurIPS 2023. Feasibility: Gelbart et al
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, ndtr
 
-from lutra_models.gp.encoding import Array
+from lutra_models.gp.space.encoding import Array
 
 _ROOT2PI = np.sqrt(2.0 * np.pi)
 _FAR = -200.0
@@ -20,11 +20,6 @@ def log_expected_improvement(mean: Array, deviation: Array, best: float) -> Arra
     """log E[max(f - best, 0)] for f ~ N(mean, deviation²)."""
     u = (mean - best) / deviation
     return np.asarray(np.log(deviation) + _log_h(u))
-
-
-def log_probability_above(mean: Array, deviation: Array, bound: float) -> Array:
-    """log P(f ≥ bound) for f ~ N(mean, deviation²)."""
-    return np.asarray(log_ndtr((mean - bound) / deviation))
 
 
 def _log_h(u: Array) -> Array:

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from lutra_models.gp.encoding import Array
-from lutra_models.gp.transforms import Transform
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.transforms import Transform
 
 JITTER = 1e-8
 _NONE = np.zeros(0)

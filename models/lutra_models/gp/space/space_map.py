@@ -5,13 +5,11 @@ Shapes: m configurations, k knobs here, l knobs there, d features there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from lutra_models.gp.encoding import (
+from lutra_models.gp.space.encoding import (
     OUTSIDE,
     SPECIAL,
     Array,
@@ -19,9 +17,7 @@ from lutra_models.gp.encoding import (
     place_of,
     value_of,
 )
-from lutra_models.gp.posterior import GaussianProcess
 from lutra_models.knobs import Choice, Domain, Number
-from lutra_models.serial import knob_from_dict, knob_to_dict
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,39 +48,6 @@ class Bridge:
     def features(self, codes: Array) -> Array:
         """(m, d) features there of (m, k) codes here."""
         return self.there.features(self.codes(codes))
-
-
-@dataclass(frozen=True, eq=False)
-class Trend:
-    """What another workload's posterior says of a configuration here, as one more column of a surrogate's input.
-
-    The column is the past's mean in logarithmic (or its own) units over the target's scale, less `centre`: relative
-    effects carry over between machines, levels do not.
-    """
-
-    bridge: Bridge
-    gp: GaussianProcess
-    scale: float
-    centre: float = 0.0
-
-    def column(self, codes: Array) -> Array:
-        """(m,) at (m, k) codes."""
-        return self.gp.latent(self.bridge.features(codes))[0] * self.scale - self.centre
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "knobs": [knob_to_dict(k) for k in self.bridge.there.knobs],
-            "home": self.bridge.home.tolist(),
-            "gp": self.gp.to_dict(),
-            "scale": self.scale,
-            "centre": self.centre,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], here: Encoding) -> Trend:
-        there = Encoding([knob_from_dict(k) for k in data["knobs"]])
-        bridge = Bridge(here, there, np.array(data["home"], dtype=float))
-        return cls(bridge, GaussianProcess.from_dict(data["gp"]), float(data["scale"]), float(data["centre"]))
 
 
 def _same_kind(one: Domain, other: Domain) -> bool:

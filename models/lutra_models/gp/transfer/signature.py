@@ -15,9 +15,9 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import FactorAnalysis
 from sklearn.metrics import silhouette_score
 
-from lutra_models.gp.encoding import Array
-from lutra_models.gp.evidence import targets
-from lutra_models.gp.mapping import magnitude
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.dataset import targets
+from lutra_models.gp.transfer.similarity import magnitude
 from lutra_models.history import History
 
 _FACTORS, _MOST_CLUSTERS, _LEAST_ROWS = 5, 12, 10

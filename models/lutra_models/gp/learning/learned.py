@@ -10,25 +10,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lutra_models.errors import NotEnoughObservations
-from lutra_models.gp import acquisition, past
-from lutra_models.gp.bridge import Trend
-from lutra_models.gp.calibration import calibrated
-from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.evidence import Grouped, direction, readings_of, targets
-from lutra_models.gp.feasibility import fit_feasibility, log_probability_of_running, runs
-from lutra_models.gp.posterior import GaussianProcess
-from lutra_models.gp.snapshot import Snapshot
-from lutra_models.gp.surrogate import BROAD, WARY, Belief, fit_gp
+from lutra_models.gp.fitted.snapshot import Snapshot
+from lutra_models.gp.fitted.trend import Trend
+from lutra_models.gp.space.encoding import Array, Encoding
+from lutra_models.gp.surrogate.dataset import Grouped
+from lutra_models.gp.surrogate.feasibility import log_probability_of_running, runs
+from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.surrogate.probability import log_probability_above
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
-ENOUGH = 2
-"""Readings of a metric from which it has a posterior of its own."""
 _LUCK = 2.0
 """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
-_PROVING = 5
-"""Rows from which past workloads have to prove that they help to foresee what was measured here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +60,7 @@ class Learned:
             mean, variance = gp.latent(self.snapshot.inputs(limit.metric, codes))
             sign = 1.0 if limit.goal == "maximize" else -1.0
             bound = sign * float(gp.transform.forward(np.array(limit.bound)))
-            total += acquisition.log_probability_above(sign * mean, np.sqrt(variance), bound)
+            total += log_probability_above(sign * mean, np.sqrt(variance), bound)
         return total
 
     def log_running(self, codes: Array) -> Array:
@@ -88,61 +81,6 @@ class Learned:
         mean = self.sign * self.wary.latent(self.wary_inputs(codes))[0]
         order = np.lexsort((-np.where(holds, mean, limits), ~holds))
         return [sound[i] for i in order]
-
-
-def teachable(history: History, least: int = ENOUGH) -> bool:
-    """Whether the objective was measured at least `least` times."""
-    return len(history.values(history.objective.metric)) >= least
-
-
-def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Generator, least: int = ENOUGH) -> Learned:
-    """Fit everything. Raises NotEnoughObservations below `least` readings of the objective."""
-    encoding = Encoding(history.space.knobs)
-    metric = history.objective.metric
-    if not teachable(history, least):
-        count = len(history.values(metric))
-        raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
-    grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
-    fitter = _Fitter(history, encoding, snapshots, rng)
-    searching, trends = fitter.fit(metric, grouped[metric], BROAD, drawn=True)
-    posteriors, columns = {}, {}
-    for name, group in grouped.items():
-        if len(group.values) >= ENOUGH or name == metric:
-            gp, columns[name] = fitter.fit(name, group, WARY)
-            posteriors[name] = calibrated(gp, history, direction(history, name))
-    wary = posteriors[metric]
-    enough = {name: gp for name, gp in posteriors.items() if len(grouped[name].values) >= ENOUGH}
-    home = encoding.codes([history.current or history.observations[0].configuration])[0]
-    snapshot = Snapshot(encoding, enough, home, trends={name: columns[name] for name in enough})
-    running = fit_feasibility(history, encoding)
-    return Learned(history, encoding, searching, trends, wary, columns[metric], snapshot, running)
-
-
-@dataclass(frozen=True, eq=False)
-class _Fitter:
-    history: History
-    encoding: Encoding
-    snapshots: Sequence[Snapshot]
-    rng: np.random.Generator
-
-    def fit(
-        self, metric: str, group: Grouped, belief: Belief, drawn: bool = False
-    ) -> tuple[GaussianProcess, tuple[Trend, ...]]:
-        """The posterior of a metric, and the trends of past workloads that it holds."""
-        readings = readings_of(group, self.encoding, direction(self.history, metric), drawn)
-        usable = past.candidates(self.encoding, metric, readings.transform, self.snapshots)
-        own = fit_gp(readings, belief)
-        if not usable:
-            return own, ()
-        where = past.counters_in(self.history, [self.snapshots[i] for i in usable])
-        codes = self.encoding.codes(group.configurations)
-        trends, with_trends = past.weighed(list(usable.values()), readings, codes, own, where, self.rng)
-        if not trends:
-            return own, ()
-        helped = fit_gp(with_trends, belief)
-        if len(own.z) >= _PROVING and foresight(helped) < foresight(own):
-            return own, ()
-        return helped, trends
 
 
 def ahead(learned: Learned, configuration: Configuration) -> bool:
@@ -168,12 +106,6 @@ def lucky(learned: Learned) -> Configuration | None:
 
 def _inputs(encoding: Encoding, trends: tuple[Trend, ...], codes: Array) -> Array:
     return np.hstack([encoding.features(codes), *(t.column(codes)[:, None] for t in trends)])
-
-
-def foresight(gp: GaussianProcess) -> float:
-    """Mean log density of each row's target when it is left out: how well the posterior foresees."""
-    mean, variance = gp.left_out()
-    return float(np.mean(-0.5 * np.log(variance) - 0.5 * (gp.z - mean) ** 2 / variance))
 
 
 def fantasised(gp: GaussianProcess, x: Array) -> GaussianProcess:

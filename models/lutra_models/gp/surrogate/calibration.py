@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 
 from lutra_models.advice import Record
-from lutra_models.gp.posterior import GaussianProcess, Spread
+from lutra_models.gp.surrogate.posterior import GaussianProcess, Spread
 from lutra_models.history import History
 
 _WORSE, _WORSE_BY_CLIFF = 1.4, 1.9

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from lutra_models.gp.encoding import Array
-from lutra_models.gp.posterior import GaussianProcess
-from lutra_models.gp.snapshot import Signature
+from lutra_models.gp.fitted.snapshot import Signature
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 _DRAWS = 128
 _RANKABLE, _JUDGED = 3, 5

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lutra_models.gp.encoding import Array
+from lutra_models.gp.space.encoding import Array
 
 _LIFT = 0.1
 """What is added before its logarithm to a reading of which more is better, as a share of the median reading."""

@@ -12,13 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from lutra_models.gp import mapping
-from lutra_models.gp.bridge import Bridge, Trend
-from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.posterior import GaussianProcess
-from lutra_models.gp.snapshot import Snapshot
-from lutra_models.gp.surrogate import Readings
-from lutra_models.gp.transforms import Transform
+from lutra_models.gp.fitted.snapshot import Snapshot
+from lutra_models.gp.fitted.trend import Trend
+from lutra_models.gp.space.encoding import Array, Encoding
+from lutra_models.gp.space.space_map import Bridge
+from lutra_models.gp.surrogate.dataset import Readings
+from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.surrogate.transforms import Transform
+from lutra_models.gp.transfer import similarity
 from lutra_models.history import History
 
 _SLOPE, _DOUBT = 0.9, 0.4
@@ -55,7 +56,7 @@ def weighed(
         return (), readings
     said = [t.gp.latent(t.bridge.features(codes)) for t in trends]
     means, deviations = np.array([m for m, _ in said]), np.sqrt(np.array([v for _, v in said]))
-    weights = mapping.weights(readings.z, own, means, deviations, where, rng)
+    weights = similarity.weights(readings.z, own, means, deviations, where, rng)
     kept = [i for i in range(len(trends)) if weights[i] > 0.02]
     centred = [replace(trends[i], centre=float(np.mean(trends[i].column(codes)))) for i in kept]
     if not centred:
@@ -66,8 +67,8 @@ def weighed(
 
 
 def counters_in(history: History, past: Sequence[Snapshot]) -> list[Array]:
-    """Where this workload's counters lie among those of each past one, see `mapping.places`."""
+    """Where this workload's counters lie among those of each past one, see `similarity.places`."""
     rows = [o.metrics for o in history.completed]
     names = set(rows[0]).intersection(*rows) if rows else set()
     here = {n: float(np.median([row[n] for row in rows])) for n in names}
-    return mapping.places(here, [s.signature for s in past])
+    return similarity.places(here, [s.signature for s in past])

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
-from lutra_models.gp.encoding import Array
-from lutra_models.gp.posterior import JITTER
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.posterior import JITTER
 
 _ROOT5 = math.sqrt(5.0)
 _HOPELESS = 1e10

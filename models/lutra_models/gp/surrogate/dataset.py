@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.surrogate import Readings
-from lutra_models.gp.transforms import Transform
+from lutra_models.gp.space.encoding import Array, Encoding
+from lutra_models.gp.surrogate.transforms import Transform
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 from lutra_models.metrics import P99, TARGETS, Objective
@@ -33,6 +32,28 @@ def direction(history: History, metric: str) -> float:
         return history.objective.gain(1.0)
     goals = [limit.goal for limit in history.limits if limit.metric == metric]
     return Objective(metric, goals[0]).gain(1.0) if goals else (-1.0 if metric == P99.name else 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """One metric's readings, aggregated per configuration, in standard units.
+
+    `repeats` (n,) counts each row's readings; `scatter` is the sum of squares of the readings around their rows' means
+    and `freedom` its degrees of freedom. `trends` (n, p) are columns that enter linearly, with coefficients distributed
+    as N(`slopes`, `doubts`²), both (p,): what other workloads say.
+    """
+
+    x: Array
+    z: Array
+    repeats: Array
+    scatter: float
+    freedom: int
+    transform: Transform
+    noise_guess: float
+    """Median of the prior of the noise's standard deviation, in standard units."""
+    trends: Array
+    slopes: Array
+    doubts: Array
 
 
 @dataclass(frozen=True, eq=False)

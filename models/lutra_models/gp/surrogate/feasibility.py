@@ -8,10 +8,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_ndtr
 
-from lutra_models.gp.encoding import Array, Encoding
-from lutra_models.gp.posterior import GaussianProcess
-from lutra_models.gp.surrogate import Readings, fit_gp
-from lutra_models.gp.transforms import Transform
+from lutra_models.gp.space.encoding import Array, Encoding
+from lutra_models.gp.surrogate.dataset import Readings
+from lutra_models.gp.surrogate.gpy_fit import fit_gp
+from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.surrogate.transforms import Transform
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from lutra_models.gp import acquisition
-from lutra_models.gp.calibration import stretch
-from lutra_models.gp.encoding import SPECIAL, Array
-from lutra_models.gp.evidence import Grouped
-from lutra_models.gp.feasibility import runs
-from lutra_models.gp.learned import Learned
+from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.space.encoding import SPECIAL, Array
+from lutra_models.gp.surrogate.calibration import stretch
+from lutra_models.gp.surrogate.dataset import Grouped
+from lutra_models.gp.surrogate.feasibility import runs
+from lutra_models.gp.surrogate.probability import log_probability_above
 from lutra_models.history import History
 from lutra_models.knobs import Choice, Configuration, Knob
 
@@ -39,7 +39,7 @@ def shortfall(learned: Learned, codes: Array) -> Array:
     slack = TOLERANCE / gp.transform.scale if gp.transform.log else 0.1
     mean, variance = gp.against(learned.wary_inputs(codes), learned.wary_inputs(learned.encoding.codes([reference])))
     doubt = stretch(history)[0] * (1.0 + LESSON * len(surprises(history)))
-    sure = acquisition.log_probability_above(learned.sign * mean, doubt * np.sqrt(variance), -slack)
+    sure = log_probability_above(learned.sign * mean, doubt * np.sqrt(variance), -slack)
     sure = sure + learned.log_running(codes) + learned.log_limits(codes)
     return np.asarray(np.minimum(sure - np.log(PROBABILITY), 0.0))
 

@@ -1,0 +1,90 @@
+"""Fits everything that a history teaches: a posterior per metric, with past workloads where they prove to help.
+
+Shapes: n distinct configurations, k knobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lutra_models.errors import NotEnoughObservations
+from lutra_models.gp.fitted.snapshot import Snapshot
+from lutra_models.gp.fitted.trend import Trend
+from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.space.encoding import Encoding
+from lutra_models.gp.surrogate.calibration import calibrated
+from lutra_models.gp.surrogate.dataset import Grouped, direction, readings_of, targets
+from lutra_models.gp.surrogate.feasibility import fit_feasibility
+from lutra_models.gp.surrogate.gpy_fit import BROAD, WARY, Belief, fit_gp
+from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.transfer import prior_mean
+from lutra_models.history import History
+
+ENOUGH = 2
+"""Readings of a metric from which it has a posterior of its own."""
+_PROVING = 5
+"""Rows from which past workloads have to prove that they help to foresee what was measured here."""
+
+
+def teachable(history: History, least: int = ENOUGH) -> bool:
+    """Whether the objective was measured at least `least` times."""
+    return len(history.values(history.objective.metric)) >= least
+
+
+def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Generator, least: int = ENOUGH) -> Learned:
+    """Fit everything. Raises NotEnoughObservations below `least` readings of the objective."""
+    encoding = Encoding(history.space.knobs)
+    metric = history.objective.metric
+    if not teachable(history, least):
+        count = len(history.values(metric))
+        raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
+    grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
+    fitter = _Fitter(history, encoding, snapshots, rng)
+    searching, trends = fitter.fit(metric, grouped[metric], BROAD, drawn=True)
+    posteriors, columns = {}, {}
+    for name, group in grouped.items():
+        if len(group.values) >= ENOUGH or name == metric:
+            gp, columns[name] = fitter.fit(name, group, WARY)
+            posteriors[name] = calibrated(gp, history, direction(history, name))
+    wary = posteriors[metric]
+    enough = {name: gp for name, gp in posteriors.items() if len(grouped[name].values) >= ENOUGH}
+    home = encoding.codes([history.current or history.observations[0].configuration])[0]
+    snapshot = Snapshot(encoding, enough, home, trends={name: columns[name] for name in enough})
+    running = fit_feasibility(history, encoding)
+    return Learned(history, encoding, searching, trends, wary, columns[metric], snapshot, running)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitter:
+    history: History
+    encoding: Encoding
+    snapshots: Sequence[Snapshot]
+    rng: np.random.Generator
+
+    def fit(
+        self, metric: str, group: Grouped, belief: Belief, drawn: bool = False
+    ) -> tuple[GaussianProcess, tuple[Trend, ...]]:
+        """The posterior of a metric, and the trends of past workloads that it holds."""
+        readings = readings_of(group, self.encoding, direction(self.history, metric), drawn)
+        usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots)
+        own = fit_gp(readings, belief)
+        if not usable:
+            return own, ()
+        where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable])
+        codes = self.encoding.codes(group.configurations)
+        trends, with_trends = prior_mean.weighed(list(usable.values()), readings, codes, own, where, self.rng)
+        if not trends:
+            return own, ()
+        helped = fit_gp(with_trends, belief)
+        if len(own.z) >= _PROVING and foresight(helped) < foresight(own):
+            return own, ()
+        return helped, trends
+
+
+def foresight(gp: GaussianProcess) -> float:
+    """Mean log density of each row's target when it is left out: how well the posterior foresees."""
+    mean, variance = gp.left_out()
+    return float(np.mean(-0.5 * np.log(variance) - 0.5 * (gp.z - mean) ** 2 / variance))
