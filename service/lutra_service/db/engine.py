@@ -13,7 +13,7 @@ IMMEDIATE = "lutra_immediate"
 give a transaction up halfway because another one wrote in between."""
 
 # synchronous=FULL: a report that was acknowledged survives a power cut.
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000")
+_PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 
 
 def make_engine(url: str) -> Engine:

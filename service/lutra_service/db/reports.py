@@ -17,10 +17,8 @@ class Reports(Repository[StoredReport]):
     record = StoredReport
     noun = "report"
 
-    def add(self, record: StoredReport) -> StoredReport:
-        values = {k: v for k, v in record.__dict__.items() if k != "id"}
-        self._db.execute(self.table.insert().values(values))
-        return record
+    def _values(self, record: StoredReport) -> dict[str, Any]:
+        return {k: v for k, v in record.__dict__.items() if k != "id"}
 
     def numbered(self, database_id: str, agent: str, epoch: str, sequence: int) -> StoredReport | None:
         """The report itself, or a later one into which old windows were drawn: an agent sends them in order."""

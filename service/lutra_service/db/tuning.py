@@ -42,6 +42,7 @@ class Recommendations(Repository[Recommendation]):
     row = RecommendationRow
     record = Recommendation
     noun = "recommendation"
+    reserve = 32 << 10
 
     def by_key(self, database_id: str, key: str) -> Recommendation | None:
         return self._one(self.table.c.database_id == database_id, self.table.c.key == key)
