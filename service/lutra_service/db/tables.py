@@ -26,8 +26,6 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 Document = dict[str, Any]
 
-OPEN = "state IN ('computing', 'proposed', 'approved', 'applied')"
-"""Recommendations that something is still to become of."""
 LEARNED = (
     "session_id IS NOT NULL AND configuration IS NOT NULL "
     "AND (window_end IS NOT NULL AND CAST(metrics AS VARCHAR) != '{}' OR failure IS NOT NULL)"
@@ -164,7 +162,7 @@ class RecommendationRow(Table):
     __table_args__ = (
         UniqueConstraint("database_id", "key", name="uq_recommendations_key"),
         Index("ix_recommendations_database_state", "database_id", "state"),
-        partial("ix_recommendations_open", "state", "id", where=OPEN),
+        Index("ix_recommendations_state", "state", "id"),
         Index("ix_recommendations_database", "database_id", "id"),
         Index("ix_recommendations_session", "session_id", "id"),
         Index("ix_recommendations_digest", "database_id", "digest"),

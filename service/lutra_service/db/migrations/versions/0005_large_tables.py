@@ -23,7 +23,6 @@ COLUMNS = (
 )
 MEASURED = "window_end IS NOT NULL AND CAST(metrics AS VARCHAR) != '{}'"
 LEARNED = f"session_id IS NOT NULL AND configuration IS NOT NULL AND ({MEASURED} OR failure IS NOT NULL)"
-OPEN = "state IN ('computing', 'proposed', 'approved', 'applied')"
 INDICES = (
     ("ix_reports_windows", "reports (database_id, id) WHERE window_end IS NOT NULL"),
     ("ix_reports_database_received", "reports (database_id, received_at)"),
@@ -34,7 +33,7 @@ INDICES = (
     ),
     ("ix_reports_unread", "reports (database_id, settings_hash) WHERE configuration IS NULL"),
     ("ix_reports_together", "reports (database_id, agent, epoch, sequence) WHERE windows > 1"),
-    ("ix_recommendations_open", f"recommendations (state, id) WHERE {OPEN}"),
+    ("ix_recommendations_state", "recommendations (state, id)"),
     ("ix_recommendations_database", "recommendations (database_id, id)"),
     ("ix_recommendations_session", "recommendations (session_id, id)"),
     ("ix_recommendations_digest", "recommendations (database_id, digest)"),
