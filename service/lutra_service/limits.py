@@ -1,4 +1,4 @@
-"""How much is kept, and what that comes to: the bound on the room that one database, and so its agent's token, takes."""
+"""How much is kept, and what that comes to: the most room that one database, and so its agent's token, takes."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Ledger:
         if row is None or row.filled_at is None:
             return 0
         emptied = self._daily * max(timedelta(0), self._now - row.filled_at) / DAY
-        return max(0, row.filled_bytes - int(emptied))
+        return max(0, int(row.filled_bytes) - int(emptied))
 
 
 def size(record: Mapping[str, Any]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select, text
+from sqlalchemy import ColumnElement, func, literal_column, select, text
 
 from lutra_service.db.records import Document, StoredReport
 from lutra_service.db.repository import Repository
@@ -25,7 +25,8 @@ class Reports(Repository[StoredReport]):
         c = self.table.c
         same = (c.database_id == database_id, c.agent == agent, c.epoch == epoch)
         itself = self._one(*same, c.sequence == sequence)
-        return itself or self._one(*same, text("windows > 1"), c.sequence > sequence)
+        # The number is written out, so that a query that was prepared can use the index of those alone.
+        return itself or self._one(*same, c.windows > literal_column("1"), c.sequence > sequence)
 
     def replace(self, id_: int | None, **values: Any) -> None:
         self._update(self.table.c.id == id_, **values)

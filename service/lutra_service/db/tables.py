@@ -24,6 +24,8 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from lutra_service.db.storable import Unstorable
+
 Document = dict[str, Any]
 
 LEARNED = (
@@ -47,7 +49,10 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        return None if value is None else value.astimezone(UTC)
+        try:
+            return None if value is None else value.astimezone(UTC)
+        except OverflowError:
+            raise Unstorable(f"{value} is no moment in UTC") from None
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:

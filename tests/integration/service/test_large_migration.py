@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,10 +127,10 @@ def test_a_run_that_was_killed_is_gone_on_with(engine: Engine, monkeypatch: pyte
             raise Killed
         original(self, text_)
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         patch.setattr(Widening, "_do", dying)
-        widen(engine)
-        raise Killed
+        with suppress(Killed):
+            widen(engine)
     with engine.begin() as connection:
         report(connection, 7000, 7000)
     migrate.upgrade(engine)

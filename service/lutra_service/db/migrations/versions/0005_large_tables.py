@@ -5,6 +5,8 @@ On PostgreSQL each step commits by itself, so that reports come in meanwhile; a 
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from lutra_service.db.tables import UtcDateTime
@@ -15,7 +17,7 @@ down_revision = "0004"
 branch_labels = None
 depends_on = None
 
-COLUMNS = (
+COLUMNS: tuple[tuple[str, sa.Column[Any]], ...] = (
     ("databases", sa.Column("filled_bytes", sa.BigInteger(), nullable=False, server_default="0")),
     ("databases", sa.Column("filled_at", UtcDateTime(), nullable=True)),
     ("settings", sa.Column("unreadable", sa.JSON(none_as_null=True), nullable=True)),
