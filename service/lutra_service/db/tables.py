@@ -103,7 +103,7 @@ class DatabaseRow(Table):
 
 
 class SettingsRow(Table):
-    """What a server reported of its settings, once per distinct content; and what of it nobody can read, with reasons."""
+    """What a server reported of its settings, once per distinct content; and what of it nobody can read, and why."""
 
     __tablename__ = "settings"
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), primary_key=True)
@@ -158,9 +158,10 @@ class SessionRow(Table):
 class RecommendationRow(Table):
     """A recommendation from its request to what became of it; a row `computing` is also the job (see `compute`).
 
-    `key` makes the request unique: the same question about the same history is one row. `trial` numbers the
-    recommendations of a session from 1; `digest` is the configuration's, to find it by. `kind` is search, handover (the best by posterior, at a session's end), manual
-    (an operator's own settings), subset (of another one's) or rollback.
+    `key` makes the request unique: the same question about the same history is one row. `digest` is the
+    configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search, handover
+    (the best by posterior, at a session's end), manual (an operator's own settings), subset (of another one's) or
+    rollback.
     """
 
     __tablename__ = "recommendations"

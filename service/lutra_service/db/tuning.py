@@ -105,7 +105,7 @@ class Recommendations(Repository[Recommendation]):
         return self.page(*where, limit=count, newest_first=True)[::-1]
 
     def measured_under(self, database_id: str, configuration: Mapping[str, Any]) -> bool:
-        """Whether one of exactly these settings was measured. Rows from before there were digests are looked through."""
+        """Whether one of exactly these settings was measured. Rows without a digest are older, and looked through."""
         c = self.table.c
         wanted = dict(configuration)
         old = and_(c.digest.is_(None), c.configuration.is_not(None))

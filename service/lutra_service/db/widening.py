@@ -1,4 +1,4 @@
-"""An id of 32 bits becomes one of 64 on PostgreSQL while the table is in use: rows come in all the time but for moments.
+"""An id of 32 bits becomes one of 64 on PostgreSQL while the table is in use: rows come in but for moments.
 
 Each step sees what is done already, so that a run that was killed is gone on with by the next one. The connection
 commits by itself (AUTOCOMMIT): most of these statements must not wait for each other's locks.
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Executable, column, func, select, table, text, update
 from sqlalchemy.exc import OperationalError
 
 log = logging.getLogger(__name__)
@@ -57,14 +57,14 @@ class Widening:
 
     def _fill(self) -> None:
         """The rows from before the trigger, a batch of ids at a time."""
-        last = self._number(f"SELECT coalesce(min(id), 0) - 1 FROM {self.table}")
-        newest = self._number(f"SELECT coalesce(max(id), 0) FROM {self.table}")
+        rows = table(self.table, column("id"), column("id_wide"))
+        last = self._number(select(func.coalesce(func.min(rows.c.id), 0) - 1))
+        newest = self._number(select(func.coalesce(func.max(rows.c.id), 0)))
         while last < newest:
-            end = self._number(
-                f"SELECT coalesce(max(id), {newest}) FROM (SELECT id FROM {self.table} WHERE id > {last} "
-                f"ORDER BY id LIMIT {BATCH}) batch"
-            )
-            self._do(f"UPDATE {self.table} SET id_wide = id WHERE id > {last} AND id <= {end} AND id_wide IS NULL")
+            batch = select(rows.c.id).where(rows.c.id > last).order_by(rows.c.id).limit(BATCH).subquery()
+            end = self._number(select(func.coalesce(func.max(batch.c.id), newest)))
+            old = (rows.c.id > last, rows.c.id <= end, rows.c.id_wide.is_(None))
+            self._do(update(rows).where(*old).values(id_wide=rows.c.id))
             self.after_batch(end)
             last = end
 
@@ -115,13 +115,16 @@ class Widening:
         return str(self.connection.execute(found, {"t": self.table, "c": column}).scalar())
 
     def _version(self) -> int:
-        return self._number("SELECT current_setting('server_version_num')::int")
+        return self._number(text("SELECT current_setting('server_version_num')::int"))
 
-    def _number(self, query: str) -> int:
-        return int(self.connection.exec_driver_sql(query).scalar() or 0)
+    def _number(self, query: Executable) -> int:
+        return int(self.connection.execute(query).scalar() or 0)
 
-    def _do(self, statement: str) -> None:
-        self.connection.exec_driver_sql(statement)
+    def _do(self, statement: Executable | str) -> None:
+        if isinstance(statement, str):
+            self.connection.exec_driver_sql(statement)
+        else:
+            self.connection.execute(statement)
 
 
 def index_concurrently(connection: Connection, name: str, place: str, kind: str = "INDEX") -> None:
