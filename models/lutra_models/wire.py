@@ -6,6 +6,7 @@ Unknown *metrics* are kept; an unknown *field* is refused, and the refusal names
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -18,6 +19,8 @@ from lutra_models.maintenance import MaintenanceWindow
 from lutra_models.metrics import P99Of, P99Source
 
 PROTOCOL = 1
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(3000, 1, 1, tzinfo=UTC)
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]{0,127}$")]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
@@ -30,6 +33,20 @@ def _reading(value: float) -> float:
     return value
 
 
+def _moment(value: datetime) -> datetime:
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError:
+        moment = None
+    if moment is None or not EARLIEST <= moment < LATEST:
+        raise ValueError(
+            f"a moment is from {EARLIEST.year} on and before {LATEST.year} in UTC, got {value.isoformat()}"
+        )
+    return moment
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_moment)]
+"""A point in time, in UTC whatever zone it was sent in."""
 Reading = Annotated[float, Field(strict=True, allow_inf_nan=False), AfterValidator(_reading)]
 SettingValue = Annotated[int, Field(strict=True)] | Annotated[float, Field(strict=True, allow_inf_nan=False)] | Text
 
@@ -39,8 +56,8 @@ class _Wire(BaseModel):
 
 
 class ReportedWindow(_Wire):
-    start: AwareDatetime
-    end: AwareDatetime
+    start: Moment
+    end: Moment
 
     @model_validator(mode="after")
     def _ordered(self) -> ReportedWindow:
@@ -104,7 +121,7 @@ class Directive(_Wire):
     measure: bool = False
     expects: Identity | None = None
     rules: Rules | None = None
-    expires_at: AwareDatetime
+    expires_at: Moment
 
 
 class Outcome(_Wire):
@@ -120,8 +137,8 @@ class Outcome(_Wire):
     message: Text = ""
     active: dict[Name, SettingValue] = Field(default_factory=dict, max_length=500)
     restarted: bool = False
-    confirm_by: AwareDatetime | None = None
-    at: AwareDatetime
+    confirm_by: Moment | None = None
+    at: Moment
 
 
 class GuardEvent(_Wire):
@@ -140,8 +157,8 @@ class GuardEvent(_Wire):
     baseline: Reading | None = None
     held_s: Reading
     hold_s: Reading
-    since: AwareDatetime
-    at: AwareDatetime
+    since: Moment
+    at: Moment
     directive: Identifier | None = None
     message: Text
 
@@ -176,7 +193,7 @@ class Report(_Wire):
     agent: Identifier
     epoch: Identifier
     sequence: int = Field(ge=0, le=2**62)
-    sent_at: AwareDatetime
+    sent_at: Moment
     engine: Name
     engine_version: Annotated[str, StringConstraints(max_length=64)]
     role: Role = "primary"

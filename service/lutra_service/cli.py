@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -82,8 +81,8 @@ def migrate() -> None:
 def prune(days: float | None) -> None:
     """Draw old windows together and delete what is kept for nothing, as the service does every hour.
 
-    Windows that came more than DAYS ago become one for each configuration; a trial's own measurement stays. Every
-    recommendation can still be computed again with `lutra replay`.
+    Windows that came more than DAYS ago become one for each configuration; a trial's own measurement stays. What older
+    recommendations were computed from goes: `lutra replay` computes those again that were asked for since then.
     """
     from datetime import timedelta
 
@@ -97,7 +96,7 @@ def prune(days: float | None) -> None:
         gone = pruned(store, timedelta(days=settings.retention_days if days is None else days))
     finally:
         store.close()
-    click.echo(", ".join(f"{name} {number}" for name, number in asdict(gone).items()))
+    click.echo(str(gone))
 
 
 @main.group()

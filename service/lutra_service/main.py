@@ -26,7 +26,7 @@ Every call carries `Authorization: Bearer lutra_…`. Errors are RFC 9457 proble
 def create_app(settings: Settings | None = None, executor: MakesExecutor | None = None) -> FastAPI:
     """The application over the database that `settings` name; without `executor` a process pool computes."""
     settings = settings or Settings()
-    store = Store(make_engine(settings.database_url))
+    store = Store(make_engine(settings.database_url), daily_bytes=settings.daily_bytes)
     signals = Signals()
     compute, pruning = Compute(store, settings, executor), Pruning(store, settings)
     store.listeners += [signals.notify, compute.heard]

@@ -9,6 +9,8 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from lutra_service.limits import DAILY_BYTES
+
 
 class Settings(BaseSettings):
     """Sizes are in bytes and times in seconds."""
@@ -32,6 +34,7 @@ class Settings(BaseSettings):
     max_attempts: int = Field(default=3, ge=1)
     sweep_s: float = Field(default=2.0, gt=0)
 
+    daily_bytes: int = Field(default=DAILY_BYTES, ge=1 << 20)
     retention_days: float = Field(default=14.0, gt=0, le=36500)
     prune_s: float = Field(default=3600.0, gt=0)
 

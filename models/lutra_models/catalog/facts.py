@@ -14,6 +14,9 @@ from lutra_models.knobs import Applies, fingerprint
 SettingKind = Literal["integer", "real", "bool", "enum", "string"]
 Role = Literal["primary", "standby"]
 
+LARGEST_BYTES = 2**64
+MOST_CORES = 1e6
+
 
 @dataclass(frozen=True)
 class ServerSetting:
@@ -50,8 +53,13 @@ class Host:
     """A spinning disk; None where the host does not tell."""
 
     def __post_init__(self) -> None:
-        if self.memory_bytes <= 0 or self.cores <= 0:
-            raise ValueError(f"memory and cores must be positive, got {self.memory_bytes} and {self.cores}")
+        if not (0 < self.memory_bytes <= LARGEST_BYTES and 0 < self.cores <= MOST_CORES):
+            raise ValueError(
+                f"memory and cores must be positive, and no more than {LARGEST_BYTES} and {MOST_CORES:g}, "
+                f"got {self.memory_bytes} and {self.cores}"
+            )
+        if self.disk_bytes is not None and not 0 <= self.disk_bytes <= LARGEST_BYTES:
+            raise ValueError(f"disk_bytes must be within [0, {LARGEST_BYTES}], got {self.disk_bytes}")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Value
 
 Scope = Mapping[str, Any]
@@ -45,21 +46,35 @@ class Formula:
         self._step, self.names = _compiled(self.text)
 
     def __call__(self, scope: Scope) -> Any:
-        """The value in this scope. Raises ValueError where a name is missing or a division is by zero."""
+        """The value in this scope. Raises InvalidConfiguration where the server's own values give none."""
         try:
             return self._step(scope)
         except KeyError as error:
-            raise ValueError(f"formula {self.text!r} needs {error.args[0]}, which is not known here") from None
+            raise InvalidConfiguration(
+                f"formula {self.text!r} needs {error.args[0]}, which is not known here"
+            ) from None
         except ZeroDivisionError:
-            raise ValueError(f"formula {self.text!r} divides by zero") from None
+            raise InvalidConfiguration(f"formula {self.text!r} divides by zero") from None
+        except (OverflowError, TypeError, ValueError) as error:
+            raise InvalidConfiguration(f"formula {self.text!r} cannot be computed here: {error}") from None
 
     def number(self, scope: Scope) -> float:
-        return float(self(scope))
+        """A finite number. Raises InvalidConfiguration where it is none."""
+        found = self(scope)
+        try:
+            number = float(found)
+        except (OverflowError, TypeError, ValueError) as error:
+            raise InvalidConfiguration(f"formula {self.text!r} gives no number: {error}") from None
+        if not math.isfinite(number):
+            raise InvalidConfiguration(f"formula {self.text!r} gives {number}, which is no finite number")
+        return number
 
     def value(self, scope: Scope) -> Value:
-        """A number or a text, for a setting."""
+        """A finite number or a text, for a setting."""
         found = self(scope)
-        return found if isinstance(found, (int, float, str)) else str(found)
+        if isinstance(found, str):
+            return found
+        return found if isinstance(found, int) else self.number(scope)
 
     def __repr__(self) -> str:
         return f"Formula({self.text!r})"

@@ -8,7 +8,8 @@ from typing import Any
 
 from lutra_models.catalog import spaces, starts, sums, values
 from lutra_models.catalog.changes import Change, changes
-from lutra_models.catalog.facts import Policy, Server
+from lutra_models.catalog.facts import Policy, Server, ServerSetting
+from lutra_models.catalog.readable import Readable, readable
 from lutra_models.catalog.rows import CatalogFile, KnobRow, engine_files, read_file
 from lutra_models.catalog.units import show
 from lutra_models.errors import NotFound
@@ -40,6 +41,10 @@ class Catalog:
     def read(self, server: Server) -> Configuration:
         """Every catalogue setting that the live server has, in its own units."""
         return values.read(self.file, server)
+
+    def readable(self, settings: Mapping[str, ServerSetting]) -> Readable:
+        """Those of a server's reported settings that can be kept, and why each other one of the catalogue cannot."""
+        return readable(self.file, settings)
 
     def space(self, server: Server, policy: Policy, current: Configuration | None = None) -> KnobSpace:
         """The settings that may move. Ranges hold `current` (else the live values); rules judge memory and couplings.

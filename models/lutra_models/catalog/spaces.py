@@ -121,7 +121,9 @@ def _number(row: KnobRow, setting: ServerSetting, facts: Overlay, current: float
     low = low if setting.low is None else max(low, setting.low)
     high = high if setting.high is None else min(high, setting.high)
     integer = setting.kind == "integer"
-    step = _step(row, facts, per_unit, current)
+    step = _step(row, facts, per_unit, current) if integer else 1
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise NoRoom(f"has no room between {low:g} and {high:g}")
     if integer:
         low, high = _inwards(low, high, step)
     if not low < high:
@@ -144,8 +146,8 @@ def _inwards(low: float, high: float, step: int) -> tuple[int, int]:
 
 def _range(file: CatalogFile, server: Server, policy: Policy, name: str) -> tuple[float, float]:
     low, high = (parse(file, server, name, end) for end in policy.ranges[name])
-    assert not isinstance(low, str)
-    assert not isinstance(high, str)
+    if isinstance(low, str) or isinstance(high, str):
+        raise InvalidConfiguration(f"{name}: this server reports it as a text, which has no range")
     if not low < high:
         raise InvalidConfiguration(
             f"{name}: a range needs its low end below its high one, got {low} and {high}; or pin it"

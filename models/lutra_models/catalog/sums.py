@@ -39,7 +39,7 @@ class MemoryRule:
 
     def total(self, candidate: Mapping[str, Value]) -> int:
         scope = self.overlay.scope(candidate)
-        return sum(int(t.formula(scope)) for t in self.terms)
+        return sum(int(t.formula.number(scope)) for t in self.terms)
 
     def __call__(self, candidate: Configuration) -> Refusal | None:
         total = self.total(candidate)
@@ -47,13 +47,13 @@ class MemoryRule:
 
     def _refusal(self, candidate: Mapping[str, Value], total: int) -> Refusal:
         scope = self.overlay.scope(candidate)
-        largest = max(self.terms, key=lambda t: t.formula(scope))
+        largest = max(self.terms, key=lambda t: t.formula.number(scope))
         bound = f"the limit of {_mb(self.limit_bytes)}"
         if self.bound_bytes > self.limit_bytes:
             bound = f"the {_mb(self.bound_bytes)} of the current settings (which are above {bound})"
         message = (
             f"the worst case of {_mb(total)} is above {bound}; the largest part is {largest.name}, "
-            f"{_mb(int(largest.formula(scope)))}: lower what it is made of ({largest.formula})"
+            f"{_mb(int(largest.formula.number(scope)))}: lower what it is made of ({largest.formula})"
         )
         return Refusal(MemoryBudgetExceeded.code, message)
 
@@ -81,7 +81,7 @@ class CouplingRule:
 def worst_case(file: CatalogFile, server: Server, configuration: Mapping[str, Value]) -> MemorySum:
     """The sum with `configuration` laid over the server's current settings."""
     scope = overlay(file, server, read(file, server)).scope(configuration)
-    terms = tuple(MemoryTerm(t.name, int(t.formula(scope)), t.formula.text, t.assumption) for t in file.terms)
+    terms = tuple(MemoryTerm(t.name, int(t.formula.number(scope)), t.formula.text, t.assumption) for t in file.terms)
     return MemorySum(terms, sum(t.bytes for t in terms))
 
 

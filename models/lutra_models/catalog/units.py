@@ -6,6 +6,7 @@ file may give them further names.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -27,16 +28,24 @@ TRUE = frozenset({"on", "true", "yes", "1", "t", "tr", "tru", "y", "ye"})
 FALSE = frozenset({"off", "false", "no", "0", "f", "fa", "fal", "fals", "n", "of"})
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([A-Za-z]*)\s*", re.ASCII)
-_UNIT = re.compile(r"(\d*)([A-Za-z]+)", re.ASCII)
+_UNIT = re.compile(r"(\d{0,6})([A-Za-z]+)", re.ASCII)
+LONGEST_UNIT = 16
 
 
 @lru_cache(maxsize=256)
 def scale(unit: str) -> tuple[str, Fraction]:
-    """A server's unit ("8kB", "ms", "") as its kind ("memory", "time", "") and its size in bytes or milliseconds."""
+    """A server's unit ("8kB", "ms", "") as its kind ("memory", "time", "") and its size in bytes or milliseconds.
+
+    Raises InvalidConfiguration for a unit of nothing ("0kB") and for one that is too long to be a unit.
+    """
+    if len(unit) > LONGEST_UNIT:
+        raise InvalidConfiguration(f"a text of {len(unit)} characters is no unit")
     found = _UNIT.fullmatch(unit)
     if found is None:
         return "", Fraction(1)
     count, name = Fraction(int(found[1] or 1)), found[2]
+    if count == 0:
+        raise InvalidConfiguration(f"{unit!r} is no unit: a value counts none of it")
     if name in MEMORY:
         return "memory", count * MEMORY[name]
     if name in TIME:
@@ -75,6 +84,8 @@ def show(value: Value, unit: str) -> str:
     """The shortest text that the server reads back as exactly this value: 131072 of "8kB" is "1GB"."""
     if isinstance(value, str):
         return value
+    if not math.isfinite(value):
+        return repr(value)
     if isinstance(value, float) and not value.is_integer():
         # Given a unit, PostgreSQL rounds to the next smaller one, and reads 5.64148ms as 5.641.
         kind, size = scale(unit)

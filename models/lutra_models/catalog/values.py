@@ -14,7 +14,8 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Configuration, Value
 
 LONGEST_TEXT = 200
-LARGEST = 1e300
+LARGEST = 1e30
+SMALLEST = 1e-30
 DISK_UNKNOWN_BYTES = 64 * 2**30
 
 
@@ -39,10 +40,11 @@ def from_text(file: CatalogFile, name: str, value: Value, setting: ServerSetting
         return str(value)
     integer = setting.kind == "integer"
     if isinstance(value, str):
-        number = parse_number(name, value, setting.unit, integer, file.aliases)
-        return number if integer else _as_printed(number)
-    if not -LARGEST < value < LARGEST:
-        raise InvalidConfiguration(f"{name}: a number beyond {LARGEST:g}, or none at all, is no value of a setting")
+        value = parse_number(name, value, setting.unit, integer, file.aliases)
+    if not (value == 0 or SMALLEST <= abs(value) < LARGEST):
+        raise InvalidConfiguration(
+            f"{name}: a number beyond {LARGEST:g}, or nearer to 0 than {SMALLEST:g}, is no value of a setting"
+        )
     if integer and value != int(value):
         raise InvalidConfiguration(f"{name}: {value!r} is not an integer")
     return int(value) if integer else _as_printed(value)
@@ -74,6 +76,11 @@ def factor(unit: str) -> float:
     return float(scale(unit)[1])
 
 
+def fits(row: KnobRow, value: Value) -> bool:
+    """Whether a live value is of the row's sort: a number, or a word. Formulas count on it."""
+    return isinstance(value, str) != (row.kind in ("integer", "real"))
+
+
 def to_base(value: Value, per_unit: float) -> float | str:
     """Bytes, milliseconds or a plain number; a negative value stands for something else and stays."""
     if isinstance(value, str):
@@ -103,7 +110,7 @@ class Overlay:
 
 
 def overlay(file: CatalogFile, server: Server, current: Mapping[str, Value]) -> Overlay:
-    """Host facts, units and settings; defaults stand in for what the server does not report."""
+    """Host facts, units and settings; defaults stand in for what the server does not report, or not as such a value."""
     host = server.host
     base: dict[str, float | str] = {
         **UNITS,
@@ -117,7 +124,9 @@ def overlay(file: CatalogFile, server: Server, current: Mapping[str, Value]) -> 
     for name, default in file.defaults.items():
         base[name] = default(base)
     rows = file.rows_for(server.version)
-    factors = {n: factor(server.settings[n].unit if n in server.settings else r.unit) for n, r in rows.items()}
+    odd = {n for n, value in current.items() if n in rows and not fits(rows[n], value)}
+    units = {n: server.settings[n].unit if n in server.settings else r.unit for n, r in rows.items() if n not in odd}
+    factors = {n: factor(unit) for n, unit in units.items()}
     base.update({n: to_base(v, factors[n]) for n, v in current.items() if n in factors})
     return Overlay(base, factors)
 

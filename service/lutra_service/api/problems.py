@@ -14,6 +14,8 @@ from lutra_models.errors import LutraError
 from lutra_models.wire import PROTOCOL
 from starlette.exceptions import HTTPException
 
+from lutra_service.app.errors import QuotaExceeded
+
 log = logging.getLogger(__name__)
 
 STATUS = {
@@ -34,6 +36,7 @@ STATUS = {
     "invalid_request": 422,
     "unknown_field": 422,
     "idempotency_key_reused": 422,
+    "quota_exceeded": 429,
     "fit_failed": 500,
     "internal_error": 500,
 }
@@ -47,6 +50,7 @@ _TITLES = {
     415: "Unsupported media type",
     400: "Bad request",
     422: "Unprocessable",
+    429: "Too many requests",
     500: "Internal error",
 }
 VALUE_BRANCHES = ("int", "float", "constrained-str")
@@ -90,7 +94,10 @@ def invalid(errors: Sequence[Mapping[str, Any]]) -> JSONResponse:
 
 def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, LutraError)
-    return problem(error.code, str(error))
+    answer = problem(error.code, str(error))
+    if isinstance(error, QuotaExceeded):
+        answer.headers["Retry-After"] = str(error.retry_after_s)
+    return answer
 
 
 def _invalid(_: Request, error: Exception) -> Response:

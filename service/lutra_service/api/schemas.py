@@ -274,7 +274,7 @@ class TrialAnswer(BaseModel):
 
 class NewPrediction(Body):
     settings: Settings = Field(default={})
-    level: float = Field(default=0.9, gt=0, lt=1)
+    level: float = Field(default=0.9, ge=0.5, le=0.999)
 
 
 class RecordAnswer(BaseModel):

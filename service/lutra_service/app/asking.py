@@ -10,7 +10,7 @@ from lutra_models.advice import Prediction
 from lutra_models.errors import InvalidConfiguration, SessionClosed
 from lutra_models.knobs import Configuration, fingerprint
 
-from lutra_service.app import details, histories, known, plain
+from lutra_service.app import details, histories, known, plain, quota
 from lutra_service.app.live import Live, live
 from lutra_service.app.predictions import predict
 from lutra_service.db.records import Database, Recommendation, Request, Session
@@ -32,10 +32,11 @@ def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recomm
     if session.state != "running":
         why = f" ({session.message})" if session.message else ""
         raise SessionClosed(f"{session.id} is {session.state}{why}: POST /v1/sessions/{session.id}/resume goes on")
-    own = unit.recommendations.of_session(session.id)
-    pending = next((r for r in own if r.state in WAITING and r.kind in ("search", "handover")), None)
-    if pending is not None:
-        return pending, False
+    pending = unit.recommendations.of_kind(session.id, ("search", "handover"), WAITING)
+    if pending:
+        return pending[0], False
+    quota.verify_room(unit, database.id)
+    own = unit.recommendations.outlined(session.id)
     trials_done = sum(known.counts(r) for r in known.since_rebase(session, own))
     return _compute(unit, live(unit, database, session), session, own, trials_done >= session.max_trials), True
 

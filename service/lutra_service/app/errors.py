@@ -25,5 +25,15 @@ class KeyReused(LutraError):
     code = "idempotency_key_reused"
 
 
+class QuotaExceeded(LutraError):
+    """A database has added as much as it may for now; the same request succeeds after `retry_after_s`."""
+
+    code = "quota_exceeded"
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
 class InvalidRequest(LutraError):
     code = "invalid_request"

@@ -33,7 +33,7 @@ def history(unit: Unit, live: Live, session: Session) -> History:
 def _answers(unit: Unit, session: Session) -> dict[str, list[tuple[Value, Value]]]:
     """What was asked for in this session and became something else on the server."""
     found: dict[str, list[tuple[Value, Value]]] = {}
-    for row in known.since_rebase(session, unit.recommendations.of_session(session.id)):
+    for row in known.since_rebase(session, unit.recommendations.outlined(session.id)):
         made = (row.outcome or {}).get("active", {}) if row.state in ("applied", "confirmed") else {}
         for name, asked in (row.configuration or {}).items():
             if name in made and made[name] != asked:
@@ -44,7 +44,7 @@ def _answers(unit: Unit, session: Session) -> dict[str, list[tuple[Value, Value]
 def _starts(unit: Unit, live: Live, session: Session) -> list[Configuration]:
     """The rule-based configuration, once a session: not after it was tried, nor after an operator turned it down."""
     rule_based = live.active.replace(live.catalog.rule_based(live.server, live.policy))
-    for row in known.since_rebase(session, unit.recommendations.of_session(session.id)):
+    for row in known.since_rebase(session, unit.recommendations.outlined(session.id)):
         tried = row.origin == "rule_based" and known.counts(row)
         same = Configuration(row.configuration or {}) == rule_based.restrict(live.space.names)
         if tried or (same and row.state == "rejected" and row.decided_by is not None):

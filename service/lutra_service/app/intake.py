@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-import math
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from lutra_models import serial
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Server
+from lutra_models.catalog.readable import Readable
 from lutra_models.errors import InvalidReport, LutraError
 from lutra_models.wire import Receipt, Report, ReportedWindow
 
-from lutra_service.app import deciding, directives, events, outcomes, rules, sessions
+from lutra_service.app import deciding, directives, events, outcomes, quota, rules, sessions
 from lutra_service.db.records import Database, Document, Recommendation, Session, StoredReport
 from lutra_service.db.store import Unit
+from lutra_service.limits import REPORT_BYTES, SETTINGS_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,8 @@ def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
             directive=directives.current(unit, database),
             rules=rules.rules_of(database),
         )
-    _check_finite(report)
+    quota.verify_room(unit, database_id)
+    quota.verify_size("the report", report.model_dump(mode="json", exclude={"settings"}), REPORT_BYTES)
     arrival = _arrival(unit, database, report)
     unit.reports.add(_stored(unit, arrival))
     _act(unit, arrival)
@@ -76,36 +78,43 @@ def _newest(unit: Unit, database: Database, report: Report) -> bool:
 
 def _until(unit: Unit, window: ReportedWindow) -> datetime:
     """A clock that was ahead for a while must not make everything after it old."""
-    return min(_utc(window.end), unit.now)
-
-
-def _check_finite(report: Report) -> None:
-    """The wire's own numbers are checked by its types; these arrive inside facts that also accept text."""
-    told = [(f"settings.{n}", end) for n, s in (report.settings or {}).items() for end in (s.low, s.high)]
-    for name, number in [*told, ("host.cores", report.host.cores)]:
-        if number is not None and not math.isfinite(number):
-            raise InvalidReport(f"{name}: {number} is not a finite number")
+    return min(window.end, unit.now)
 
 
 def _configuration(unit: Unit, database: Database, report: Report) -> Document | None:
     """The parsed configuration that the report's hash names; None until the settings themselves have come."""
+    found = _readable(unit, database, report)
+    if found is None:
+        return None
+    facts = report.host, report.role, report.peak_connections, report.identifier
+    server = Server(report.engine, report.engine_version, found.settings, *facts)
+    try:
+        configuration = dict(load(report.engine).read(server))
+    except LutraError as error:
+        raise InvalidReport(f"settings: {error}") from error
+    if report.settings is not None:
+        document = serial.settings_to_dict(found.settings)
+        quota.verify_size("settings", {"settings": document}, SETTINGS_BYTES)
+        unit.databases.add_settings(database.id, report.settings_hash, document, found.unreadable, unit.now)
+        unit.reports.fill_configuration(database.id, report.settings_hash, configuration)
+    return configuration
+
+
+def _readable(unit: Unit, database: Database, report: Report) -> Readable | None:
+    """The settings that the report's hash names, as far as the catalogue can read them."""
     settings = report.settings
     if settings is None:
         stored = unit.databases.settings(database.id, report.settings_hash)
         settings = None if stored is None else serial.settings_from_dict(stored)
-    if settings is None:
-        return None
-    facts = report.host, report.role, report.peak_connections, report.identifier
-    server = Server(report.engine, report.engine_version, settings, *facts)
-    try:
-        configuration = dict(load(report.engine).read(server))
-    except (LutraError, ValueError) as error:
-        raise InvalidReport(f"settings: {error}") from error
-    if report.settings is not None:
-        document = serial.settings_to_dict(report.settings)
-        unit.databases.add_settings(database.id, report.settings_hash, document, unit.now)
-        unit.reports.fill_configuration(database.id, report.settings_hash, configuration)
-    return configuration
+    return None if settings is None else load(report.engine).readable(settings)
+
+
+def _agent_status(unit: Unit, database: Database, report: Report) -> Document:
+    """What the agent says of itself; a setting that nobody can read is one of its problems."""
+    status = report.status.model_dump(mode="json")
+    unreadable = unit.databases.unreadable(database.id, report.settings_hash)
+    left_out = [f"a setting is left out: {why}"[:1000] for why in unreadable.values()]
+    return {**status, "problems": [*status["problems"], *left_out]}
 
 
 def _learn(unit: Unit, database: Database, report: Report) -> Database:
@@ -116,7 +125,7 @@ def _learn(unit: Unit, database: Database, report: Report) -> Database:
         "identifier": report.identifier,
         "host": asdict(report.host),
         "peak_connections": max(report.peak_connections, database.peak_connections),
-        "agent_status": report.status.model_dump(mode="json"),
+        "agent_status": _agent_status(unit, database, report),
         "last_report_at": unit.now,
     }
     if report.context:
@@ -138,14 +147,14 @@ def _measured(unit: Unit, database: Database, report: Report) -> Recommendation 
         return found
     if report.window is None or not report.metrics:
         return None
-    return outcomes.being_watched(unit, database, _utc(report.window.start))
+    return outcomes.being_watched(unit, database, report.window.start)
 
 
 def _session(unit: Unit, database: Database, report: Report, measured: Recommendation | None) -> Session | None:
     if measured is not None and measured.session_id is not None:
         return unit.sessions.get(measured.session_id)
     session = unit.sessions.open_one(database.id)
-    if session is None or report.window is None or _utc(report.window.start) < session.created_at:
+    if session is None or report.window is None or report.window.start < session.created_at:
         return None
     return session
 
@@ -163,10 +172,10 @@ def _stored(unit: Unit, arrival: Arrival) -> StoredReport:
         agent=report.agent,
         epoch=report.epoch,
         sequence=report.sequence,
-        sent_at=_utc(report.sent_at),
+        sent_at=report.sent_at,
         received_at=unit.now,
-        window_start=_utc(report.window.start) if report.window else None,
-        window_end=_utc(report.window.end) if report.window else None,
+        window_start=report.window.start if report.window else None,
+        window_end=report.window.end if report.window else None,
         settings_hash=report.settings_hash,
         configuration=configuration,
         metrics=dict(report.metrics),
@@ -217,10 +226,3 @@ def _bind_p99(unit: Unit, arrival: Arrival) -> None:
 
 def _settings_wanted(unit: Unit, database_id: str, report: Report) -> bool:
     return unit.databases.settings(database_id, report.settings_hash) is None
-
-
-def _utc(moment: datetime) -> datetime:
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError as error:
-        raise InvalidReport(f"{moment.isoformat()} is no moment that can be told in UTC") from error

@@ -43,8 +43,7 @@ def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recom
 
 def measured_before(unit: Unit, database_id: str, configuration: Mapping[str, Any]) -> bool:
     """Whether the database ran under exactly these settings before, and was measured."""
-    wanted = dict(configuration)
-    return any(r.measured is not None and r.configuration == wanted for r in unit.recommendations.measured(database_id))
+    return unit.recommendations.measured_under(database_id, configuration)
 
 
 def refused(refusal: Refusal) -> InvalidConfiguration:

@@ -62,7 +62,7 @@ def server_of(unit: Unit, database: Database) -> Server:
     return Server(
         database.engine,
         database.engine_version,
-        serial.settings_from_dict(settings),
+        load(database.engine).readable(serial.settings_from_dict(settings)).settings,
         Host(**database.host),
         "standby" if database.role == "standby" else "primary",
         database.peak_connections,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lutra_models.catalog.facts import ServerSetting
@@ -12,6 +13,8 @@ from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.live import Live
 from lutra_service.db.records import StoredReport
 from lutra_service.db.store import Unit
+
+LARGEST_ROW = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ def settings(at: Live) -> list[Setting]:
 def windows(unit: Unit, database_id: str, limit: int, after: str | None) -> list[StoredReport]:
     """Newest first. Raises NotFound and InvalidRequest."""
     unit.databases.get(database_id)
-    if after is not None and not after.isdecimal():
-        raise InvalidRequest(f"after: {after!r} is no cursor of this list")
-    return unit.reports.windows(database_id, limit, None if after is None else int(after))
+    return unit.reports.windows(database_id, limit, None if after is None else _row_number(after))
+
+
+def _row_number(cursor: str) -> int:
+    """Raises InvalidRequest for what no row can have as its number."""
+    if not re.fullmatch(r"\d{1,19}", cursor, re.ASCII) or int(cursor) > LARGEST_ROW:
+        raise InvalidRequest(f"after: {cursor[:64]!r} is no cursor of this list; take the `next` of the page before")
+    return int(cursor)

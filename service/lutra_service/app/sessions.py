@@ -88,7 +88,7 @@ def steer(unit: Unit, id_: str, to: SessionState) -> Session:
 
 def _withdraw(unit: Unit, session: Session, why: str) -> None:
     """End what is not yet applied."""
-    for row in unit.recommendations.of_session(session.id):
+    for row in unit.recommendations.outlined(session.id):
         if row.state in ("computing", "proposed", "approved"):
             withdrawn = "expired" if row.state == "computing" else "rejected"
             unit.recommendations.step(row, withdrawn, error=why[:1000], ended_at=unit.now)
@@ -110,18 +110,18 @@ def advance(unit: Unit, database: Database, session: Session | None = None) -> N
     except LutraError as error:  # a policy that contradicts the server must not cost the report that shows it
         _pause(unit, session, f"{error.code}: {error}")
         return
-    rows = known.since_rebase(session, unit.recommendations.of_session(session.id))
-    if _handed_over(rows):
-        ended = next(r for r in reversed(rows) if r.kind == "handover")
+    handovers = known.since_rebase(session, unit.recommendations.of_kind(session.id, ("handover",)))
+    if _handed_over(handovers):
+        ended = handovers[-1]
         told = f"{ended.id} is {ended.state}: {known.failure(ended)}" if known.failure(ended) else ""
         unit.sessions.step(session, "completed", ended_at=unit.now, message=told)
         unit.announce(session.id, database.id)
     elif session.approval == AUTOMATIC and session.baseline is not None:
-        _next(unit, database, session, rows)
+        _next(unit, database, session)
 
 
-def _next(unit: Unit, database: Database, session: Session, rows: list[Recommendation]) -> None:
-    fruitless = _fruitless(session, rows)
+def _next(unit: Unit, database: Database, session: Session) -> None:
+    fruitless = _fruitless(unit, session)
     if fruitless is not None:
         _pause(unit, session, fruitless)
         return
@@ -140,7 +140,7 @@ def _pause(unit: Unit, session: Session, message: str) -> None:
 
 
 def progress(unit: Unit, session: Session) -> Progress:
-    rows = unit.recommendations.of_session(session.id)
+    rows = unit.recommendations.outlined(session.id)
     counted = known.since_rebase(session, rows)
     waiting = [r.id for r in rows if r.state in asking.WAITING]
     handover = [r.id for r in rows if r.kind == "handover"]
@@ -187,14 +187,14 @@ def _with_baseline(unit: Unit, database: Database, session: Session) -> Session:
 
 def _handed_over(rows: list[Recommendation]) -> bool:
     ended = ("confirmed", "reverted", "rejected", "refused", "failed")
-    return any(r.kind == "handover" and r.state in ended and r.proposed_at is not None for r in rows)
+    return any(r.state in ended and r.proposed_at is not None for r in rows)
 
 
-def _fruitless(session: Session, rows: list[Recommendation]) -> str | None:
+def _fruitless(unit: Unit, session: Session) -> str | None:
     """Why going on is of no use: the last trials since it was resumed all ended without a reading of the objective."""
     since = session.resumed_at or session.created_at
-    ended = [r for r in rows if r.kind == "search" and r.ended_at is not None and r.ended_at >= since]
-    last = ended[-FRUITLESS_LIMIT:]
+    made_since = session.rebased_at or session.created_at
+    last = unit.recommendations.last_ended(session.id, "search", since, made_since, FRUITLESS_LIMIT)
     if len(last) < FRUITLESS_LIMIT or any(session.objective_metric in (r.measured or {}) for r in last):
         return None
     why = known.failure(last[-1]) or f"{session.objective_metric} was not measured"

@@ -6,6 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 
+from lutra_service.db.storable import guard
+
 URLS = "sqlite:/// or postgresql://"
 """What the service's own rows may be kept in, as a URL begins."""
 IMMEDIATE = "lutra_immediate"
@@ -13,7 +15,7 @@ IMMEDIATE = "lutra_immediate"
 give a transaction up halfway because another one wrote in between."""
 
 # synchronous=FULL: a report that was acknowledged survives a power cut.
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000")
+_PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 
 
 def make_engine(url: str) -> Engine:
@@ -22,12 +24,15 @@ def make_engine(url: str) -> Engine:
     if parsed.drivername in ("postgresql", "postgres"):
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() != "sqlite":
-        return create_engine(parsed, pool_size=10, max_overflow=30, pool_pre_ping=True, hide_parameters=True)
+        engine = create_engine(parsed, pool_size=10, max_overflow=30, pool_pre_ping=True, hide_parameters=True)
+        guard(engine)
+        return engine
     if parsed.database in (None, "", ":memory:"):
         raise ValueError(f"{url}: SQLite in memory is a database per connection; name a file")
     engine = create_engine(parsed, pool_size=10, max_overflow=50, hide_parameters=True)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
+    guard(engine)
     return engine
 
 

@@ -28,6 +28,8 @@ class Database:
     identifier: str | None = None
     guardrails: Document | None = None
     maintenance_windows: list[Document] | None = None
+    filled_bytes: int = 0
+    filled_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Recommendation:
     trial: int | None = None
     origin: str | None = None
     configuration: Document | None = None
+    digest: str | None = None
     predictions: Document | None = None
     reasons: list[Document] | None = None
     memory: Document | None = None

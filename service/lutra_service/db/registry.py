@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from lutra_models.errors import NotFound
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from lutra_service.db.records import Answer, Database, Document, Token
 from lutra_service.db.repository import Repository
@@ -16,6 +16,11 @@ class Databases(Repository[Database]):
     row = DatabaseRow
     record = Database
     noun = "database"
+
+    def add(self, record: Database) -> Database:
+        """Registering costs the database nothing: an operator does it."""
+        self._db.execute(insert(self.table).values(self._values(record)))
+        return record
 
     def named(self, name: str) -> Database | None:
         return self._one(self.table.c.name == name)
@@ -38,10 +43,25 @@ class Databases(Repository[Database]):
         ).scalar()
         return found if isinstance(found, dict) else None
 
-    def add_settings(self, id_: str, hash_: str, settings: Document, now: datetime) -> None:
+    def unreadable(self, id_: str, hash_: str | None) -> dict[str, str]:
+        """Setting → why it was left out of those settings."""
+        c = SettingsRow.__table__.c
+        found = self._db.execute(select(c.unreadable).where(c.database_id == id_, c.hash == hash_)).scalar()
+        return dict(found) if isinstance(found, dict) else {}
+
+    def add_settings(self, id_: str, hash_: str, settings: Document, unreadable: Document, now: datetime) -> None:
+        """Once; again where some could not be read, for a newer catalogue may read them."""
+        c = SettingsRow.__table__.c
+        values: Document = {"settings": settings, "unreadable": unreadable or None}
         if self.settings(id_, hash_) is None:
-            values = {"database_id": id_, "hash": hash_, "settings": settings, "first_seen_at": now}
-            self._db.execute(insert(SettingsRow).values(values))
+            row = {"database_id": id_, "hash": hash_, "first_seen_at": now, **values}
+            self._db.execute(insert(SettingsRow).values(row))
+        elif self.unreadable(id_, hash_):
+            self._db.execute(update(SettingsRow).where(c.database_id == id_, c.hash == hash_).values(values))
+        else:
+            return
+        if self._ledger is not None:
+            self._ledger.add(id_, values)
 
 
 class Tokens(Repository[Token]):

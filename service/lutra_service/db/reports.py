@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import String, and_, cast, func, or_, select
+from sqlalchemy import ColumnElement, func, literal_column, select, text
 
 from lutra_service.db.records import Document, StoredReport
 from lutra_service.db.repository import Repository
-from lutra_service.db.tables import ReportRow
+from lutra_service.db.tables import ALIKE, LEARNED, ReportRow
 
 
 class Reports(Repository[StoredReport]):
@@ -17,16 +17,16 @@ class Reports(Repository[StoredReport]):
     record = StoredReport
     noun = "report"
 
-    def add(self, record: StoredReport) -> StoredReport:
-        values = {k: v for k, v in record.__dict__.items() if k != "id"}
-        self._db.execute(self.table.insert().values(values))
-        return record
+    def _values(self, record: StoredReport) -> dict[str, Any]:
+        return {k: v for k, v in record.__dict__.items() if k != "id"}
 
     def numbered(self, database_id: str, agent: str, epoch: str, sequence: int) -> StoredReport | None:
         """The report itself, or a later one into which old windows were drawn: an agent sends them in order."""
         c = self.table.c
-        held = or_(c.sequence == sequence, and_(c.windows > 1, c.sequence > sequence))
-        return self._one(c.database_id == database_id, c.agent == agent, c.epoch == epoch, held)
+        same = (c.database_id == database_id, c.agent == agent, c.epoch == epoch)
+        itself = self._one(*same, c.sequence == sequence)
+        # The number is written out, so that a query that was prepared can use the index of those alone.
+        return itself or self._one(*same, c.windows > literal_column("1"), c.sequence > sequence)
 
     def replace(self, id_: int | None, **values: Any) -> None:
         self._update(self.table.c.id == id_, **values)
@@ -46,14 +46,12 @@ class Reports(Repository[StoredReport]):
         session may stay open for months.
         """
         c = self.table.c
-        measured = and_(c.window_end.is_not(None), cast(c.metrics, String) != "{}")
-        where = [c.session_id == session_id, c.configuration.is_not(None), or_(measured, c.failure.is_not(None))]
+        where: list[ColumnElement[bool]] = [c.session_id == session_id, text(LEARNED)]  # type: ignore[list-item]
         if since is not None:
             where.append(c.received_at >= since)
         if trials_only:
             where.append(c.recommendation_id.is_not(None))
-        alike = (c.settings_hash, c.recommendation_id, c.p99_source, c.p99_of)
-        place = func.row_number().over(partition_by=alike, order_by=c.id.desc()).label("place")
+        place = func.row_number().over(partition_by=[c[name] for name in ALIKE], order_by=c.id.desc()).label("place")
         ranked = select(c.id, place).where(*where).subquery()
         kept = select(ranked.c.id).where(ranked.c.place <= newest)
         return self._many(select(self.table).where(c.id.in_(kept)).order_by(c.id))

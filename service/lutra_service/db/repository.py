@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, CursorResult, insert, select, update
 from sqlalchemy import Table as SqlTable
 from sqlalchemy.orm import Session
 
+from lutra_service.db.ledger import Ledger
 from lutra_service.db.tables import Table
 
 if TYPE_CHECKING:
@@ -23,16 +24,23 @@ class Repository(Generic[R]):
     row: ClassVar[type[Table]]
     record: type[R]
     noun: ClassVar[str] = "row"
+    reserve: ClassVar[int] = 0
+    """Bytes that an added row is counted with besides its documents, where later updates fill it."""
 
-    def __init__(self, db: Session) -> None:
+    def __init__(self, db: Session, ledger: Ledger | None = None) -> None:
+        """With a `ledger`, what is added counts against the quota of the record's database."""
         self._db = db
+        self._ledger = ledger
 
     @property
     def table(self) -> SqlTable:
         return cast(SqlTable, self.row.__table__)
 
     def add(self, record: R) -> R:
-        self._db.execute(insert(self.table).values(asdict(record)))
+        values = self._values(record)
+        self._db.execute(insert(self.table).values(values))
+        if self._ledger is not None:
+            self._ledger.add(self._database_of(record), values, self.reserve)
         return record
 
     def find(self, id_: str) -> R | None:
@@ -56,6 +64,13 @@ class Repository(Generic[R]):
         if after is not None:
             statement = statement.where(ids < after if newest_first else ids > after)
         return self._many(statement)
+
+    def _values(self, record: R) -> dict[str, Any]:
+        """The row as it is stored."""
+        return asdict(record)
+
+    def _database_of(self, record: R) -> str:
+        return str(asdict(record)["database_id"])
 
     def _one(self, *where: Condition) -> R | None:
         rows = self._many(select(self.table).where(*where).limit(1))

@@ -12,11 +12,13 @@ from sqlalchemy.orm import Session
 
 from lutra_service.db.engine import IMMEDIATE
 from lutra_service.db.events import Events
+from lutra_service.db.ledger import Ledger
 from lutra_service.db.registry import Answers, Databases, Tokens
 from lutra_service.db.reports import Reports
 from lutra_service.db.retention import Old
 from lutra_service.db.tuning import Recommendations, Requests, Sessions, Snapshots
 from lutra_service.ids import new_id
+from lutra_service.limits import DAILY_BYTES
 
 T = TypeVar("T")
 Work = Callable[["Unit"], T]
@@ -30,18 +32,19 @@ def utc_now() -> datetime:
 class Unit:
     """One transaction: its moment, its repositories, and the ids of what it changed for those who wait for them."""
 
-    def __init__(self, db: Session, now: datetime) -> None:
+    def __init__(self, db: Session, now: datetime, daily_bytes: int = DAILY_BYTES) -> None:
         self.now = now
+        self.ledger = ledger = Ledger(db, now, daily_bytes)
         self.changed: set[str] = set()
-        self.databases = Databases(db)
+        self.databases = Databases(db, ledger)
         self.tokens = Tokens(db)
         self.answers = Answers(db)
         self.sessions = Sessions(db)
-        self.recommendations = Recommendations(db)
-        self.requests = Requests(db)
-        self.reports = Reports(db)
-        self.events = Events(db)
-        self.snapshots = Snapshots(db)
+        self.recommendations = Recommendations(db, ledger)
+        self.requests = Requests(db, ledger)
+        self.reports = Reports(db, ledger)
+        self.events = Events(db, ledger)
+        self.snapshots = Snapshots(db, ledger)
         self.old = Old(db)
 
     def new_id(self, prefix: str) -> str:
@@ -55,15 +58,17 @@ class Unit:
 class Store:
     """Runs pieces of work, each in a transaction of its own, on any thread."""
 
-    def __init__(self, engine: Engine, clock: Callable[[], datetime] = utc_now) -> None:
+    def __init__(self, engine: Engine, clock: Callable[[], datetime] = utc_now, daily_bytes: int = DAILY_BYTES) -> None:
+        """`daily_bytes`: what one database may add in a day."""
         self._reader = engine
         self._writer = engine.execution_options(**{IMMEDIATE: True})
         self._clock = clock
+        self._daily_bytes = daily_bytes
         self.listeners: list[Callable[[set[str]], None]] = []
 
     def read(self, work: Work[T]) -> T:
         with Session(self._reader) as db:
-            return work(Unit(db, self._clock()))
+            return work(Unit(db, self._clock(), self._daily_bytes))
 
     def write(self, work: Work[T]) -> T:
         """Commit what `work` did and tell the listeners. A transaction that lost a race runs again from its start."""
@@ -89,7 +94,8 @@ class Store:
 
     def _commit(self, work: Work[T]) -> tuple[T, set[str]]:
         with Session(self._writer) as db:
-            unit = Unit(db, self._clock())
+            unit = Unit(db, self._clock(), self._daily_bytes)
             result = work(unit)
+            unit.ledger.settle()
             db.commit()
             return result, unit.changed

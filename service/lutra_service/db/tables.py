@@ -8,11 +8,38 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, Index, MetaData, String, TypeDecorator, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from lutra_service.db.storable import Unstorable
+
 Document = dict[str, Any]
+
+LEARNED = (
+    "session_id IS NOT NULL AND configuration IS NOT NULL "
+    "AND (window_end IS NOT NULL AND CAST(metrics AS VARCHAR) != '{}' OR failure IS NOT NULL)"
+)
+"""Reports that a session can learn from."""
+ALIKE = ("settings_hash", "recommendation_id", "p99_source", "p99_of")
+"""Reports of a session that have these in common say the same."""
+
+
+def partial(name: str, *columns: str, where: str) -> Index:
+    """An index over the rows for which `where` holds; a query has to say the same to use it."""
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -22,7 +49,10 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        return None if value is None else value.astimezone(UTC)
+        try:
+            return None if value is None else value.astimezone(UTC)
+        except OverflowError:
+            raise Unstorable(f"{value} is no moment in UTC") from None
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         if value is None:
@@ -46,7 +76,8 @@ class Table(DeclarativeBase):
 class DatabaseRow(Table):
     """A registered database server, with what its agent last said of it.
 
-    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be.
+    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `filled_bytes`
+    is how full the database's daily quota was at `filled_at` (see `ledger`).
     """
 
     __tablename__ = "databases"
@@ -67,16 +98,19 @@ class DatabaseRow(Table):
     identifier: Mapped[str | None] = mapped_column(String(128))
     guardrails: Mapped[Document | None]
     maintenance_windows: Mapped[list[Any] | None]
+    filled_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    filled_at: Mapped[datetime | None]
 
 
 class SettingsRow(Table):
-    """What a server reported of its settings, once per distinct content."""
+    """What a server reported of its settings, once per distinct content; and what of it nobody can read, and why."""
 
     __tablename__ = "settings"
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), primary_key=True)
     hash: Mapped[str] = mapped_column(String(64), primary_key=True)
     settings: Mapped[Document]
     first_seen_at: Mapped[datetime]
+    unreadable: Mapped[Document | None]
 
 
 class TokenRow(Table):
@@ -124,19 +158,24 @@ class SessionRow(Table):
 class RecommendationRow(Table):
     """A recommendation from its request to what became of it; a row `computing` is also the job (see `compute`).
 
-    `key` makes the request unique: the same question about the same history is one row. `trial` numbers the
-    recommendations of a session from 1. `kind` is search, handover (the best by posterior, at a session's end), manual
-    (an operator's own settings), subset (of another one's) or rollback.
+    `key` makes the request unique: the same question about the same history is one row. `digest` is the
+    configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search, handover
+    (the best by posterior, at a session's end), manual (an operator's own settings), subset (of another one's) or
+    rollback.
     """
 
     __tablename__ = "recommendations"
     __table_args__ = (
         UniqueConstraint("database_id", "key", name="uq_recommendations_key"),
         Index("ix_recommendations_database_state", "database_id", "state"),
+        Index("ix_recommendations_state", "state", "id"),
+        Index("ix_recommendations_database", "database_id", "id"),
+        Index("ix_recommendations_session", "session_id", "id"),
+        Index("ix_recommendations_digest", "database_id", "digest"),
     )
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
-    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), index=True)
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"))
     parent_id: Mapped[str | None] = mapped_column(String(40))
     trial: Mapped[int | None]
     kind: Mapped[str] = mapped_column(String(20))
@@ -147,6 +186,7 @@ class RecommendationRow(Table):
     package_version: Mapped[str] = mapped_column(String(40))
     before: Mapped[Document]
     configuration: Mapped[Document | None]
+    digest: Mapped[str | None] = mapped_column(String(16))
     predictions: Mapped[Document | None]
     reasons: Mapped[list[Any] | None]
     memory: Mapped[Document | None]
@@ -188,12 +228,17 @@ class ReportRow(Table):
     __table_args__ = (
         UniqueConstraint("database_id", "agent", "epoch", "sequence", name="uq_reports_sequence"),
         Index("ix_reports_database_window", "database_id", "window_end"),
-        Index("ix_reports_received_at", "received_at"),
+        partial("ix_reports_windows", "database_id", "id", where="window_end IS NOT NULL"),
+        Index("ix_reports_database_received", "database_id", "received_at"),
+        Index("ix_reports_recommendation", "recommendation_id", "id"),
+        partial("ix_reports_learned", "session_id", *ALIKE, "id", where=LEARNED),
+        partial("ix_reports_unread", "database_id", "settings_hash", where="configuration IS NULL"),
+        partial("ix_reports_together", "database_id", "agent", "epoch", "sequence", where="windows > 1"),
     )
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
     session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), index=True)
-    recommendation_id: Mapped[str | None] = mapped_column(ForeignKey("recommendations.id"), index=True)
+    recommendation_id: Mapped[str | None] = mapped_column(ForeignKey("recommendations.id"))
     agent: Mapped[str] = mapped_column(String(64))
     epoch: Mapped[str] = mapped_column(String(64))
     sequence: Mapped[int] = mapped_column(BigInteger)
@@ -216,7 +261,10 @@ class EventRow(Table):
     """A guard that fired on a database, with the agent's figures in `told`; once, however often it is reported."""
 
     __tablename__ = "events"
-    __table_args__ = (UniqueConstraint("database_id", "agent_event", name="uq_events_agent_event"),)
+    __table_args__ = (
+        UniqueConstraint("database_id", "agent_event", name="uq_events_agent_event"),
+        Index("ix_events_database", "database_id", "id"),
+    )
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
     session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), index=True)
@@ -232,8 +280,12 @@ class SnapshotRow(Table):
     """A fitted model as plain numbers; predictions over REST are answered from the newest of a database."""
 
     __tablename__ = "snapshots"
+    __table_args__ = (
+        Index("ix_snapshots_database", "database_id", "id"),
+        Index("ix_snapshots_session", "session_id", "id"),
+    )
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
-    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), index=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
     session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"))
     key: Mapped[str] = mapped_column(String(64))
     observations: Mapped[int]
@@ -250,4 +302,4 @@ class IdempotencyRow(Table):
     request_hash: Mapped[str] = mapped_column(String(64))
     status: Mapped[int]
     response: Mapped[Document]
-    created_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(index=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from lutra_models.knobs import fingerprint
 from sqlalchemy import and_, func, or_, select
 
+from lutra_service.db.packed import pack, unpack
 from lutra_service.db.records import Recommendation, Request, Session, Snapshot
-from lutra_service.db.repository import Repository
+from lutra_service.db.repository import Condition, Repository
 from lutra_service.db.tables import (
     DatabaseRow,
     RecommendationRow,
@@ -17,6 +20,19 @@ from lutra_service.db.tables import (
     SessionRow,
     SnapshotRow,
 )
+
+OUTLINED = ("before", "predictions", "reasons", "memory", "changes", "warnings")
+
+
+def digest_of(configuration: Mapping[str, Any]) -> str:
+    """The same for configurations that are equal: 4096.0 is 4096."""
+    whole = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in configuration.items()}
+    return fingerprint(whole)
+
+
+def _with_digest(values: dict[str, Any]) -> dict[str, Any]:
+    configuration = values.get("configuration")
+    return values if configuration is None else {**values, "digest": digest_of(configuration)}
 
 
 class Sessions(Repository[Session]):
@@ -42,6 +58,13 @@ class Recommendations(Repository[Recommendation]):
     row = RecommendationRow
     record = Recommendation
     noun = "recommendation"
+    reserve = 32 << 10
+
+    def _values(self, record: Recommendation) -> dict[str, Any]:
+        return _with_digest(super()._values(record))
+
+    def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
+        return super().change(id_, *conditions, **_with_digest(values))
 
     def by_key(self, database_id: str, key: str) -> Recommendation | None:
         return self._one(self.table.c.database_id == database_id, self.table.c.key == key)
@@ -54,6 +77,43 @@ class Recommendations(Repository[Recommendation]):
 
     def of_session(self, session_id: str) -> list[Recommendation]:
         return self._many(select(self.table).where(self.table.c.session_id == session_id).order_by(self.table.c.id))
+
+    def outlined(self, session_id: str) -> list[Recommendation]:
+        """The same without what is only shown to people (OUTLINED): a session may have a thousand."""
+        columns = [c for c in self.table.c if c.name not in OUTLINED]
+        found = self._db.execute(
+            select(*columns).where(self.table.c.session_id == session_id).order_by(self.table.c.id)
+        )
+        return [Recommendation(before={}, **row) for row in found.mappings()]
+
+    def of_kind(
+        self, session_id: str, kinds: Sequence[str], states: Sequence[str] | None = None
+    ) -> list[Recommendation]:
+        """Those of a session's recommendations, in order."""
+        c = self.table.c
+        where = [c.session_id == session_id, c.kind.in_(kinds)]
+        if states is not None:
+            where.append(c.state.in_(states))
+        return self._many(select(self.table).where(*where).order_by(c.id))
+
+    def last_ended(
+        self, session_id: str, kind: str, since: datetime, made_since: datetime, count: int
+    ) -> list[Recommendation]:
+        """The last `count` that ended since then, in order."""
+        c = self.table.c
+        where = (c.session_id == session_id, c.kind == kind, c.ended_at >= since, c.created_at >= made_since)
+        return self.page(*where, limit=count, newest_first=True)[::-1]
+
+    def measured_under(self, database_id: str, configuration: Mapping[str, Any]) -> bool:
+        """Whether one of exactly these settings was measured. Rows without a digest are older, and looked through."""
+        c = self.table.c
+        wanted = dict(configuration)
+        old = and_(c.digest.is_(None), c.configuration.is_not(None))
+        for same in (c.digest == digest_of(wanted), old):
+            asked = select(c.configuration).where(c.database_id == database_id, same, c.measured.is_not(None))
+            if any(found == wanted for found in self._db.execute(asked.order_by(c.id.desc()).limit(1000)).scalars()):
+                return True
+        return False
 
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:
         c = self.table.c
@@ -104,7 +164,17 @@ class Requests(Repository[Request]):
     noun = "stored request of recommendation"
 
     def find(self, id_: str) -> Request | None:
-        return self._one(self.table.c.recommendation_id == id_)
+        found = self._one(self.table.c.recommendation_id == id_)
+        return found and replace(found, payload=unpack(found.payload))
+
+    def _values(self, record: Request) -> dict[str, Any]:
+        # `past` stays readable: it says which snapshots are still needed.
+        return {**super()._values(record), "payload": pack(record.payload, ("past",))}
+
+    def _database_of(self, record: Request) -> str:
+        c = RecommendationRow.__table__.c
+        found = self._db.execute(select(c.database_id).where(c.id == record.recommendation_id))
+        return str(found.scalar_one())
 
 
 class Snapshots(Repository[Snapshot]):

@@ -50,9 +50,9 @@ def test_whatever_is_not_arithmetic_is_refused_with_its_text(text: str) -> None:
 
 
 def test_a_missing_name_and_a_division_by_zero_are_named() -> None:
-    with pytest.raises(ValueError, match="needs disk"):
+    with pytest.raises(InvalidConfiguration, match="needs disk"):
         Formula("disk / 2")({})
-    with pytest.raises(ValueError, match="divides by zero"):
+    with pytest.raises(InvalidConfiguration, match="divides by zero"):
         Formula("1 / disk")({"disk": 0})
 
 

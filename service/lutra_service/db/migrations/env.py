@@ -6,7 +6,10 @@ from alembic import context
 from lutra_service.db.tables import Table
 
 context.configure(
-    connection=context.config.attributes["connection"], target_metadata=Table.metadata, render_as_batch=True
+    connection=context.config.attributes["connection"],
+    target_metadata=Table.metadata,
+    render_as_batch=True,
+    transaction_per_migration=True,
 )
 with context.begin_transaction():
     context.run_migrations()

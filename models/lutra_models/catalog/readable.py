@@ -1,0 +1,67 @@
+"""What of a server's reported settings the catalogue can read, bounded in size; the rest is named with its reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from lutra_models.catalog.facts import ServerSetting
+from lutra_models.catalog.rows import CatalogFile, KnobRow
+from lutra_models.catalog.units import LONGEST_UNIT, scale
+from lutra_models.catalog.values import LONGEST_TEXT, fits, from_text
+from lutra_models.errors import InvalidConfiguration
+
+MOST_OPTIONS = 64
+LONGEST_OPTION = 64
+LONGEST_NOTE = 200
+"""`source` and `shadowed` are words for people: they are cut, never a reason to do without the setting."""
+
+
+@dataclass(frozen=True)
+class Readable:
+    """The settings that can be kept and read later, and why each of the others cannot. Unknown names are in neither."""
+
+    settings: dict[str, ServerSetting]
+    unreadable: dict[str, str]
+
+
+def readable(file: CatalogFile, settings: Mapping[str, ServerSetting]) -> Readable:
+    """Rows of every version are kept: the same settings may be reported again after an upgrade."""
+    rows: dict[str, list[KnobRow]] = {}
+    for row in file.rows:
+        rows.setdefault(row.name, []).append(row)
+    kept: dict[str, ServerSetting] = {}
+    unreadable: dict[str, str] = {}
+    for name in (n for n in settings if n in rows):
+        try:
+            kept[name] = _checked(file, rows[name], settings[name])
+        except InvalidConfiguration as error:
+            unreadable[name] = str(error)
+    return Readable(kept, unreadable)
+
+
+def _checked(file: CatalogFile, rows: list[KnobRow], setting: ServerSetting) -> ServerSetting:
+    """The setting with its notes cut. Raises InvalidConfiguration."""
+    name = rows[0].name
+    _verify_sizes(name, setting)
+    scale(setting.unit)
+    for end in (setting.low, setting.high):
+        if end is not None and not math.isfinite(end):
+            raise InvalidConfiguration(f"{name}: {end} is no end of a range")
+    value = from_text(file, name, setting.value, setting)
+    if not any(fits(row, value) for row in rows):
+        raise InvalidConfiguration(f"{name}: {value!r} is a {setting.kind}, and the catalogue has it as {rows[0].kind}")
+    shadowed = None if setting.shadowed is None else setting.shadowed[:LONGEST_NOTE]
+    return replace(setting, source=setting.source[:LONGEST_NOTE], shadowed=shadowed)
+
+
+def _verify_sizes(name: str, setting: ServerSetting) -> None:
+    texts = {"value": setting.value, "persisted": setting.persisted or ""}
+    too_long = [f"{part} has {len(text)} characters" for part, text in texts.items() if len(text) > LONGEST_TEXT]
+    if len(setting.unit) > LONGEST_UNIT:
+        too_long.append(f"unit has {len(setting.unit)} characters")
+    if len(setting.options) > MOST_OPTIONS or any(len(option) > LONGEST_OPTION for option in setting.options):
+        too_long.append(f"options are more than {MOST_OPTIONS}, or longer than {LONGEST_OPTION} characters")
+    if too_long:
+        raise InvalidConfiguration(f"{name}: {'; '.join(too_long)}, which is more than any server says")

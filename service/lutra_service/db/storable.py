@@ -1,0 +1,47 @@
+"""What no database takes is refused before it is sent: with the same answer whichever database is behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lutra_models.errors import LutraError
+from sqlalchemy import Engine, event
+from sqlalchemy.exc import DontWrapMixin
+
+LARGEST = 2**63
+
+
+class Unstorable(LutraError, DontWrapMixin):
+    """A text or a number that cannot be stored, nor looked for."""
+
+    code = "invalid_request"
+
+
+def guard(engine: Engine) -> None:
+    """Look at every value that is bound to a statement."""
+    event.listen(engine, "before_cursor_execute", _verify)
+
+
+def _verify(_connection: Any, _cursor: Any, _statement: str, parameters: Any, _context: Any, many: bool) -> None:
+    for row in parameters if many else (parameters,):
+        for value in _values(row):
+            if isinstance(value, str):
+                _verify_text(value)
+            elif isinstance(value, int) and not -LARGEST <= value < LARGEST:
+                raise Unstorable(f"{str(value)[:40]} is beyond what a number of 64 bits holds")
+
+
+def _values(row: Any) -> Iterable[Any]:
+    return row.values() if isinstance(row, Mapping) else row or ()
+
+
+def _verify_text(value: str) -> None:
+    if "\x00" in value:
+        raise Unstorable(f"{value[:40]!r} holds a NUL character, which no text may")
+    if value.isascii():
+        return
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Unstorable(f"{value[:40]!r} holds half of a character") from None

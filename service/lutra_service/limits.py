@@ -1,0 +1,36 @@
+"""How much is kept, and what that comes to: the most room that one database, and so its agent's token, takes."""
+
+from __future__ import annotations
+
+import math
+
+DAILY_BYTES = 512 << 20
+"""What a database may add in a day. An agent that reports every 10 seconds adds an eighth of it."""
+REPORT_BYTES = 128 << 10
+"""A report's documents without its settings. An agent's take some 7 kB."""
+SETTINGS_BYTES = 256 << 10
+"""One server's settings. Those of the largest catalogue take some 30 kB."""
+METRICS_TOGETHER = 500
+"""Of windows that were drawn together, so many metrics stay: those that most of the windows have."""
+
+OLD_REPORTS = 2000
+"""So many reports older than the retention stay, of each database."""
+EVENTS = 2000
+RECOMMENDATIONS = 2000
+"""Of those that ended, outside sessions that are open."""
+SESSIONS = 500
+"""Of those that ended."""
+
+EVENT_BYTES = 32 << 10
+RECOMMENDATION_BYTES = 64 << 10
+SNAPSHOT_BYTES = 1 << 20
+
+
+def most_bytes(retention_days: float, daily_bytes: int = DAILY_BYTES) -> int:
+    """The most that one database's rows come to once old ones were pruned, indices included.
+
+    What came within the retention is bounded by the quota, what is older by numbers of rows.
+    """
+    within = math.ceil(retention_days + 1) * daily_bytes
+    older = OLD_REPORTS * REPORT_BYTES + EVENTS * EVENT_BYTES + RECOMMENDATIONS * RECOMMENDATION_BYTES
+    return within + older + SESSIONS * SNAPSHOT_BYTES + SETTINGS_BYTES
