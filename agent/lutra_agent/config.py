@@ -12,6 +12,7 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from lutra_models.history import MODES, Mode
+from lutra_models.maintenance import LONGEST_MINUTES, WEEKDAYS, MaintenanceWindow, known_zone
 from lutra_models.metrics import P99Of
 
 from lutra_agent.errors import ConfigError, LoginRefused
@@ -72,7 +73,8 @@ class DatabaseConfig:
 @dataclass(frozen=True)
 class AgentConfig:
     """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit.
-    `durability`: settings may move that can lose committed data.
+    `durability`: settings may move that can lose committed data. `ranges` "catalogue": a new value lies where the
+    catalogue searches; "server": wherever the server takes it. Outside a lab `changes_per_hour` are the most.
 
     Windows after a change are warm-up: `warmup_windows` of them, and for `restart_warmup_s` after a restart, which
     leaves the caches cold.
@@ -86,6 +88,8 @@ class AgentConfig:
     memory_fraction: float = 0.8
     durability: bool = False
     name: str | None = None
+    ranges: str = "catalogue"
+    changes_per_hour: int = 60
 
     def warm_up(self, restarted: bool) -> int:
         """How many windows after a change are left out."""
@@ -94,12 +98,17 @@ class AgentConfig:
 
 @dataclass(frozen=True)
 class RestartConfig:
-    """How to restart, and how to start a server that is down: argument lists, run without a shell."""
+    """How to restart, and how to start a server that is down: argument lists, run without a shell.
+
+    Outside a lab directives restart it at most `per_hour` times, and within `maintenance_windows` where there are any.
+    """
 
     command: tuple[str, ...] = ()
     start_command: tuple[str, ...] = ()
     timeout_s: float = 60.0
     data_dir: Path | None = None
+    per_hour: int = 6
+    maintenance_windows: tuple[MaintenanceWindow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -196,6 +205,8 @@ def _agent(section: Section) -> AgentConfig:
             memory_fraction=section.number("memory_fraction", 0.8, low=0.05, high=1.0),
             durability=section.flag("durability", False),
             name=section.text("name", "") or None,
+            ranges=section.choice("ranges", "catalogue", ("catalogue", "server")),
+            changes_per_hour=section.integer("changes_per_hour", 60, low=1, high=3600),
         )
     )
 
@@ -207,8 +218,28 @@ def _restart(section: Section) -> RestartConfig:
             start_command=section.argv("start_command"),
             timeout_s=section.number("timeout_s", 60.0, low=1.0, high=3600.0),
             data_dir=section.path("data_dir"),
+            per_hour=section.integer("per_hour", 6, low=1, high=3600),
+            maintenance_windows=tuple(map(_window, section.tables("maintenance_windows"))),
         )
     )
+
+
+def _window(section: Section) -> MaintenanceWindow:
+    days = section.argv("weekdays", WEEKDAYS)
+    try:
+        window = MaintenanceWindow(
+            tuple(d for d in WEEKDAYS if d in days),
+            section.text("start"),
+            section.integer("minutes", None, low=1, high=LONGEST_MINUTES),
+            section.text("zone", "UTC"),
+        )
+    except ValueError as error:
+        raise ConfigError(f"{section.name}: {error}") from error
+    if unknown := [d for d in days if d not in WEEKDAYS]:
+        raise ConfigError(f"{section.name}.weekdays: {', '.join(unknown)}: none of {', '.join(WEEKDAYS)}")
+    if known_zone(window.zone) is None:
+        raise ConfigError(f"{section.name}.zone: this machine knows no time zone {window.zone!r}")
+    return section.finish(window)
 
 
 def _prometheus(section: Section | None) -> PrometheusConfig | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import guard
+from lutra_agent import guard, provisional
 from lutra_agent.carry_out import CarryOut
 from lutra_agent.checks import Bounds
 from lutra_agent.errors import DidNotStart, NotRestarted
+from lutra_agent.pace import Pace
 from lutra_agent.state import State
 from lutra_models.history import Mode
 from lutra_models.identity import identity
@@ -35,6 +36,10 @@ class Bench:
     mode: Mode = "lab"
     windows: tuple[MaintenanceWindow, ...] = ()
     durability: bool = False
+    by_catalogue: bool = True
+    driver: bool = True
+    pace: Pace = field(default_factory=Pace)
+    own_windows: tuple[MaintenanceWindow, ...] = ()
 
     def carry_out(self) -> CarryOut:
         return CarryOut(
@@ -43,8 +48,26 @@ class Bench:
             self.control,
             self.clock,
             lambda: self.engine.server(HOST),
-            lambda: Bounds(self.mode, self.state.paused, 0.8, self.windows, durability=self.durability),
+            self.bounds,
         )
+
+    def bounds(self) -> Bounds:
+        change = provisional.unconfirmed(self.state)
+        return Bounds(
+            self.mode,
+            self.state.paused,
+            0.8,
+            self.windows,
+            unconfirmed=change and change.directive,
+            durability=self.durability,
+            driver=self.driver,
+            own_windows=self.own_windows,
+            by_catalogue=self.by_catalogue,
+            pace=self.pace,
+        )
+
+    def confirm(self) -> None:
+        provisional.forget(self.state)
 
     def do(self, settings: dict[str, Any], **more: Any) -> Outcome:
         return self.carry_out().directive(directive(self.clock, settings, **more))
@@ -54,7 +77,7 @@ class Bench:
 
 
 def directive(clock: FakeClock, settings: dict[str, Any], **more: Any) -> Directive:
-    fields: dict[str, Any] = {"id": "rec_1", "recommendation": "rec_1", "restart_allowed": True}
+    fields: dict[str, Any] = {"id": "rec_1", "recommendation": "rec_1", "restart_allowed": True, "measure": True}
     return Directive.model_validate(
         {**fields, "settings": settings, "expires_at": clock.now() + timedelta(minutes=5), **more}
     )
@@ -88,6 +111,7 @@ def test_what_is_active_already_is_not_touched(bench: Bench) -> None:
 
 
 def test_an_automatic_value_that_the_server_resolved_itself_counts_as_active(bench: Bench) -> None:
+    bench.by_catalogue = False
     assert bench.do({"wal_buffers": -1}).state == "applied"
     assert bench.do({"wal_buffers": -1}, id="rec_2").state == "applied"
     assert bench.control.restarts == 1
@@ -143,8 +167,10 @@ def test_a_restart_is_carried_out_inside_one(bench: Bench) -> None:
 
 
 def test_an_operators_rollback_waits_for_no_window(bench: Bench) -> None:
-    bench.mode = "restart_in_window"
-    assert bench.do({"shared_buffers": 32768}, restore=True, rollback=True).state == "applied"
+    bench.mode, bench.windows = "restart_in_window", (ALWAYS,)
+    assert bench.do({"shared_buffers": 32768}).state == "applied"
+    bench.windows = ()
+    assert bench.do({"shared_buffers": 16384}, id="rec_2", restore=True, rollback=True).state == "applied"
 
 
 def test_settings_for_another_server_are_refused(bench: Bench) -> None:
@@ -204,14 +230,10 @@ def test_a_way_back_to_what_may_lose_commits_is_open_where_it_was_so_before(benc
 
 
 def test_a_way_back_is_not_refused_for_memory(bench: Bench) -> None:
-    assert bench.do({"shared_buffers": 4 << 20}, restore=True).state == "applied"
-
-
-def test_the_last_known_good_is_not_refused_for_memory(bench: Bench) -> None:
-    bench.do({"shared_buffers": 4 << 20}, restore=True)
-    guard.keep(bench.state, guard.LAST_KNOWN_GOOD, guard.take(bench.engine, bench.engine.server(HOST)))
-    bench.do({"shared_buffers": 16384}, id="rec_2")
-    assert bench.do({"shared_buffers": 4 << 20}, id="rec_3").state == "applied"
+    large = replace(bench.engine.settings["shared_buffers"], value=str(4 << 20))
+    bench.engine.settings["shared_buffers"] = bench.engine.defaults["shared_buffers"] = large
+    assert bench.do({"shared_buffers": 16384}).state == "applied"
+    assert bench.do({"shared_buffers": 4 << 20}, id="rec_2").state == "applied"
 
 
 def test_a_statement_that_the_server_refuses_takes_the_earlier_ones_back(bench: Bench) -> None:
