@@ -85,9 +85,14 @@ def running(
     engine: Engine | None = None,
     transport: Transport | None = None,
 ) -> Iterator[Loop]:
-    """A loop that holds the state folder's lock. Raises ConfigError where another agent holds it."""
+    """A loop that holds the state folder's lock. Raises ConfigError where that, or the folder, is another's."""
     clock = clock or SystemClock()
     beside = Beside(config, clock, engine)
+    if beside.state.is_anothers:
+        message = (
+            f"agent.state_dir: {beside.state.folder} belongs to user id {beside.state.owner}: run the agent as that"
+        )
+        raise ConfigError(f"{message} account; root may pause, resume and roll back there")
     if not beside.state.lock():
         raise ConfigError(f"another lutra-agent works in {config.agent.state_dir}")
     transport = transport or Transport(config.service, config.service.token())
