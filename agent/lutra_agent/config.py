@@ -6,6 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
 from typing import Any, get_args
@@ -17,6 +18,7 @@ from lutra_models.metrics import P99Of
 
 from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_agent.guard_config import GuardConfig, confirmable, read_guard
+from lutra_agent.secrets import secret
 from lutra_agent.toml import Section
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -61,6 +63,16 @@ class DatabaseConfig:
     tls_ca: Path | None = None
     tls_verify: str = "identity"
     include_file: Path | None = None
+
+    @property
+    def by_socket(self) -> bool:
+        """A folder or a file of this host, which only who may write there can take."""
+        return self.host == "" or self.host.startswith("/")
+
+    @property
+    def proved(self) -> bool:
+        """Whether what answers there is the server, so that it may be given the password itself."""
+        return self.by_socket or self.tls_ca is not None
 
     def password(self) -> str | None:
         """Raises LoginRefused where the file gives none: it is read at each dial, and may just be being replaced."""
@@ -188,9 +200,19 @@ def _database(section: Section) -> DatabaseConfig:
             include_file=section.path("include_file"),
         )
     )
+    if not (config.proved or is_loopback(config.host)):
+        how = "set database.tls_ca, or run the agent on the database's host and name the socket"
+        raise ConfigError(f"database.host: {config.host!r} is another host, and has to prove who it is: {how}")
     if config.tls_verify != "identity" and config.tls_ca is None:
         raise ConfigError(f"database.tls_verify: {config.tls_verify!r} needs database.tls_ca")
     return config
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host in LOOPBACK or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _agent(section: Section) -> AgentConfig:
@@ -261,17 +283,3 @@ def _url(section: Section, key: str) -> str:
     if parts.username or parts.password:
         raise ConfigError(f"{section.name}.{key}: no user and no password in a URL; they end up in logs")
     return url
-
-
-def secret(path: Path | None) -> str | None:
-    """The first line of a secret's file. Raises ConfigError where it cannot be read."""
-    if path is None:
-        return None
-    try:
-        return path.read_text().strip().splitlines()[0]
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not text") from None
-    except IndexError:
-        raise ConfigError(f"{path} is empty") from None

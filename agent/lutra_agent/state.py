@@ -15,6 +15,7 @@ from lutra_agent.errors import ConfigError
 from lutra_agent.files import make_empty, make_folder, read_json, remove, write_json
 
 KEPT_ANSWERS = 200
+OTHERS_WRITE = 0o022
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class State:
             account = os.geteuid()
             remedy = f"as root: install -d -o {account} -m 0700 {folder}"
             raise ConfigError(f"agent.state_dir: {folder}: {problem} (user id {account}); {remedy}")
+        if folder.stat().st_mode & OTHERS_WRITE:
+            raise ConfigError(f"agent.state_dir: other accounts may write to {folder}: chmod 700 {folder}")
         self.folder = folder
         self._lock: int | None = None
 

@@ -176,8 +176,8 @@ class Engine(Protocol):
 class Family:
     """An engine family. `open` imports its driver, dials lazily and raises ConfigError where the extra is missing.
 
-    `secrets` are the environment variables that may hold a password of it. `programs` are what a server's process is
-    called.
+    `secrets` are the environment variables that may hold a password of it, first the one that its clients read.
+    `programs` are what a server's process is called.
     """
 
     name: str
