@@ -37,6 +37,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def dial(engine: str, port: int, folder: Path, **more: Path) -> Exception:
     (folder / "password").write_text(f"{SECRET}\n")
+    (folder / "password").chmod(0o600)
     where = DatabaseConfig(engine, "127.0.0.1", port, "lutra", "shop", password_file=folder / "password", **more)
     opened = family(engine).open(where)
     with pytest.raises(DatabaseUnavailable) as refused:
