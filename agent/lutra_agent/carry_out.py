@@ -13,7 +13,7 @@ from datetime import timedelta
 from lutra_models.catalog.facts import Server
 from lutra_models.wire import ApplyCode, Directive, Outcome
 
-from lutra_agent import checks, guard, provisional
+from lutra_agent import checks, guard, known, pace, provisional
 from lutra_agent.answers import Answers
 from lutra_agent.clock import Clock
 from lutra_agent.control import Control
@@ -29,6 +29,7 @@ from lutra_agent.errors import (
 )
 from lutra_agent.guard import Snapshot
 from lutra_agent.journal import JOURNAL, Journal
+from lutra_agent.known import Known
 from lutra_agent.outbox import Outbox
 from lutra_agent.provisional import Provisional
 from lutra_agent.state import State
@@ -74,15 +75,16 @@ class CarryOut:
         if waiting is not None:  # its way back would be lost under the next one's
             raise NotYet(f"{waiting.directive} is still to be taken back")
         try:
-            server = self._look()
-            good = guard.find(self._state, guard.LAST_KNOWN_GOOD)
-            baseline = guard.find(self._state, guard.BASELINE)
-            found = checks.plan(directive, server, self._bounds(), self._clock.now(), good, baseline)
+            server, bounds, now = self._look(), self._bounds(), self._clock.now()
+            had = Known.of(self._state, bounds.mode == "lab")
+            found = checks.plan(directive, server, bounds, now, had)
             if not found.changes:
                 applied = self._answers.outcome(directive.id, "applied", names=tuple(found.target))
-                return self._superseding(directive, self._answers.keep(applied))
+                return self._superseding(directive, found, self._answers.keep(applied))
             checks.able(found, self._engine, self._control)
-            checks.due(directive, self._bounds())
+            checks.due(directive, found, bounds)
+            if bounds.mode != "lab":
+                pace.heed(bounds.pace, self._state, found.restart, now)
             before = guard.take(self._engine, server)
             words = self._former_words(server, found) if directive.restore else []
         except ApplyRefused as error:
@@ -144,8 +146,7 @@ class CarryOut:
 
     def _change(self, directive: Directive, found: checks.Plan, before: Snapshot, words: list[Statement]) -> Outcome:
         """`words`: the statements to try first, where there are better ones than the plain."""
-        if self._state.load(guard.BASELINE) is None:
-            self._state.save(guard.BASELINE, before.to_dict())
+        self._remember(found, before)
         journal = Journal.begun(self._state, directive.id, found.names, before)
         try:
             rounded = self._make_active(found, journal, words)
@@ -156,11 +157,24 @@ class CarryOut:
             directive.id, "applied", message=rounded, names=tuple(found.target), restarted=found.restart
         )
         finished = self._answers.finish(self._provisional(directive, found, before, outcome))
-        return self._superseding(directive, finished)
+        return self._superseding(directive, found, finished)
+
+    def _remember(self, found: checks.Plan, before: Snapshot) -> None:
+        """What a later directive may lead back to; never a configuration that nobody has confirmed."""
+        lab = self._bounds().mode == "lab"
+        if self._state.load(guard.BASELINE) is None:
+            self._state.save(guard.BASELINE, before.to_dict())
+        if provisional.unconfirmed(self._state) is None:
+            known.remember(self._state, before.active, lab)
+        if not lab:
+            pace.note(self._state, found.restart, self._clock.now())
+
+    def _settled(self, directive: Directive, found: checks.Plan) -> bool:
+        """A trial in a lab is measured anyway, and a way back leads to what ran before: nobody has to confirm these."""
+        return found.returns or self._bounds().measures(directive)
 
     def _provisional(self, directive: Directive, found: checks.Plan, before: Snapshot, outcome: Outcome) -> Outcome:
-        """A change is to be confirmed; not a trial in a lab, which is measured anyway, nor an operator's rollback."""
-        if directive.measure or directive.rollback:
+        if self._settled(directive, found):
             return outcome
         confirm_by = outcome.at + timedelta(seconds=self._bounds().confirm_s)
         Provisional(directive.id, tuple(found.names), before.to_dict(), found.restart, outcome.at, confirm_by).keep(
@@ -168,12 +182,12 @@ class CarryOut:
         )
         return outcome.model_copy(update={"confirm_by": confirm_by})
 
-    def _superseding(self, directive: Directive, outcome: Outcome) -> Outcome:
+    def _superseding(self, directive: Directive, found: checks.Plan, outcome: Outcome) -> Outcome:
         """What an operator took back, or a lab goes on from, is nobody's to confirm any more.
 
         Called when the outcome is kept: until then the directive may be undone itself.
         """
-        if directive.measure or directive.rollback:
+        if self._settled(directive, found):
             provisional.forget(self._state)
         return outcome
 

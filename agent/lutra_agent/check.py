@@ -13,7 +13,7 @@ from lutra_models.history import Mode
 from lutra_models.memory import limit_bytes, worst_case
 
 from lutra_agent.clock import SystemClock
-from lutra_agent.config import Config
+from lutra_agent.config import Config, DatabaseConfig
 from lutra_agent.engines.base import Permissions, Visible
 from lutra_agent.run import Beside
 from lutra_agent.saved_file import save_file
@@ -29,6 +29,7 @@ class Examination:
 
     server: Server
     mode: str
+    connection: str
     visible: tuple[Visible, ...]
     p99: str
     permissions: Permissions
@@ -55,6 +56,7 @@ def examine(config: Config) -> Examination:
         return Examination(
             server,
             config.agent.mode,
+            connection(config.database),
             seen,
             _p99(config, seen),
             permissions,
@@ -96,6 +98,16 @@ def _missing(
             yield "run the agent under an account that may write the data directory: a restart needs a way back"
 
 
+def connection(database: DatabaseConfig) -> str:
+    """How the agent reaches the server, and what nobody else can learn of its password there."""
+    if database.by_socket:
+        return "by the server's socket"
+    if database.tls_ca is not None:
+        return "encrypted, to a server that proves itself by database.tls_ca"
+    how = "the server's socket as database.host is better"
+    return f"by a port of this host, which any account may take while the server is down: no password in clear; {how}"
+
+
 def _p99(config: Config, seen: Sequence[Visible]) -> str:
     if config.driver is not None:
         return f"the driver ({config.driver.get('kind')})"
@@ -109,6 +121,7 @@ def _lines(found: Examination) -> Iterator[str]:
     server, memory = found.server, found.memory
     host = f"{_size(server.host.memory_bytes)} of memory, {server.host.cores:g} cores"
     yield f"{server.engine} {server.version}, {server.role}; the database may use {host}; mode {found.mode}"
+    yield f"connected {found.connection}"
     yield ""
     width = max(len(v.name) for v in found.visible)
     for item in found.visible:
@@ -131,6 +144,7 @@ def _document(found: Examination) -> dict[str, Any]:
         "version": found.server.version,
         "role": found.server.role,
         "mode": found.mode,
+        "connection": found.connection,
         "host": asdict(found.server.host),
         "visible": [asdict(v) for v in found.visible],
         "p99": found.p99,

@@ -2,56 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from lutra_models.catalog import Catalog, Change, Policy, load
 from lutra_models.catalog.facts import Server, ServerSetting
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.guardrails import GuardName
-from lutra_models.history import Mode
 from lutra_models.identity import identity
 from lutra_models.knobs import Value
-from lutra_models.maintenance import MaintenanceWindow, closed
 from lutra_models.memory import check as memory_check
+from lutra_models.memory import worst_case
 from lutra_models.wire import Directive
 
+from lutra_agent import known
+from lutra_agent.bounds import Bounds as Bounds
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ApplyRefused, NotYet
-from lutra_agent.guard import Snapshot
-from lutra_agent.guard_config import CONFIRM_S
 from lutra_agent.judge import BASELINE_WINDOWS
+from lutra_agent.known import Active, Known
+from lutra_agent.ranges import within_ranges
 from lutra_agent.saved_file import save_file
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """What the agent's own file allows, and the state of things.
-
-    `firing` are guards that fire, `unconfirmed` is the directive whose change is provisional. A change has `confirm_s`
-    to be confirmed. `baseline`: enough was measured before it that one can tell what it did. `durability`: settings may
-    move that can lose committed data.
-    """
-
-    mode: Mode
-    paused: bool
-    memory_fraction: float
-    windows: tuple[MaintenanceWindow, ...] = ()
-    firing: tuple[GuardName, ...] = ()
-    unconfirmed: str | None = None
-    confirm_s: float = CONFIRM_S
-    baseline: bool = True
-    durability: bool = False
-
-
-@dataclass(frozen=True)
 class Plan:
-    """A directive that may be carried out: the parsed target and what differs from the live server."""
+    """A directive that may be carried out: the parsed target and what differs from the live server.
+
+    `returns`: an operator's way back to a configuration that the agent knows, which takes with it whatever the guards
+    still watch.
+    """
 
     target: Mapping[str, Value]
     changes: tuple[Change, ...]
+    returns: bool = False
 
     @property
     def restart(self) -> bool:
@@ -62,16 +47,27 @@ class Plan:
         return [c.name for c in self.changes]
 
 
-def plan(
-    directive: Directive,
-    server: Server,
-    bounds: Bounds,
-    now: datetime,
-    good: Snapshot | None,
-    baseline: Snapshot | None = None,
-) -> Plan:
+def plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, had: Known) -> Plan:
     """Everything that needs no further question to the server. Raises ApplyRefused."""
     _allowed(directive, server, bounds, now)
+    found = _parsed(directive, server, had)
+    if not found.returns:
+        _one_at_a_time(directive, bounds)
+    shadowed = [f"{n} ({server.settings[n].shadowed})" for n in found.names if server.settings[n].shadowed]
+    if shadowed:
+        raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
+    alike = [a for a in had.configurations if known.leads_to(server, found.changes, a)]
+    _within_memory(server, bounds, found, alike)
+    if not bounds.durability:
+        _keeps_commits(server, found, had.lasting)
+    if bounds.by_catalogue and not alike:
+        within_ranges(server, found.changes, had.lasting)
+    if found.restart:
+        _may_restart(directive, found, bounds, now)
+    return found
+
+
+def _parsed(directive: Directive, server: Server, had: Known) -> Plan:
     unknown = [n for n in directive.settings if n not in server.settings]
     if unknown:
         raise ApplyRefused("unknown_setting", f"not settings of this server: {', '.join(unknown)}")
@@ -81,24 +77,19 @@ def plan(
         changes = tuple(c for c in catalog.changes(server, target) if not _stands(catalog, server, c))
     except InvalidConfiguration as error:
         raise ApplyRefused("invalid_value", str(error)) from error
-    found = Plan(target, changes)
-    _within_memory(directive, server, bounds, found, good)
-    if not bounds.durability:
-        _keeps_commits(server, found, [s for s in (good, baseline) if s is not None])
-    shadowed = [f"{n} ({server.settings[n].shadowed})" for n in found.names if server.settings[n].shadowed]
-    if shadowed:
-        raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
-    if found.restart:
-        _may_restart(directive, found, bounds, now)
-    return found
+    returns = directive.rollback and any(
+        known.leads_to(server, changes, a) and known.restored(server, changes, a, had.watched)
+        for a in had.configurations
+    )
+    return Plan(target, changes, returns)
 
 
-def due(directive: Directive, bounds: Bounds) -> None:
+def due(directive: Directive, found: Plan, bounds: Bounds) -> None:
     """Raises NotYet where a change would be watched by guards that have nothing to compare it with.
 
     A lab measures its changes itself.
     """
-    if not (bounds.baseline or bounds.mode == "lab" or directive.measure or directive.rollback):
+    if not (bounds.baseline or bounds.mode == "lab" or found.returns):
         raise NotYet(
             f"{directive.id} waits: its effect is judged against {BASELINE_WINDOWS} windows measured before it"
         )
@@ -157,11 +148,12 @@ def _allowed(directive: Directive, server: Server, bounds: Bounds, now: datetime
 
     if directive.expects is not None and (changed := directive.expects.differences(identity(server))):
         raise ApplyRefused("server_changed", f"not the server that these settings are for: {'; '.join(changed)}")
-    if directive.rollback:
-        return
-    if bounds.unconfirmed not in (None, directive.id):
+
+
+def _one_at_a_time(directive: Directive, bounds: Bounds) -> None:
+    if bounds.unconfirmed is not None:
         raise ApplyRefused("not_confirmed", f"{bounds.unconfirmed} is not confirmed yet: one change at a time")
-    if bounds.firing and not directive.measure:
+    if bounds.firing and not bounds.measures(directive):
         raise ApplyRefused("guardrail", f"a guard fires already: {', '.join(bounds.firing)}")
 
 
@@ -169,40 +161,34 @@ def _may_restart(directive: Directive, found: Plan, bounds: Bounds, now: datetim
     names = ", ".join(c.name for c in found.changes if c.applies == "restart")
     if not (directive.restart_allowed and bounds.mode in ("restart_in_window", "lab")):
         raise ApplyRefused("restart_not_allowed", f"needs a restart: {names}; the agent's mode is {bounds.mode}")
-    why = None if bounds.mode == "lab" or directive.rollback else closed(bounds.windows, now)
+    why = None if bounds.mode == "lab" or found.returns else bounds.closed(now)
     if why is not None:
         raise ApplyRefused("outside_maintenance_window", f"needs a restart: {names}; {why}")
 
 
-def _within_memory(directive: Directive, server: Server, bounds: Bounds, found: Plan, good: Snapshot | None) -> None:
-    if directive.restore or not found.changes or (good is not None and _is_good(server, found, good)):
+def _within_memory(server: Server, bounds: Bounds, found: Plan, alike: Sequence[Active]) -> None:
+    """`alike` are the configurations to which the plan leads back: no more memory than one of them is nothing new."""
+    if not found.changes:
         return
     refusal = memory_check(server, Policy(memory_fraction=bounds.memory_fraction), found.target)
-    if refusal:
+    if refusal is None:
+        return
+    needed = worst_case(server, found.target).total_bytes
+    if all(needed > worst_case(server, known.values(server, a)).total_bytes for a in alike):
         raise ApplyRefused("memory_budget_exceeded", refusal.message)
 
 
-def _keeps_commits(server: Server, found: Plan, known: Iterable[Snapshot]) -> None:
+def _keeps_commits(server: Server, found: Plan, lasting: Sequence[Active]) -> None:
     """The service's word is not enough for these; a way back to what was active before is always open."""
     rows = load(server.engine).rows_for(server.version)
     risky = {r.name for r in rows if r.risk == "durability"}
-    lossy = [
-        c.name for c in found.changes if c.name in risky and not any(_had(server, s, c.name, c.after) for s in known)
-    ]
+    moved = [c for c in found.changes if c.name in risky]
+    lossy = [c.name for c in moved if not any(known.had(server, a, c.name, c.after) for a in lasting)]
     if lossy:
         raise ApplyRefused(
             "durability_not_allowed",
             f"may lose committed data: {', '.join(lossy)}; agent.durability = true in the agent's own file allows it",
         )
-
-
-def _is_good(server: Server, found: Plan, good: Snapshot) -> bool:
-    return all(_had(server, good, n, v) for n, v in found.target.items())
-
-
-def _had(server: Server, snapshot: Snapshot, name: str, value: Value) -> bool:
-    text = snapshot.active.get(name)
-    return text is not None and load(server.engine).parse(server, name, text) == value
 
 
 def _stands(catalog: Catalog, server: Server, change: Change) -> bool:

@@ -12,7 +12,8 @@ import click
 from lutra_models.errors import LutraError
 
 from lutra_agent import __version__
-from lutra_agent.config import Config, load, secret
+from lutra_agent.config import Config, load
+from lutra_agent.secrets import secret
 
 DEFAULT_CONFIG = Path("/etc/lutra/agent.toml")
 

@@ -6,16 +6,19 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from lutra_models.history import MODES, Mode
+from lutra_models.maintenance import LONGEST_MINUTES, WEEKDAYS, MaintenanceWindow, known_zone
 from lutra_models.metrics import P99Of
 
 from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_agent.guard_config import GuardConfig, confirmable, read_guard
+from lutra_agent.secrets import secret
 from lutra_agent.toml import Section
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -61,6 +64,16 @@ class DatabaseConfig:
     tls_verify: str = "identity"
     include_file: Path | None = None
 
+    @property
+    def by_socket(self) -> bool:
+        """A folder or a file of this host, which only who may write there can take."""
+        return self.host == "" or self.host.startswith("/")
+
+    @property
+    def proved(self) -> bool:
+        """Whether what answers there is the server, so that it may be given the password itself."""
+        return self.by_socket or self.tls_ca is not None
+
     def password(self) -> str | None:
         """Raises LoginRefused where the file gives none: it is read at each dial, and may just be being replaced."""
         try:
@@ -72,7 +85,8 @@ class DatabaseConfig:
 @dataclass(frozen=True)
 class AgentConfig:
     """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit.
-    `durability`: settings may move that can lose committed data.
+    `durability`: settings may move that can lose committed data. `ranges` "catalogue": a new value lies where the
+    catalogue searches; "server": wherever the server takes it. Outside a lab `changes_per_hour` are the most.
 
     Windows after a change are warm-up: `warmup_windows` of them, and for `restart_warmup_s` after a restart, which
     leaves the caches cold.
@@ -86,6 +100,8 @@ class AgentConfig:
     memory_fraction: float = 0.8
     durability: bool = False
     name: str | None = None
+    ranges: str = "catalogue"
+    changes_per_hour: int = 60
 
     def warm_up(self, restarted: bool) -> int:
         """How many windows after a change are left out."""
@@ -94,12 +110,17 @@ class AgentConfig:
 
 @dataclass(frozen=True)
 class RestartConfig:
-    """How to restart, and how to start a server that is down: argument lists, run without a shell."""
+    """How to restart, and how to start a server that is down: argument lists, run without a shell.
+
+    Outside a lab directives restart it at most `per_hour` times, and within `maintenance_windows` where there are any.
+    """
 
     command: tuple[str, ...] = ()
     start_command: tuple[str, ...] = ()
     timeout_s: float = 60.0
     data_dir: Path | None = None
+    per_hour: int = 6
+    maintenance_windows: tuple[MaintenanceWindow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,9 +200,19 @@ def _database(section: Section) -> DatabaseConfig:
             include_file=section.path("include_file"),
         )
     )
+    if not (config.proved or is_loopback(config.host)):
+        how = "set database.tls_ca, or run the agent on the database's host and name the socket"
+        raise ConfigError(f"database.host: {config.host!r} is another host, and has to prove who it is: {how}")
     if config.tls_verify != "identity" and config.tls_ca is None:
         raise ConfigError(f"database.tls_verify: {config.tls_verify!r} needs database.tls_ca")
     return config
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host in LOOPBACK or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _agent(section: Section) -> AgentConfig:
@@ -196,6 +227,8 @@ def _agent(section: Section) -> AgentConfig:
             memory_fraction=section.number("memory_fraction", 0.8, low=0.05, high=1.0),
             durability=section.flag("durability", False),
             name=section.text("name", "") or None,
+            ranges=section.choice("ranges", "catalogue", ("catalogue", "server")),
+            changes_per_hour=section.integer("changes_per_hour", 60, low=1, high=3600),
         )
     )
 
@@ -207,8 +240,28 @@ def _restart(section: Section) -> RestartConfig:
             start_command=section.argv("start_command"),
             timeout_s=section.number("timeout_s", 60.0, low=1.0, high=3600.0),
             data_dir=section.path("data_dir"),
+            per_hour=section.integer("per_hour", 6, low=1, high=3600),
+            maintenance_windows=tuple(map(_window, section.tables("maintenance_windows"))),
         )
     )
+
+
+def _window(section: Section) -> MaintenanceWindow:
+    days = section.argv("weekdays", WEEKDAYS)
+    try:
+        window = MaintenanceWindow(
+            tuple(d for d in WEEKDAYS if d in days),
+            section.text("start"),
+            section.integer("minutes", None, low=1, high=LONGEST_MINUTES),
+            section.text("zone", "UTC"),
+        )
+    except ValueError as error:
+        raise ConfigError(f"{section.name}: {error}") from error
+    if unknown := [d for d in days if d not in WEEKDAYS]:
+        raise ConfigError(f"{section.name}.weekdays: {', '.join(unknown)}: none of {', '.join(WEEKDAYS)}")
+    if known_zone(window.zone) is None:
+        raise ConfigError(f"{section.name}.zone: this machine knows no time zone {window.zone!r}")
+    return section.finish(window)
 
 
 def _prometheus(section: Section | None) -> PrometheusConfig | None:
@@ -230,17 +283,3 @@ def _url(section: Section, key: str) -> str:
     if parts.username or parts.password:
         raise ConfigError(f"{section.name}.{key}: no user and no password in a URL; they end up in logs")
     return url
-
-
-def secret(path: Path | None) -> str | None:
-    """The first line of a secret's file. Raises ConfigError where it cannot be read."""
-    if path is None:
-        return None
-    try:
-        return path.read_text().strip().splitlines()[0]
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not text") from None
-    except IndexError:
-        raise ConfigError(f"{path} is empty") from None

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
+
+LONGEST = 16 << 20
+"""Of what the agent keeps in a file, in bytes."""
+
+NO_FILE_OF_OURS = (errno.ELOOP, errno.EINVAL, errno.EFBIG, errno.EISDIR, errno.ENXIO)
+
+log = logging.getLogger(__name__)
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o600, owner: tuple[int, int] | None = None) -> None:
@@ -34,11 +44,24 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o600, owner: tuple
 
 def overwrite(path: Path, content: bytes) -> None:
     """Write over an existing file in place, for a disk without room for a second one. A crash may tear it."""
-    with path.open("r+b") as file:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "wb") as file:
         file.write(content)
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
+
+
+def read_regular(path: Path, longest: int = LONGEST) -> tuple[bytes, os.stat_result]:
+    """A file's content and status. Raises OSError for a link, a pipe, a folder or a device, and one that is longer."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        content = file.read(longest + 1)
+    if len(content) > longest:
+        raise OSError(errno.EFBIG, f"longer than {longest} bytes", str(path))
+    return content, status
 
 
 def made_in(folder: Path) -> tuple[int, int]:
@@ -76,10 +99,18 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The file's content, or None where there is none or a crash of long ago left it unreadable."""
+    """The file's content, or None where there is none, a crash of long ago left it unreadable, or it is a link."""
     try:
-        return json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
+        return json.loads(read_regular(path)[0])
+    except FileNotFoundError:
+        return None
+    except (ValueError, RecursionError) as error:
+        log.warning("%s is no JSON: %s", path, error)
+        return None
+    except OSError as error:
+        if error.errno not in NO_FILE_OF_OURS:
+            raise
+        log.warning("%s is passed over: %s", path, error.strerror)
         return None
 
 

@@ -36,8 +36,13 @@ def keep(state: State, name: str, snapshot: Snapshot) -> None:
 
 
 def find(state: State, name: str) -> Snapshot | None:
+    """None where none is kept that can be read."""
     content = state.load(name)
-    return None if content is None else Snapshot.from_dict(content)
+    try:
+        return None if content is None else Snapshot.from_dict(content)
+    except ValueError as error:
+        log.error("the snapshot %s is unreadable: %s", name, error)
+        return None
 
 
 def differences(server: Server, snapshot: Snapshot) -> list[str]:

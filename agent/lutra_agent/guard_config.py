@@ -16,7 +16,7 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True)
 class GuardConfig:
-    """`rails` are the guardrails that the file names.
+    """`rails` are the guardrails that the file names. `service_may_loosen`: the service's go before them.
 
     A change is confirmed by `confirm_windows` windows in which no guard was crossed, within `confirm_s` of its
     application, else it is taken back. A guard that fires within `watch_s` after that takes it back as well.
@@ -26,6 +26,7 @@ class GuardConfig:
     confirm_windows: int = 3
     confirm_s: float = CONFIRM_S
     watch_s: float = 600.0
+    service_may_loosen: bool = False
 
 
 def read_guard(section: Section) -> GuardConfig:
@@ -38,6 +39,7 @@ def read_guard(section: Section) -> GuardConfig:
             section.integer("confirm_windows", 3, low=1, high=100),
             section.number("confirm_s", CONFIRM_S, low=1.0, high=DAY_S),
             section.number("watch_s", 600.0, low=0.0, high=DAY_S),
+            section.flag("service_may_loosen", False),
         )
     )
 

@@ -151,7 +151,7 @@ class Loop:
         return directive
 
     def _carry_out(self, directive: Directive) -> bool:
-        """False where there was nothing new to do."""
+        """False where nothing new was done: what is refused, over and over perhaps, waits for the next interval."""
         known = self._parts.state.answer(directive.id)
         if known is not None and (known.reported or not directive.measure or known.outcome.state != "applied"):
             self._report(known.outcome, Content())
@@ -167,9 +167,20 @@ class Loop:
                 return False
         else:
             outcome = known.outcome
-        self._changed(outcome.restarted)
+        if outcome.state == "refused":
+            self._report(outcome, Content())
+            return False
+        if outcome.restarted or self._moved():
+            self._changed(outcome.restarted)
         self._report(outcome, self._result(directive, outcome))
         return True
+
+    def _moved(self) -> bool:
+        """Whether a directive changed anything: what guards have seen would be lost for one that did not."""
+        try:
+            return self._server is None or self._parts.look().settings_hash != self._server.settings_hash
+        except (DatabaseUnavailable, CollectionFailed):
+            return True
 
     def _result(self, directive: Directive, outcome: Outcome) -> Content:
         """What is to be told besides the outcome: the driver's window, or why there is none."""

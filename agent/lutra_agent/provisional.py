@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,8 @@ from typing import Any
 from lutra_agent.state import State
 
 PROVISIONAL = "provisional"
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,12 @@ def find(state: State) -> Provisional | None:
     content = state.load(PROVISIONAL)
     if content is None:
         return None
-    times = {n: content[n] and datetime.fromisoformat(content[n]) for n in TIMES}
-    return Provisional(**{**content, "names": tuple(content["names"]), **times})
+    try:
+        times = {n: content[n] and datetime.fromisoformat(content[n]) for n in TIMES}
+        return Provisional(**{**content, "names": tuple(map(str, content["names"])), **times})
+    except (KeyError, TypeError, ValueError) as error:
+        log.error("the change that was provisional is unreadable: %r", error)
+        return None
 
 
 def unconfirmed(state: State) -> Provisional | None:

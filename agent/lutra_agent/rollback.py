@@ -13,6 +13,7 @@ from lutra_agent.journal import JOURNAL
 from lutra_agent.outbox import Outbox
 from lutra_agent.run import Beside
 from lutra_agent.snapshot import Snapshot
+from lutra_agent.vouched import vouched
 
 
 def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
@@ -35,6 +36,9 @@ def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
 
 def _back(beside: Beside, snapshot: Snapshot, restart: bool) -> Iterator[str]:
     control = beside.control.for_operator()
+    if beside.state.is_anothers:
+        yield "the state folder is another account's: its settings are restored, and no other line of the settings file"
+        snapshot = vouched(beside.engine, snapshot, beside.config.restart.data_dir)
     if not control.up():
         yield "the database is down: restoring its settings file and starting it"
         guard.go_back(beside.engine, control, snapshot, [], restart=False)

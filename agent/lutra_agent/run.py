@@ -21,6 +21,7 @@ from lutra_agent.errors import ConfigError
 from lutra_agent.host import HostProbe
 from lutra_agent.loop import Loop
 from lutra_agent.measure import Measure
+from lutra_agent.pace import Pace
 from lutra_agent.parts import Parts, Shield
 from lutra_agent.prometheus import Prometheus
 from lutra_agent.reports import Reports
@@ -66,6 +67,10 @@ class Beside:
             self.config.guard.confirm_s,
             self.watch.has_baseline,
             agent.durability,
+            driver=self.config.driver is not None,
+            own_windows=self.config.restart.maintenance_windows,
+            by_catalogue=agent.ranges == "catalogue",
+            pace=Pace(agent.changes_per_hour, self.config.restart.per_hour),
         )
 
     def carry_out(self, clock: Clock) -> CarryOut:
@@ -80,9 +85,14 @@ def running(
     engine: Engine | None = None,
     transport: Transport | None = None,
 ) -> Iterator[Loop]:
-    """A loop that holds the state folder's lock. Raises ConfigError where another agent holds it."""
+    """A loop that holds the state folder's lock. Raises ConfigError where that, or the folder, is another's."""
     clock = clock or SystemClock()
     beside = Beside(config, clock, engine)
+    if beside.state.is_anothers:
+        message = (
+            f"agent.state_dir: {beside.state.folder} belongs to user id {beside.state.owner}: run the agent as that"
+        )
+        raise ConfigError(f"{message} account; root may pause, resume and roll back there")
     if not beside.state.lock():
         raise ConfigError(f"another lutra-agent works in {config.agent.state_dir}")
     transport = transport or Transport(config.service, config.service.token())
@@ -108,7 +118,7 @@ def _loop(config: Config, clock: Clock, beside: Beside, transport: Transport, sh
             driver=driver and driver.name,
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
-            problems=loop.problems,
+            problems=[*loop.problems, *beside.told.problems()],
             guardrails=beside.told.rails(),
             firing=list(beside.watch.firing),
             provisional=change.directive if (change := provisional.unconfirmed(beside.state)) else None,

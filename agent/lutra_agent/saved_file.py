@@ -5,33 +5,43 @@ from __future__ import annotations
 import errno
 import logging
 import os
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutra_agent.accounts import acting_for
 from lutra_agent.errors import ApplyRefused
-from lutra_agent.files import overwrite, remove, write_atomically
+from lutra_agent.files import overwrite, read_regular, remove, write_atomically
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class SavedFile:
-    """A settings file byte by byte, with its owner and mode. `content` None: there was no such file."""
+    """A settings file byte by byte, with its owner and mode. `content` None: there was no such file.
+
+    `for_folders_owner`: root writes it with no more rights than the owner of its folder has.
+    """
 
     path: Path
     content: bytes | None
     mode: int
     owner: tuple[int, int]
+    for_folders_owner: bool = False
 
     def restore(self) -> None:
         """Raises ApplyRefused where the disk does not take it."""
         try:
-            if self.content is None:
-                remove(self.path)
-            elif not self.path.exists() or self.path.read_bytes() != self.content:
-                self._write(self.content)
+            with acting_for(self.path.parent) if self.for_folders_owner else nullcontext():
+                self._restore()
         except OSError as error:
             raise ApplyRefused("internal_error", f"{self.path} cannot be restored: {error.strerror}") from error
+
+    def _restore(self) -> None:
+        if self.content is None:
+            remove(self.path)
+        elif not self.path.exists() or read_regular(self.path)[0] != self.content:
+            self._write(self.content)
 
     def _write(self, content: bytes) -> None:
         try:
@@ -48,10 +58,12 @@ def save_file(path: Path | None) -> SavedFile | None:
     """The file's bytes, where this account may read it and write them back; a file that is not there yet too."""
     if path is None or not os.access(path.parent, os.W_OK | os.X_OK):
         return None
-    if not path.exists():
+    try:
+        content, status = read_regular(path)
+    except FileNotFoundError:
         return SavedFile(path, None, 0o600, (os.geteuid(), os.getegid()))
-    status = path.stat()
-    writable = os.geteuid() in (0, status.st_uid) or os.access(path, os.W_OK)
-    if not (writable and os.access(path, os.R_OK)):
+    except OSError:
         return None
-    return SavedFile(path, path.read_bytes(), status.st_mode & 0o7777, (status.st_uid, status.st_gid))
+    if not (os.geteuid() in (0, status.st_uid) or os.access(path, os.W_OK)):
+        return None
+    return SavedFile(path, content, status.st_mode & 0o777, (status.st_uid, status.st_gid))

@@ -6,9 +6,18 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, StringConstraints
 
 from lutra_agent.saved_file import SavedFile
+
+MOST_SETTINGS = 5000
+LONGEST_FILE = 8 << 20
+PERMISSIONS = 0o777
+"""No set-user-id bit ever."""
+
+Text = Annotated[str, StringConstraints(max_length=10_000)]
 
 
 @dataclass(frozen=True)
@@ -35,11 +44,26 @@ class Snapshot:
         return {"texts": dict(self.texts), "active": dict(self.active), "file": file, "data_dir": folder}
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Snapshot:
-        kept, folder = content["file"], content.get("data_dir")
-        return cls(content["texts"], content["active"], kept and _file(kept), folder and Path(folder))
+    def from_dict(cls, content: Any) -> Snapshot:
+        """Raises ValueError for what is none: the folder that it lies in may be another account's."""
+        kept = _Kept.model_validate(content)
+        file = None if kept.file is None else kept.file.saved()
+        return cls(kept.texts, kept.active, file, Path(kept.data_dir) if kept.data_dir else None)
 
 
-def _file(kept: Mapping[str, Any]) -> SavedFile:
-    text = None if kept["content"] is None else base64.b64decode(kept["content"])
-    return SavedFile(Path(kept["path"]), text, kept["mode"], (kept["owner"][0], kept["owner"][1]))
+class _KeptFile(BaseModel):
+    path: Text
+    content: Annotated[str, Field(max_length=LONGEST_FILE)] | None
+    mode: Annotated[int, Field(ge=0)]
+    owner: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+
+    def saved(self) -> SavedFile:
+        content = None if self.content is None else base64.b64decode(self.content, validate=True)
+        return SavedFile(Path(self.path), content, self.mode & PERMISSIONS, self.owner)
+
+
+class _Kept(BaseModel):
+    texts: Annotated[dict[Text, Text | None], Field(max_length=MOST_SETTINGS)]
+    active: Annotated[dict[Text, Text], Field(max_length=MOST_SETTINGS)]
+    file: _KeptFile | None
+    data_dir: Text | None = None

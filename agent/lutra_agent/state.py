@@ -10,10 +10,12 @@ from typing import Any
 
 from lutra_models.wire import Outcome
 
+from lutra_agent.accounts import acting_for, is_anothers, owner_of
 from lutra_agent.errors import ConfigError
 from lutra_agent.files import make_empty, make_folder, read_json, remove, write_json
 
 KEPT_ANSWERS = 200
+OTHERS_WRITE = 0o022
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,10 @@ class Answer:
 
 
 class State:
-    """The agent's folder on disk. Nothing here needs the service or the database."""
+    """The agent's folder on disk. Nothing here needs the service or the database.
+
+    Root works in another account's folder with that account's rights.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Raises ConfigError where the folder is not this account's."""
@@ -38,13 +43,25 @@ class State:
             account = os.geteuid()
             remedy = f"as root: install -d -o {account} -m 0700 {folder}"
             raise ConfigError(f"agent.state_dir: {folder}: {problem} (user id {account}); {remedy}")
+        if folder.stat().st_mode & OTHERS_WRITE:
+            raise ConfigError(f"agent.state_dir: other accounts may write to {folder}: chmod 700 {folder}")
         self.folder = folder
         self._lock: int | None = None
 
+    @property
+    def is_anothers(self) -> bool:
+        """Whether what lies here is the word of another account."""
+        return is_anothers(self.folder)
+
+    @property
+    def owner(self) -> int:
+        return owner_of(self.folder)[0]
+
     def lock(self) -> bool:
         """Take the folder for this process; False where another agent holds it. Freed when the process ends."""
-        make_empty(self.folder / "lock")
-        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+        with acting_for(self.folder):
+            make_empty(self.folder / "lock")
+            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -60,13 +77,15 @@ class State:
 
     @property
     def paused(self) -> bool:
-        return (self.folder / "paused").exists()
+        return os.path.lexists(self.folder / "paused")
 
     def pause(self) -> None:
-        make_empty(self.folder / "paused")
+        with acting_for(self.folder):
+            make_empty(self.folder / "paused")
 
     def resume(self) -> None:
-        (self.folder / "paused").unlink(missing_ok=True)
+        with acting_for(self.folder):
+            (self.folder / "paused").unlink(missing_ok=True)
 
     def answer(self, directive: str) -> Answer | None:
         kept = self._answers().get(directive)
@@ -76,17 +95,20 @@ class State:
         answers = self._answers()
         answers.pop(outcome.directive, None)
         answers[outcome.directive] = {"outcome": outcome.model_dump(mode="json"), "reported": reported}
-        write_json(self.folder / "answers.json", dict(list(answers.items())[-KEPT_ANSWERS:]))
+        self.save("answers", dict(list(answers.items())[-KEPT_ANSWERS:]))
 
     def load(self, name: str) -> Any:
-        return read_json(self.folder / f"{name}.json")
+        with acting_for(self.folder):
+            return read_json(self.folder / f"{name}.json")
 
     def save(self, name: str, content: Any) -> None:
-        write_json(self.folder / f"{name}.json", content)
+        with acting_for(self.folder):
+            write_json(self.folder / f"{name}.json", content)
 
     def forget(self, name: str) -> None:
-        remove(self.folder / f"{name}.json")
+        with acting_for(self.folder):
+            remove(self.folder / f"{name}.json")
 
     def _answers(self) -> dict[str, Any]:
-        answers = read_json(self.folder / "answers.json")
+        answers = self.load("answers")
         return answers if isinstance(answers, dict) else {}

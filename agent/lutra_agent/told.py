@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from lutra_models.guardrails import GuardName, Guardrail, laid_over
+from lutra_models.guardrails import GuardName, Guardrail, laid_over, tightened
 from lutra_models.wire import Rules
 from pydantic import ValidationError
 
@@ -28,10 +28,24 @@ class Told:
             self.rules = rules
             told = len(rules.guardrails), len(rules.maintenance_windows)
             log.info("the service's rules changed: %d guardrails, %d maintenance windows", *told)
+            for problem in self.problems():
+                log.warning("%s", problem)
 
     def rails(self) -> dict[GuardName, Guardrail]:
-        """Every guard's rail: the service's, else the file's, else the default."""
-        return laid_over(self._file.rails, self.rules.guardrails)
+        """Every guard's rail: the file's, else the default, and stricter where the service's is.
+
+        Where the file lets the service loosen them, the service's rail counts as it is.
+        """
+        floor, wanted = laid_over(self._file.rails), self.rules.guardrails
+        return laid_over(floor, wanted) if self._file.service_may_loosen else tightened(floor, wanted)
+
+    def problems(self) -> list[str]:
+        """What the service asks for and the file does not grant, in words."""
+        rails = self.rails()
+        held = [n for n, wanted in self.rules.guardrails.items() if rails[n] != wanted]
+        names = ", ".join(held)
+        how = "guard.service_may_loosen = true in the agent's own file would let it"
+        return [f"the agent's own file is stricter than the service's guardrails: {names}; {how}"] if held else []
 
 
 def _stored(state: State) -> Rules:

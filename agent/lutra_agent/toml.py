@@ -77,6 +77,13 @@ class Section:
             raise ConfigError(f"{self._key(key)}: expected a table, got {value!r}")
         return value
 
+    def tables(self, key: str) -> tuple[Section, ...]:
+        """A list of tables, each named by its place."""
+        value = self._take(key, [])
+        if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
+            raise ConfigError(f"{self._key(key)}: expected a list of tables, got {value!r}")
+        return tuple(Section(f"{self._key(key)}[{i}]", v) for i, v in enumerate(value))
+
     def finish(self, result: T = None) -> T:  # type: ignore[assignment]
         """`result`, once nothing of the table is left unread. Raises ConfigError naming what is left."""
         unknown = [k for k in self._table if k not in self._asked]

@@ -64,6 +64,13 @@ class Guard:
     def holds(self, value: float, bound: float) -> bool:
         return value <= bound if self.side == "at_most" else value >= bound
 
+    def tightened(self, floor: Guardrail, wanted: Guardrail) -> Guardrail:
+        """The stricter of the two in each part; one that is switched off is no floor."""
+        if not floor.enabled or not wanted.enabled:
+            return wanted if not floor.enabled else floor
+        stricter = min if self.side == "at_most" else max
+        return Guardrail(stricter(floor.limit, wanted.limit), min(floor.hold_s, wanted.hold_s))
+
 
 GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -134,3 +141,10 @@ def laid_over(*layers: Mapping[GuardName, Guardrail]) -> dict[GuardName, Guardra
     for layer in layers:
         found |= layer
     return found
+
+
+def tightened(
+    floor: Mapping[GuardName, Guardrail], wanted: Mapping[GuardName, Guardrail]
+) -> dict[GuardName, Guardrail]:
+    """`floor`, which names every guard, made stricter where `wanted` is."""
+    return {g.name: g.tightened(floor[g.name], wanted.get(g.name, floor[g.name])) for g in GUARDS}

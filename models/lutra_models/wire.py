@@ -95,7 +95,7 @@ ApplyCode = Literal[
 class Rules(_Wire):
     """What the operator has set on the service for this database; the agent keeps it on its own disk.
 
-    `guardrails` go before those of the agent's own file.
+    `guardrails` tighten those of the agent's own file.
     """
 
     guardrails: dict[GuardName, Guardrail] = Field(default_factory=dict)
@@ -106,10 +106,11 @@ class Directive(_Wire):
     """Make `settings` active. Carried out once: an id that was already answered is not carried out again.
 
     `settings` is name → value in the server's own unit. `restore` marks a way back to settings that the database ran
-    under: never refused for memory. `rollback` undoes a change that was told as applied: it waits for no confirmation
-    and, in the agent, for no maintenance window (the service hands out one that nobody asked for only within one).
-    `measure` asks an agent in lab mode to run its driver afterwards and to report that window as `measures`. `expects`
-    is the server that the settings were chosen for; another one refuses them.
+    under. `rollback` undoes a change that was told as applied: it waits for no confirmation and, in the agent, for no
+    maintenance window (the service hands out one that nobody asked for only within one). Both count as far as the agent
+    has these settings on its own disk; else they are a new change. `measure` asks an agent in lab mode to run its driver
+    afterwards and to report that window as `measures`. `expects` is the server that the settings were chosen for;
+    another one refuses them.
     """
 
     id: Identifier

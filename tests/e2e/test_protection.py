@@ -24,7 +24,7 @@ GUARDRAILS = {
     "memory": {"limit": 0, "hold_s": 0, "enabled": False},
     "p99": {"limit": 0, "hold_s": 0, "enabled": False},
 }
-LONG = {"confirm_windows": 100, "confirm_s": 600}
+LONG = {"confirm_windows": 100, "confirm_s": 600, "service_may_loosen": True}
 
 
 @dataclass

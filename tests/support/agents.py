@@ -27,12 +27,12 @@ EVERY_SETTING = "SELECT name, setting, pending_restart FROM pg_settings ORDER BY
 def document(
     server: Scratch, url: str, state_dir: Path, mode: str = "lab", **sections: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """The agent's file as plain values; `sections` are laid over it."""
+    """The agent's file as plain values; `sections` are laid over it. Values may be as bad as a test needs them."""
     described = server.describe()
     made: dict[str, dict[str, Any]] = {
         "service": {"url": url, "database": "db_1"},
         "database": {k: described[k] for k in CONNECTS if k in described},
-        "agent": {"mode": mode, "interval_s": 1, "state_dir": str(state_dir)},
+        "agent": {"mode": mode, "interval_s": 1, "state_dir": str(state_dir), "ranges": "server"},
         "restart": {
             "command": server.restart_command,
             "start_command": server.start_command,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import guard
+from lutra_agent import guard, known
 from lutra_agent.carry_out import CarryOut
 from lutra_agent.checks import Bounds
 from lutra_agent.clock import Clock, SystemClock
@@ -59,7 +59,7 @@ class Subject:
             self.control,
             self.clock,
             self.look,
-            lambda: Bounds("lab", False, 0.8, durability=True),
+            lambda: Bounds("lab", False, 0.8, durability=True, driver=True, by_catalogue=False),
         )
 
     def look(self) -> Server:
@@ -76,6 +76,10 @@ class Subject:
         expires = self.clock.now() + timedelta(minutes=10)
         return Directive.model_validate({**fields, "expires_at": expires, **more})
 
+    def ran_with(self, settings: Mapping[str, Any]) -> None:
+        """The agent's disk says that the server ran so once: how a fault gets past the memory check."""
+        ran_with(self.state, self.look(), settings)
+
     def kept_settings(self) -> dict[str, str]:
         return {n: v for n, v in self.fresh().items() if n not in self.not_kept}
 
@@ -89,6 +93,11 @@ class Subject:
         path = self.engine.settings_file()
         assert path is not None
         return path.read_bytes() if path.exists() else None
+
+
+def ran_with(state: State, server: Server, settings: Mapping[str, Any]) -> None:
+    now = {name: setting.value for name, setting in server.settings.items()}
+    known.remember(state, {**now, **{name: str(value) for name, value in settings.items()}}, lab=True)
 
 
 class EngineConformance:
@@ -176,8 +185,9 @@ class EngineConformance:
 
     def test_it_survives_a_value_that_prevents_the_boot(self, subject: Subject) -> None:
         before, file = subject.kept_settings(), subject.file()
-        # `restore` is how a fault gets past the memory check.
-        outcome = subject.do("rec_1", {**subject.at_once, **subject.prevents_boot}, restore=True)
+        wanted = {**subject.at_once, **subject.prevents_boot}
+        subject.ran_with(wanted)
+        outcome = subject.do("rec_1", wanted)
         assert (outcome.state, outcome.code) == ("reverted", "did_not_start")
         subject.engine.ping()
         assert subject.kept_settings() == before

@@ -20,6 +20,10 @@ class Where:
     tls_ca: Path | None = None
     tls_verify: str = "identity"
 
+    @property
+    def proved(self) -> bool:
+        return self.host.startswith("/") or self.tls_ca is not None
+
     def password(self) -> str | None:
         return self.secret
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -131,6 +131,14 @@ class FakeEngine:
     def settings_file(self) -> Path | None:
         self.ping()
         return self.path
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return None if data_dir is None else data_dir / self.path.name
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        kept = [line for line in content.decode().splitlines() if line.split(" ")[0] not in texts]
+        lines = [f"{name} = '{text}'" for name, text in texts.items() if text is not None]
+        return "".join(f"{line}\n" for line in [*kept, *lines]).encode()
 
     def file_says(self, content: bytes) -> dict[str, str]:
         return dict(re.findall(r"^(\w+) = '(.*)'$", content.decode(), re.MULTILINE))

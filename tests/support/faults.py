@@ -12,10 +12,12 @@ from typing import Any
 
 import psycopg
 from lutra_agent.lab.errors import LabError
+from lutra_agent.state import State
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support import halting_agent
 from tests.support.agents import Scratch, agent_process, document, until, write_toml
+from tests.support.conformance import ran_with
 from tests.support.fake_service import FakeService
 from tests.support.subjects import pid_file, stop_command, subject_of
 
@@ -54,6 +56,11 @@ class Scene:
         """This is the configuration to come back to."""
         self.before, self.file = self.subject.kept_settings(), self.subject.file()
         self.path = self.subject.engine.settings_file()
+        self.subject.engine.close()
+
+    def ran_with(self, settings: Mapping[str, Any]) -> None:
+        """The agent's disk says that the server ran so once: how a fault gets past the memory check."""
+        ran_with(State(self.folder / "state"), self.subject.look(), settings)
         self.subject.engine.close()
 
     def agent(self, mode: str = "lab", **sections: Mapping[str, Any]) -> AbstractContextManager[Any]:

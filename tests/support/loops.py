@@ -120,9 +120,17 @@ def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | N
 
     def bounds() -> Bounds:
         change = provisional.unconfirmed(state)
-        windows, provisionally = told.rules.maintenance_windows, change and change.directive
-        before = watch.has_baseline
-        return Bounds(mode, state.paused, 0.8, windows, watch.firing, provisionally, guarding.confirm_s, before)
+        return Bounds(
+            mode,
+            state.paused,
+            0.8,
+            told.rules.maintenance_windows,
+            watch.firing,
+            change and change.directive,
+            guarding.confirm_s,
+            watch.has_baseline,
+            driver=with_driver,
+        )
 
     control = FakeControl(engine, clock, state=state)
     carry_out = CarryOut(engine, state, control, clock, look, bounds)

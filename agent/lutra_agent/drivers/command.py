@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
+from lutra_agent.engines import family
 from lutra_agent.errors import ConfigError
 from lutra_agent.toml import Section
 
@@ -69,7 +70,8 @@ class Command:
         ours = {"HOST": d.host, "PORT": str(d.port), "USER": d.user, "DBNAME": d.dbname}
         ours |= {"WARMUP_S": f"{span.warmup_s:g}", "DURATION_S": f"{span.duration_s:g}"}
         password = d.password()
-        secret = {} if password is None else {"PGPASSWORD": password}
+        variable = family(d.engine).secrets[0]
+        secret = {} if password is None else {variable: password}
         return {**os.environ, **secret, **{f"LUTRA_{k}": v for k, v in ours.items()}}
 
 

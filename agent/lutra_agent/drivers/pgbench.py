@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from lutra_models.metrics import P99Of
 
 from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
 from lutra_agent.drivers.latencies import Latencies
-from lutra_agent.drivers.process import Finished, Span, libpq_environment, run
+from lutra_agent.drivers.process import Finished, Span, ask, libpq_environment, run
 from lutra_agent.drivers.scripts import BUILTIN, count_statements
 from lutra_agent.errors import ConfigError
 from lutra_agent.toml import Section
@@ -80,10 +81,16 @@ class Pgbench:
     def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
         with tempfile.TemporaryDirectory(prefix="lutra-pgbench-") as name:
             folder = Path(name)
-            env = libpq_environment(self.database, folder)
+            env = libpq_environment(self.database, folder, self._version())
             self._settle(folder, env)
             finished = run(self._argv(folder), env, self.options.span, on_window_start, on_window_end)
             return self._measurement(finished, _lines(folder))
+
+    def _version(self) -> int:
+        """Of pgbench, whose libpq is never an older one; 0 where it does not say."""
+        status, said = ask([self.options.bin, "--version"])
+        found = re.search(r"\(PostgreSQL\) (\d+)", said)
+        return int(found[1]) if status == 0 and found else 0
 
     def _settle(self, folder: Path, env: dict[str, str]) -> None:
         if not self.options.settle:

@@ -18,6 +18,8 @@ from lutra_agent.engines.mysql.sockets import socket_of
 from lutra_agent.engines.postgresql.tls import tls
 
 LAST_LINES = 8
+CAUTIOUS_LIBPQ = 16
+"""From this version on libpq can be told to give no password in clear."""
 State = Literal["early", "ended", "late"]
 
 
@@ -66,6 +68,15 @@ def run(argv: Sequence[str], env: Mapping[str, str], span: Span, on_start: Momen
         return Finished(started_s, ended_s, _text(out))
 
 
+def ask(argv: Sequence[str]) -> tuple[int | str, str]:
+    """Exit status and output of a program that answers at once."""
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "an error", str(error)
+    return done.returncode, done.stdout
+
+
 def _start(argv: Sequence[str], env: Mapping[str, str], out: IO[bytes], err: IO[bytes]) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
@@ -101,12 +112,18 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def libpq_environment(database: Database, folder: Path) -> dict[str, str]:
-    """Our environment with the password, where there is one, in a file of `folder` that only we can read."""
+def libpq_environment(database: Database, folder: Path, libpq: int = 0) -> dict[str, str]:
+    """Our environment with the password, where there is one, in a file of `folder` that only we can read.
+
+    `libpq` is the version of the client's, as far as it is known: from 16 on it keeps a password to itself. Raises
+    DriverFailed where another one would give the password to whoever listens on the port.
+    """
     environment = {**os.environ, "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT", "10")}
-    environment |= {f"PG{k.upper()}": v for k, v in tls(database.tls_ca, database.tls_verify).items()}
+    environment |= {f"PG{k.upper().replace('_', '')}": v for k, v in tls(database).items()}
     password = database.password()
     if password is not None:
+        if libpq < CAUTIOUS_LIBPQ:
+            _keep(database)
         file = folder / "pgpass"
         file.touch(mode=0o600)
         fields = ("*", "*", "*", database.user, password)
@@ -128,6 +145,7 @@ def mysql_options(database: Database, folder: Path) -> list[str]:
     given = [*host, f"--mysql-user={database.user}", f"--mysql-db={database.dbname}"]
     if not password:
         return given
+    _keep(database)
     file = folder / "options"
     file.touch(mode=0o600)
     quote = "'" if '"' in password else '"'
@@ -135,6 +153,13 @@ def mysql_options(database: Database, folder: Path) -> list[str]:
         raise DriverFailed("sysbench reads no password that has both kinds of quotation marks")
     file.write_text(f"mysql-password={quote}{password}{quote}\n")
     return [*given, f"--config-file={file}"]
+
+
+def _keep(database: Database) -> None:
+    """Raises DriverFailed where nothing proves that it is the server which would be given the password."""
+    if not database.proved:
+        how = "name the server's socket as database.host"
+        raise DriverFailed(f"this client may give the password in clear to whoever listens on the port: {how}")
 
 
 def _text(file: IO[bytes]) -> str:

@@ -144,6 +144,17 @@ class Engine(Protocol):
         """The file which `execute` changes, where this host has it."""
         ...
 
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        """The same file of a server that is down: by the agent's own file, or in the folder of the server's data."""
+        ...
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        """A settings file's content with these texts in it, nothing of a setting where None, and all else as it was.
+
+        Raises ValueError for content that is none of the server's.
+        """
+        ...
+
     def file_says(self, content: bytes) -> Mapping[str, str]:
         """Setting → text in a settings file of this content."""
         ...
@@ -165,8 +176,8 @@ class Engine(Protocol):
 class Family:
     """An engine family. `open` imports its driver, dials lazily and raises ConfigError where the extra is missing.
 
-    `secrets` are the environment variables that may hold a password of it. `programs` are what a server's process is
-    called.
+    `secrets` are the environment variables that may hold a password of it, first the one that its clients read.
+    `programs` are what a server's process is called.
     """
 
     name: str

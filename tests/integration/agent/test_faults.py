@@ -89,9 +89,9 @@ def test_a_server_killed_during_its_restart_comes_back_as_it_was(scene: Scene, o
 
 
 def test_a_value_that_prevents_the_boot_is_undone_with_the_service_away(scene: Scene) -> None:
-    # `restore` is how a fault gets past the memory check.
     wanted = {**scene.subject.at_once, **scene.subject.prevents_boot}
-    with scene.halted(1, wanted, restore=True, measure=True) as agent:
+    scene.ran_with(wanted)
+    with scene.halted(1, wanted, measure=True) as agent:
         scene.service.refuse = 503
         agent.go()
         until(scene.as_before)
@@ -152,10 +152,9 @@ def test_a_disk_that_is_full_while_the_settings_file_is_written_undoes_the_chang
         scene = Scene(server, service, tmp_path)
         names = list(scene.subject.at_once)
         if halfway:
-            # A lab's trial: nobody has to confirm it before the next change.
-            service.offer("rec_0", {names[-1]: scene.subject.at_once[names[-1]]}, measure=True)
+            service.offer("rec_0", {names[-1]: scene.subject.at_once[names[-1]]})
             with scene.agent():
-                until(lambda: scene.outcomes("rec_0"))
+                until(lambda: any(o.state == "confirmed" for o in scene.outcomes("rec_0")))
             scene.remember()
         wanted = {n: scene.subject.at_once[n] for n in names[:-1]}
         with scene.halted(int(halfway), wanted) as agent:

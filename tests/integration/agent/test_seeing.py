@@ -289,6 +289,7 @@ def test_no_secret_is_in_a_report_a_log_or_an_argument_list(
     postgres18: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
     (tmp_path / "password").write_text("hunter2-secret\n")
+    (tmp_path / "password").chmod(0o600)
     made = document(postgres18, service.url, tmp_path / "state", database={"password_file": str(tmp_path / "password")})
     made["driver"] = {"kind": "pgbench", "bin": str(postgres18.bin_dir / "pgbench"), "duration_s": 1, "warmup_s": 0}
     with agent_process(write_toml(tmp_path / "agent.toml", made)) as process:

@@ -97,6 +97,7 @@ def test_a_file_that_is_missing_or_no_toml_is_named(tmp_path: Path) -> None:
 
 def test_the_token_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "token").write_text("lutra_file\n")
+    (tmp_path / "token").chmod(0o600)
     service = parse(changed("service", token_file=str(tmp_path / "token"))).service
     monkeypatch.delenv("LUTRA_AGENT_TOKEN", raising=False)
     assert service.token() == "lutra_file"
@@ -151,6 +152,7 @@ def test_a_password_that_is_being_replaced_is_a_login_that_is_refused(tmp_path: 
         with pytest.raises(LoginRefused, match=str(file)):
             family(engine).open(replace(database, engine=engine)).ping()
     file.write_text("hush\n")
+    file.chmod(0o600)
     assert database.password() == "hush"
 
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 from lutra_agent import guard, provisional, saved_file
+from lutra_agent.guard_config import GuardConfig
 from lutra_agent.judge import Seen
 from lutra_agent.spool import Spool
 from lutra_agent.state import State
+from lutra_agent.told import Told
 from lutra_agent.watch import Watch
 from lutra_models.guardrails import DEFAULTS, Guardrail
 from lutra_models.wire import GuardEvent, Rules
@@ -216,17 +218,52 @@ def test_a_paused_agent_starts_no_server(live: Bench) -> None:
     assert live.engine.settings["work_mem"].value == "4096"
 
 
-def test_what_the_service_sets_goes_before_the_file_and_holds_with_the_service_away(
-    live: Bench, tmp_path: Path
-) -> None:
-    live.line.rules = Rules(guardrails={"p99": Guardrail(10.0, 10.0)})
+def test_what_the_service_sets_tightens_the_file_and_holds_with_the_service_away(live: Bench, tmp_path: Path) -> None:
+    live.line.rules = Rules(guardrails={"p99": Guardrail(1.5, 10.0)})
     turn(live)
     fresh = again(live, tmp_path)
     fresh.line.away = True
-    fresh.engine.p99_ms = 60.0
-    turn(fresh, 8)
-    assert fresh.loop._parts.told.rails()["p99"] == Guardrail(10.0, 10.0)
-    assert fresh.loop._parts.watch.firing == ()
+    fresh.engine.p99_ms = 20.0
+    turn(fresh, 3)
+    assert fresh.loop._parts.told.rails()["p99"] == Guardrail(1.5, 10.0)
+    assert fresh.loop._parts.watch.firing == ("p99",)
+
+
+LOOSE = Rules(
+    guardrails={
+        "p99": Guardrail(1000.0, 3600.0),
+        "qps": Guardrail(0.0, 30.0, enabled=False),
+        "disk": Guardrail(0.0, 10.0),
+    }
+)
+
+
+def test_what_the_service_sets_loosens_nothing_and_the_service_is_told(live: Bench) -> None:
+    live.line.rules = LOOSE
+    turn(live)
+    told = live.loop._parts.told
+    assert told.rails() == {**DEFAULTS, **WATCHED.rails, "qps": DEFAULTS["qps"]}
+    [problem] = told.problems()
+    assert "p99, qps, disk; guard.service_may_loosen = true" in problem
+    change(live)
+    live.engine.p99_ms = 60.0
+    turn(live, 6)
+    assert [(o.state, o.code) for o in outcomes(live)] == [("applied", None), ("reverted", "guardrail")]
+
+
+def test_a_file_may_let_the_service_loosen_the_guardrails(tmp_path: Path) -> None:
+    told = Told(State(tmp_path), replace(WATCHED, service_may_loosen=True))
+    told.keep(LOOSE)
+    assert told.rails()["p99"] == Guardrail(1000.0, 3600.0)
+    assert not told.rails()["qps"].enabled
+    assert told.problems() == []
+
+
+def test_a_guard_that_the_file_switches_off_is_the_services_to_switch_on(tmp_path: Path) -> None:
+    told = Told(State(tmp_path), GuardConfig({"p99": Guardrail(2.0, 30.0, enabled=False)}))
+    assert not told.rails()["p99"].enabled
+    told.keep(Rules(guardrails={"p99": Guardrail(9.0, 60.0)}))
+    assert told.rails()["p99"] == Guardrail(9.0, 60.0)
 
 
 def test_a_way_back_whose_statement_is_refused_goes_by_the_file(live: Bench) -> None:

@@ -20,9 +20,9 @@ from tests.support.databases import Where
 GOOD = {"tps": 812.5, "qps": 4062, "p99_ms": 31.2, "p99_of": "transaction", "statement": "checkout"}
 
 
-def driver(code: str, **more: object) -> Driver:
+def driver(code: str, engine: str = "postgresql", **more: object) -> Driver:
     config = {"kind": "command", "command": [sys.executable, "-c", code], "warmup_s": 0, "duration_s": 1, **more}
-    return build(config, Where(secret="hush"))
+    return build(config, Where(secret="hush", engine=engine))
 
 
 def test_what_the_command_prints_on_its_last_line_is_the_measurement() -> None:
@@ -31,13 +31,14 @@ def test_what_the_command_prints_on_its_last_line_is_the_measurement() -> None:
     assert (measured.p99_of, measured.statement) == ("transaction", "checkout")
 
 
-def test_the_command_learns_where_and_how_long_and_the_password_by_its_environment() -> None:
+@pytest.mark.parametrize(("engine", "variable"), [("postgresql", "PGPASSWORD"), ("mysql", "MYSQL_PWD")])
+def test_the_command_learns_where_and_how_long_and_the_password_by_its_environment(engine: str, variable: str) -> None:
     code = (
         "import os, json, sys; e = os.environ; assert 'hush' not in ' '.join(sys.argv);"
-        "assert e['PGPASSWORD'] == 'hush';"
+        f"assert {{n: v for n, v in e.items() if v == 'hush'}} == {{'{variable}': 'hush'}};"
         "print(json.dumps({'tps': float(e['LUTRA_PORT']), 'statement': e['LUTRA_DBNAME'] + e['LUTRA_DURATION_S']}))"
     )
-    measured = driver(code).run()
+    measured = driver(code, engine=engine).run()
     assert measured.metrics == {"tps": 5432.0}
     assert measured.statement == "somewhere1"
 

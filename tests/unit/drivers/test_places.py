@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lutra_agent.drivers import build
+from lutra_agent.drivers import DriverFailed, build
 from lutra_agent.drivers.process import libpq_environment, mysql_options
 from lutra_agent.errors import ConfigError
 
@@ -37,3 +37,15 @@ def test_what_speaks_through_libpq_checks_the_server_as_the_agent_does(tmp_path:
     environment = libpq_environment(Where(tls_ca=tmp_path / "ca.pem", tls_verify=verify), tmp_path)
     assert (environment["PGSSLMODE"], environment["PGSSLROOTCERT"]) == (mode, str(tmp_path / "ca.pem"))
     assert "PGSSLMODE" not in libpq_environment(Where(), tmp_path)
+
+
+def test_no_client_is_given_a_password_that_it_could_send_in_clear_over_a_bare_port(tmp_path: Path) -> None:
+    bare, socket = (Where(host=host, secret="hush") for host in ("127.0.0.1", "/run/postgresql"))
+    for refused in (lambda: libpq_environment(bare, tmp_path, 15), lambda: mysql_options(bare, tmp_path)):
+        with pytest.raises(DriverFailed, match=r"name the server's socket as database\.host"):
+            refused()
+    assert list(tmp_path.iterdir()) == []
+    cautious = libpq_environment(bare, tmp_path, 16)
+    assert (cautious["PGREQUIREAUTH"], "PGPASSFILE" in cautious) == ("!password", True)
+    assert "PGREQUIREAUTH" not in libpq_environment(socket, tmp_path)
+    assert any(o.startswith("--config-file") for o in mysql_options(socket, tmp_path))

@@ -10,6 +10,7 @@ from typing import Any
 import pymysql
 
 from lutra_agent.config import DatabaseConfig
+from lutra_agent.engines.mysql.passwords import REFUSED, Guarded
 from lutra_agent.engines.mysql.sockets import socket_of
 from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable, LoginRefused
 
@@ -104,13 +105,14 @@ class Connection:
         database = self._database
         password = database.password()
         where: dict[str, Any] = {"host": database.host, "port": database.port}
-        if database.host.startswith("/"):
+        if database.by_socket:
             where = {"unix_socket": str(socket_of(database.host))}
         elif database.tls_ca is not None:
             by_name = database.tls_verify == "identity"
             where |= {"ssl_ca": str(database.tls_ca), "ssl_verify_cert": True, "ssl_verify_identity": by_name}
+        kind = pymysql.connections.Connection if database.proved else Guarded
         try:
-            return pymysql.connect(
+            return kind(
                 user=database.user,
                 password=os.environ.get("MYSQL_PWD", "") if password is None else password,
                 database=database.dbname or None,
@@ -124,7 +126,8 @@ class Connection:
                 **where,
             )
         except pymysql.Error as error:
-            answered = 0 < _number(error) < CLIENTS_OWN and _number(error) != SHUTTING_DOWN
+            number = _number(error)
+            answered = number == REFUSED or (0 < number < CLIENTS_OWN and number != SHUTTING_DOWN)
             raise (LoginRefused if answered else DatabaseUnavailable)(message(error)) from error
         except OSError as error:
             raise DatabaseUnavailable(message(error)) from error

@@ -32,6 +32,7 @@ class MysqlFamily:
     def __init__(self, database: DatabaseConfig, flavour: Flavour, now_s: Callable[[], float] = time.time) -> None:
         self.family = flavour.family
         self._flavour = flavour
+        self._now_s = now_s
         self._connection = Connection(database)
         self._changing = Changing(database, self._connection, now_s)
         self._identity: tuple[int, Identity] | None = None
@@ -97,7 +98,13 @@ class MysqlFamily:
         self._changing.wait()
 
     def settings_file(self) -> Path | None:
-        return self._flavour.file(self._known())
+        return self._flavour.file(self._known().data_dir)
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return self._flavour.file(data_dir)
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        return self._flavour.rewritten(content, texts, self._now_s())
 
     def file_says(self, content: bytes) -> Mapping[str, str]:
         return self._flavour.file_says(content)

@@ -42,8 +42,12 @@ class Flavour(Protocol):
         """Whether a setting takes a new value at the start alone."""
         ...
 
-    def file(self, identity: Identity) -> Path | None:
+    def file(self, data_dir: Path | None) -> Path | None:
         """The file that keeps settings over a restart."""
+        ...
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
+        """That file's content with these texts in it. Raises ValueError for content that is none."""
         ...
 
     def file_says(self, content: bytes) -> Mapping[str, str]:

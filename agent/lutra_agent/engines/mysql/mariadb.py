@@ -68,8 +68,17 @@ class MariaDB:
         found = connection.rows(READ_ONLY, (row.name.upper(),))
         return row.name in _idle(connection) or (bool(found) and found[0][0] == "YES")
 
-    def file(self, identity: Identity) -> Path | None:
+    def file(self, data_dir: Path | None) -> Path | None:
         return self._file
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
+        text = content.decode() or include.HEADER
+        if problem := include.others(text):
+            raise ValueError(problem)
+        try:
+            return include.rewritten(text, texts, now_s).encode()
+        except OSError as error:
+            raise ValueError(error.strerror) from error
 
     def file_says(self, content: bytes) -> Mapping[str, str]:
         return {n: e.value for n, e in include.entries(content.decode(errors="replace")).items()}
@@ -105,9 +114,12 @@ class MariaDB:
         if self._file is None:
             how = "database.include_file is not configured: MariaDB keeps no changed setting over a restart by itself"
             return Permissions(frozenset(), True, explanation=how)
-        if save_file(self._file) is None:
+        kept = save_file(self._file)
+        if kept is None:
             how = f"the agent's operating-system account may not write {self._file} and its folder: it needs both"
             return Permissions(frozenset(), True, explanation=how)
+        if problem := include.others((kept.content or b"").decode(errors="replace")):
+            return Permissions(frozenset(), True, explanation=f"{self._file} is not the agent's own: {problem}")
         needs = {name: None if restart else _privilege(name) for name, restart in names.items()}
         missing = sorted({p for p in needs.values() if p and p not in grants and ALL not in grants})
         changeable = frozenset(n for n, p in needs.items() if p not in missing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from lutra_models.catalog.facts import ServerSetting
 from lutra_models.catalog.rows import KnobRow
 
 from lutra_agent.engines.base import Permissions, Statement, Visible
+from lutra_agent.engines.mysql import persisted
 from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.flavour import Identity
 from lutra_agent.engines.mysql.histogram import Histogram, from_picoseconds
@@ -34,7 +34,6 @@ WHERE s.EVENT_NAME = 'transaction' AND i.ENABLED = 'YES'"""
 MAY_CHANGE = frozenset({"SYSTEM_VARIABLES_ADMIN", "SUPER"})
 MAY_PERSIST = "PERSIST_RO_VARIABLES_ADMIN"
 SEES = ("PROCESS", "REPLICATION CLIENT")
-US_PER_S = 1e6
 
 
 class MySQL:
@@ -54,11 +53,14 @@ class MySQL:
     def restarts(self, connection: Connection, row: KnobRow) -> bool:
         return row.applies == "restart"  # no view of the server tells
 
-    def file(self, identity: Identity) -> Path | None:
-        return identity.data_dir / FILE
+    def file(self, data_dir: Path | None) -> Path | None:
+        return None if data_dir is None else data_dir / FILE
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
+        return persisted.rewritten(content, texts, now_s)
 
     def file_says(self, content: bytes) -> Mapping[str, str]:
-        return {name: str(entry.get("Value")) for name, entry in _entries(content).items()}
+        return {name: str(entry.get("Value")) for name, entry in persisted.entries(content).items()}
 
     def make(self, name: str, text: str, restart: bool) -> tuple[Statement, ...]:
         way = "PERSIST_ONLY" if restart else "PERSIST"
@@ -120,9 +122,9 @@ def _grant(name: str, there: bool, account: str) -> Visible:
 def _setting(
     row: tuple[Any, ...], knob: KnobRow, shadow: str | None, written_s: float | None, started_s: float | None
 ) -> ServerSetting:
-    _, value, source, low, high, persisted = row
+    _, value, source, low, high, kept = row
     value = str(value)
-    waits = knob.applies == "restart" and _waits(value, source, persisted, written_s, started_s)
+    waits = knob.applies == "restart" and _waits(value, source, kept, written_s, started_s)
     return ServerSetting(
         value=value,
         unit=knob.unit,
@@ -131,17 +133,17 @@ def _setting(
         high=_bound(high) if knob.kind in ("integer", "real") else None,
         applies=knob.applies,
         source=str(source).lower(),
-        persisted=persisted,
+        persisted=kept,
         shadowed=shadow,
         pending_restart=waits,
     )
 
 
-def _waits(value: str, source: str, persisted: str | None, written_s: float | None, started_s: float | None) -> bool:
+def _waits(value: str, source: str, kept: str | None, written_s: float | None, started_s: float | None) -> bool:
     """Whether the file says something that the running server has not read yet."""
-    if persisted is None:
+    if kept is None:
         return source == "PERSISTED"
-    if same(persisted, value):
+    if same(kept, value):
         return False
     # What was written before the start was read there, and the server made of it what it is.
     return written_s is None or started_s is None or written_s >= started_s
@@ -157,22 +159,7 @@ def _bound(text: str | None) -> float | None:
 def _written_s(file: Path) -> dict[str, float]:
     """Setting → epoch second at which it was persisted; empty where this account may not read the file."""
     try:
-        entries = _entries(file.read_bytes())
+        found = persisted.entries(file.read_bytes())
     except OSError:
         return {}
-    return {n: e["Metadata"]["Timestamp"] / US_PER_S for n, e in entries.items() if "Metadata" in e}
-
-
-def _entries(content: bytes) -> dict[str, Any]:
-    """The variables of every section of the file."""
-    try:
-        document = json.loads(content)
-    except ValueError:
-        return {}
-    sections = document.values() if isinstance(document, dict) else ()
-    found: dict[str, Any] = {}
-    for section in (s for s in sections if isinstance(s, dict)):
-        found.update({n: e for n, e in section.items() if isinstance(e, dict) and "Value" in e})
-        for nested in (s for s in section.values() if isinstance(s, dict) and "Value" not in s):
-            found.update({n: e for n, e in nested.items() if isinstance(e, dict) and "Value" in e})
-    return found
+    return {n: e["Metadata"]["Timestamp"] / persisted.US_PER_S for n, e in found.items() if "Metadata" in e}

@@ -25,6 +25,8 @@ ANSWER_S = 30.0
 CHANGE_S = 120.0
 """For a change's own statements, which the server is not to be given twice: their file is flushed to its disk."""
 
+WAY_OUT = "nobody gets it over a bare port: name the socket's folder as database.host, or set database.tls_ca"
+
 # 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
 GONE = ("08", "57P")
 
@@ -88,7 +90,7 @@ class Connection:
     def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:
         d = self._database
         place = {"host": d.host, "port": str(d.port), "user": d.user, "dbname": d.dbname}
-        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, **place, **tls(d.tls_ca, d.tls_verify))
+        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, **place, **tls(d))
         try:
             connection = psycopg.connect(where, password=d.password(), application_name=APPLICATION, autocommit=True)
             with within(self._answer_s, connection.fileno()):
@@ -104,7 +106,8 @@ class Connection:
 def message(error: psycopg.Error) -> str:
     """What the server said, on one line."""
     text = error.diag.message_primary or str(error)
-    return " ".join(text.split()) or type(error).__name__
+    asked = f" ({WAY_OUT})" if "authentication method requirement" in text else ""
+    return (" ".join(text.split()) or type(error).__name__) + asked
 
 
 def quoted(name: str) -> str:

@@ -18,7 +18,7 @@ from lutra_agent.engines.postgresql import histogram, statements
 from lutra_agent.engines.postgresql.collect import Collect
 from lutra_agent.engines.postgresql.connect import Connection, quoted
 from lutra_agent.engines.postgresql.permissions import read_permissions
-from lutra_agent.engines.postgresql.settings import SETTINGS_FILE, parse_settings_file, read_settings
+from lutra_agent.engines.postgresql.settings import SETTINGS_FILE, parse_settings_file, read_settings, rewritten
 from lutra_agent.engines.postgresql.visible import visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, ConfigError
 
@@ -124,8 +124,13 @@ class PostgreSQL:
             raise ApplyRefused("insufficient_privilege", f"pg_reload_conf(): {error}") from error
 
     def settings_file(self) -> Path | None:
-        directory = self._known()[0].data_dir
-        return None if directory is None else directory / SETTINGS_FILE
+        return self.settings_file_in(self._known()[0].data_dir)
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return None if data_dir is None else data_dir / SETTINGS_FILE
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        return rewritten(content.decode(), texts).encode()
 
     def file_says(self, content: bytes) -> Mapping[str, str]:
         return parse_settings_file(content.decode(errors="replace"))

@@ -27,6 +27,8 @@ SEES_SOURCES = "SELECT pg_has_role('pg_read_all_settings', 'USAGE')"
 
 KINDS: Mapping[str, SettingKind] = {"bool": "bool", "enum": "enum", "integer": "integer", "real": "real"}
 
+LINE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*(?:=\s*|\s)(?:'((?:[^'\\]|''|\\.)*)'|([^\s'#]+))")
+
 OUTRANKING = {"command line": "the command line", "environment variable": "an environment variable"}
 """Sources that stand above the file which ALTER SYSTEM writes. That file is read last, so no include outranks it."""
 
@@ -61,11 +63,21 @@ def parse_settings_file(text: str) -> dict[str, str]:
     """The last value of each setting, as ALTER SYSTEM writes them: `name = 'value'`, quotes doubled."""
     values: dict[str, str] = {}
     for line in text.splitlines():
-        found = re.match(r"\s*([A-Za-z_][\w.]*)\s*(?:=\s*|\s)(?:'((?:[^'\\]|''|\\.)*)'|([^\s'#]+))", line)
-        if found:
+        if found := LINE.match(line):
             quoted, bare = found[2], found[3]
             values[found[1].lower()] = bare if quoted is None else quoted.replace("''", "'").replace("\\\\", "\\")
     return values
+
+
+def rewritten(text: str, texts: Mapping[str, str | None]) -> str:
+    """The file with these texts, each on a line of its own, and every other line as it was."""
+    kept = [line for line in text.splitlines() if not ((found := LINE.match(line)) and found[1].lower() in texts)]
+    lines = [f"{name} = '{_escaped(value)}'" for name, value in texts.items() if value is not None]
+    return "".join(f"{line}\n" for line in [*kept, *lines])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "''")
 
 
 def _setting(row: tuple[Any, ...], written: Mapping[str, str] | None, role_shadow: str | None) -> ServerSetting:

@@ -152,6 +152,7 @@ def test_a_password_comes_from_a_file_or_from_the_environment(
     mysqld.sql("CREATE USER IF NOT EXISTS guarded IDENTIFIED BY 'hunter2-secret'")
     try:
         (tmp_path / "password").write_text("hunter2-secret\n")
+        (tmp_path / "password").chmod(0o600)
         by_file = engine_of(mysqld, user="guarded", dbname="", password_file=tmp_path / "password")
         by_file.ping()
         by_file.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -88,11 +89,11 @@ def test_a_password_is_neither_in_the_arguments_nor_left_behind(filled: ScratchM
         f'stat -c "%a %n" "${{a#*=}}" >> {seen}.mode;; esac; done\nexec {program("sysbench")} "$@"\n'
     )
     wrapper.chmod(0o755)
-    where = Where(filled.host, filled.port, "loader", filled.dbname, "hu:sh 1", filled.engine)
+    where = Where(str(filled.socket), filled.port, "loader", filled.dbname, "hu:sh 1", filled.engine)
     sysbench(where, "oltp_point_select", bin=str(wrapper)).run()
     assert "hu:sh" not in seen.read_text()
     mode, file = Path(f"{seen}.mode").read_text().split()
     assert mode == "600"
     assert not Path(file).exists()
     with pytest.raises(DriverFailed, match="Access denied"):
-        sysbench(Where(filled.host, filled.port, "loader", filled.dbname, "no", filled.engine), "oltp_insert").run()
+        sysbench(replace(where, secret="no"), "oltp_insert").run()

@@ -92,3 +92,45 @@ def test_a_file_that_belongs_to_another_account_keeps_its_owner(
     assert include.read(file) == {"max_connections": Entry("200", 1.0)}
     assert (file.stat().st_ino, file.stat().st_mode & 0o777) == (inode, 0o664)
     assert [p.name for p in tmp_path.iterdir()] == [file.name]
+
+
+OTHERS = """[mariadbd]
+loose_sort_buffer_size = 262144 # 1.000
+
+[client]
+sort_buffer_size = 7
+"""
+
+
+def test_what_stands_under_another_section_is_not_the_servers() -> None:
+    assert entries(OTHERS) == {"sort_buffer_size": Entry("262144", 1.0)}
+    assert entries("[mariadb-10.5]\nsort_buffer_size = 7\n") == {}
+    assert entries("sort_buffer_size = 7\n") == {}
+
+
+@pytest.mark.parametrize(
+    "more", ["[client]\nuser = me\n", "[mysqld_safe]\n", "!includedir /etc/other\n", "[mysqld-8.0]\n"]
+)
+def test_a_file_that_is_not_the_agents_own_is_named_and_left_alone(tmp_path: Path, more: str) -> None:
+    file = tmp_path / "my.cnf"
+    file.write_text(f"[mariadbd]\n{more}")
+    with pytest.raises(OSError, match="give the agent a file of its own") as refused:
+        include.write(file, "max_connections", "200", 1.0)
+    assert more.split("\n", 1)[0] in str(refused.value)
+    assert file.read_text() == f"[mariadbd]\n{more}"
+
+
+def test_lines_go_under_a_section_that_the_server_reads() -> None:
+    assert include.rewritten("# nothing yet\n", {"max_connections": "9"}, 1.0) == (
+        "# nothing yet\n[mariadbd]\nloose_max_connections = 9 # 1.000\n"
+    )
+    changed = include.rewritten(OTHERS, {"sort_buffer_size": "9"}, 2.0)
+    assert changed == ("[mariadbd]\n\n[client]\nsort_buffer_size = 7\n[mariadbd]\nloose_sort_buffer_size = 9 # 2.000\n")
+
+
+@pytest.mark.parametrize("value", ['a"b', "1\n!include /tmp/evil.cnf", "1\x00"])
+def test_a_value_that_would_be_more_than_one_line_is_refused(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "zz-lutra.cnf"
+    with pytest.raises(OSError, match="no line of an option file"):
+        include.write(file, "max_connections", value, 1.0)
+    assert not file.exists()

@@ -1,0 +1,47 @@
+"""Whose files are touched with whose rights. Root puts its own aside in folders that belong to another account.
+
+Whoever owns a folder can put a link, a pipe or another account's file there; with the owner's own rights, these lead
+nowhere that the owner could not go anyway.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = 0
+
+
+def owner_of(folder: Path) -> tuple[int, int]:
+    """(uid, gid)."""
+    status = folder.stat()
+    return status.st_uid, status.st_gid
+
+
+def is_anothers(folder: Path) -> bool:
+    """Whether the folder belongs neither to the account of this process nor to root."""
+    return owner_of(folder)[0] not in (ROOT, os.geteuid())
+
+
+@contextmanager
+def acting_for(folder: Path) -> Iterator[None]:
+    """With the rights of the folder's owner where this process is root and the folder is another's.
+
+    The rights are the whole process's: for commands alone, which have one thread.
+    """
+    if os.geteuid() != ROOT or not is_anothers(folder):
+        yield
+        return
+    uid, gid = owner_of(folder)
+    groups, own_gid = os.getgroups(), os.getegid()
+    try:
+        os.setgroups([gid])
+        os.setegid(gid)
+        os.seteuid(uid)
+        yield
+    finally:
+        os.seteuid(ROOT)
+        os.setegid(own_gid)
+        os.setgroups(groups)

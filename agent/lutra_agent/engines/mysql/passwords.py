@@ -1,0 +1,81 @@
+"""A connection to a server that has proved nothing: a password leaves as the answer to a challenge, or not at all.
+
+Whoever listens on a port may ask for the password itself, in clear or for a key of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pymysql
+from pymysql import _auth
+from pymysql.constants import CR
+
+IN_CLEAR = ("mysql_clear_password", "dialog", "sha256_password", "mysql_old_password")
+"""Methods that send the password itself, by a key that the server names, or in a form that gives it away."""
+NATIVE = "mysql_native_password"
+FAST, FULL = 3, 4
+REFUSED = CR.CR_AUTH_PLUGIN_CANNOT_LOAD
+WAY_OUT = "name the server's socket as database.host, or its authority as database.tls_ca"
+
+
+def refusal(method: str) -> pymysql.OperationalError:
+    return pymysql.OperationalError(
+        REFUSED, f"the server asks for the password itself ({method}), which nobody gets over a bare port: {WAY_OUT}"
+    )
+
+
+class Refusing:
+    """A method that is not answered."""
+
+    method = ""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def authenticate(self, packet: Any) -> Any:
+        raise refusal(self.method)
+
+
+class ChallengeOnly:
+    """caching_sha2_password as far as the server remembers the account: a hash, and never the password."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def authenticate(self, packet: Any) -> Any:
+        connection = self._connection
+        if packet.is_auth_switch_request():
+            connection.salt = packet.read_all().removesuffix(b"\0")
+            connection.write_packet(_auth.scramble_caching_sha2(connection.password, connection.salt))
+            packet = connection._read_packet()
+        if packet.is_ok_packet():
+            return packet
+        packet.advance(1)
+        if packet.read_uint8() != FAST:
+            raise refusal("caching_sha2_password, which does not remember this account since the server's start")
+        return connection._read_packet()
+
+
+def _refusing(name: str) -> type[Refusing]:
+    return type("Refusing", (Refusing,), {"method": name})
+
+
+HANDLERS: dict[str, Callable[[Any], Any]] = {name: _refusing(name) for name in IN_CLEAR}
+HANDLERS["caching_sha2_password"] = ChallengeOnly
+
+
+class Guarded(pymysql.connections.Connection):
+    """A connection over a bare port. It answers challenges alone, encrypted or not: an unproved server is anybody."""
+
+    _auth_plugin_name: str
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(auth_plugin_map=HANDLERS, **arguments)
+
+    def _get_server_information(self) -> None:
+        super()._get_server_information()  # type: ignore[misc]
+        # The method that the greeting names is answered before any handler is asked.
+        if self._auth_plugin_name in IN_CLEAR:
+            self._auth_plugin_name = NATIVE

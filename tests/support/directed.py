@@ -1,0 +1,90 @@
+"""An agent's side of a directive against a server in memory, outside a lab unless a test says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lutra_agent import provisional
+from lutra_agent.bounds import Bounds
+from lutra_agent.carry_out import CarryOut
+from lutra_agent.pace import Pace
+from lutra_agent.state import State
+from lutra_models.history import Mode
+from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
+from lutra_models.wire import Directive, Outcome
+
+from tests.support.fake_clock import FakeClock
+from tests.support.fake_engine import HOST, FakeControl, FakeEngine
+
+ALWAYS = MaintenanceWindow(WEEKDAYS, "00:00", 1440)
+NEVER_TODAY = MaintenanceWindow(("sat",), "12:00", 60)
+"""The tests' clock stands on a Sunday."""
+MEMORY_FRACTION = 0.8
+CONFIRM_S = 300.0
+
+
+@dataclass
+class Directed:
+    engine: FakeEngine
+    control: FakeControl
+    state: State
+    clock: FakeClock
+    mode: Mode = "restart_in_window"
+    windows: tuple[MaintenanceWindow, ...] = (ALWAYS,)
+    own_windows: tuple[MaintenanceWindow, ...] = ()
+    durability: bool = False
+    by_catalogue: bool = True
+    driver: bool = False
+    pace: Pace = field(default_factory=lambda: Pace(1000, 1000))
+    given: int = 0
+
+    def bounds(self) -> Bounds:
+        change = provisional.unconfirmed(self.state)
+        return Bounds(
+            self.mode,
+            self.state.paused,
+            MEMORY_FRACTION,
+            self.windows,
+            unconfirmed=change and change.directive,
+            confirm_s=CONFIRM_S,
+            durability=self.durability,
+            driver=self.driver,
+            own_windows=self.own_windows,
+            by_catalogue=self.by_catalogue,
+            pace=self.pace,
+        )
+
+    def do(self, settings: dict[str, Any], **more: Any) -> Outcome:
+        """As a service would send it. Each directive has a name of its own unless a test gives one."""
+        self.given += 1
+        name = f"rec_{self.given}"
+        fields: dict[str, Any] = {"id": name, "recommendation": name, "settings": settings, "restart_allowed": True}
+        fields |= {"measure": self.driver, "expires_at": self.clock.now() + timedelta(minutes=5), **more}
+        return self.carry_out().directive(Directive.model_validate(fields))
+
+    def carry_out(self) -> CarryOut:
+        """Another run of the agent over the same folder."""
+        return CarryOut(
+            self.engine, self.state, self.control, self.clock, lambda: self.engine.server(HOST), self.bounds
+        )
+
+    def confirm(self) -> None:
+        """Its windows were good, and nobody watches it any more."""
+        provisional.forget(self.state)
+
+    @property
+    def unconfirmed(self) -> bool:
+        return provisional.unconfirmed(self.state) is not None
+
+    def active(self) -> dict[str, str]:
+        return {n: s.value for n, s in self.engine.settings.items()}
+
+
+def directed(folder: Path, **more: Any) -> Directed:
+    clock = FakeClock()
+    engine = FakeEngine(folder / "postgresql.auto.conf")
+    state = State(folder / "state")
+    return Directed(engine, FakeControl(engine, clock, state=state), state, clock, **more)
