@@ -1,10 +1,14 @@
-"""`lutra serve` over either store, each in a temporary folder of its own, and what the store takes on the disk."""
+"""`lutra serve` over either store, each in a temporary folder of its own, and what the store takes on the disk.
+
+The folders lie in memory where the machine has room there: no attack asks how fast its disk is.
+"""
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +19,8 @@ from tests.support.served import Served
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STORES = ("sqlite", "postgresql")
-UNLIMITED: dict[str, str] = {}
-"""Settings of the service that lift its rate limits, for attacks that measure something else from one address."""
+IN_MEMORY = Path("/dev/shm")
+ROOM_BYTES = 4 << 30
 
 store_option = click.option("--store", type=click.Choice(STORES), default="sqlite", show_default=True)
 out_option = click.option("--out", type=click.Path(path_type=Path), help="Append the JSON row here. [default: print]")
@@ -51,14 +55,24 @@ def environment(pairs: Sequence[str]) -> dict[str, str]:
 @contextmanager
 def stored(store: str, env: Mapping[str, str] | None = None) -> Iterator[Stored]:
     """A fresh service over a fresh store."""
-    with tempfile.TemporaryDirectory(prefix="lutra-attack-") as name:
-        folder = Path(name)
-        if store == "sqlite":
-            with Served(folder, **(env or {})) as served:
-                yield Stored(served, None, folder)
-            return
-        with tempfile.TemporaryDirectory(prefix="lutra-attack-pg-") as pg:
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch_folder())
+        postgres = None
+        if store == "postgresql":
             bin_dir = DEBIAN_15 if DEBIAN_15.exists() else None
-            with ScratchPostgres(Path(pg) / "server", bin_dir, options={"max_connections": "100"}) as postgres:
-                with Served(folder, postgres.url(), **(env or {})) as served:
-                    yield Stored(served, postgres, folder)
+            own = stack.enter_context(scratch_folder()) / "server"
+            postgres = stack.enter_context(ScratchPostgres(own, bin_dir, options={"max_connections": "100"}))
+        url = None if postgres is None else postgres.url()
+        yield Stored(stack.enter_context(Served(folder, url, **(env or {}))), postgres, folder)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder that is gone afterwards."""
+    in_memory = IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM_BYTES
+    folder = Path(tempfile.mkdtemp(prefix="lutra-attack-", dir=IN_MEMORY if in_memory else None))
+    folder.chmod(0o755)  # a database server runs under an account of its own
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -97,6 +97,10 @@ class Worker:
     def result(self, within_s: float = 120.0) -> Any:
         """Stop it and wait for what it found."""
         self._stop.set()
+        return self.finished(within_s)
+
+    def finished(self, within_s: float) -> Any:
+        """Wait for its own end. Raises RuntimeError where it ended in an error."""
         found = self._results.get(timeout=within_s)
         self._process.join(10)
         if isinstance(found, str):
