@@ -1,0 +1,232 @@
+"""One agent in one mode beside one real server, for an hour of simulated time under a hostile service."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
+
+import psutil
+from lutra_agent.config import Config, parse
+from lutra_agent.errors import ConfigError
+from lutra_agent.lab.mariadb import ScratchMariadb
+from lutra_agent.lab.mysql import ScratchMysql
+from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_agent.run import running
+from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
+
+from benchmarks.attacks import hostile_oracle
+from benchmarks.attacks.hostile_answers import Service, answering
+from benchmarks.attacks.hostile_clock import JumpingClock
+from benchmarks.attacks.hostile_directives import Liar
+from benchmarks.attacks.hostile_oracle import Moment, Oracle
+from benchmarks.attacks.stores import DEBIAN_15, scratch_folder
+from tests.support.agents import TOKEN, Scratch, document
+from tests.support.fake_engine import NoShield
+from tests.support.subjects import sql
+
+ENGINES = ("postgresql", "mysql", "mariadb")
+MODES = ("observe", "reload_only", "restart_in_window")
+INTERVAL_S = 10
+CONFIRM_S = 300
+MEMORY_FRACTION = 0.2
+TRANSACTIONS = 8
+COLLAPSE_SHARE = 0.3
+COLLAPSE_S = 200.0
+CYCLES_PER_LIFE = 60
+WINDOW_AFTER_MINUTES, WINDOW_MINUTES = 15, 25
+LOAD = "UPDATE attacked SET n = n + 1"
+
+
+@dataclass
+class Traffic:
+    """The application's load, which collapses after some changes: a guard of the agent's file has to see that."""
+
+    server: Scratch
+    rng: random.Random
+    collapsed: dict[str, datetime] = field(default_factory=dict)
+    until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        sql(self.server, "CREATE TABLE attacked (n int)")
+        sql(self.server, "INSERT INTO attacked VALUES (0)")
+
+    def go_on(self, now: datetime) -> None:
+        if self.until is not None and now < self.until:
+            return
+        self.until = None
+        for _ in range(TRANSACTIONS):
+            sql(self.server, LOAD)
+
+    def changed(self, now: datetime, directive: str) -> None:
+        """A change was applied just now."""
+        if self.until is None and self.rng.random() < COLLAPSE_SHARE:
+            self.until = now + timedelta(seconds=COLLAPSE_S)
+            self.collapsed[directive] = now
+
+
+def run(stop: Event, engine: str, modes: tuple[str, ...], hours: float, seed: int) -> list[dict[str, Any]]:
+    """Every mode in turn on a server of its own; what was found in each."""
+    os.environ["LUTRA_AGENT_TOKEN"] = TOKEN
+    logging.disable(logging.CRITICAL)
+    return [_mode(engine, mode, hours, seed + number) for number, mode in enumerate(modes) if not stop.is_set()]
+
+
+def _mode(engine: str, mode: str, hours: float, seed: int) -> dict[str, Any]:
+    with scratch_folder() as folder, _scratch(engine, folder / "server") as server:
+        return _under_attack(server, engine, mode, hours, seed, folder)
+
+
+@contextmanager
+def _scratch(engine: str, folder: Path) -> Iterator[Scratch]:
+    made: Scratch
+    if engine == "postgresql":
+        made = ScratchPostgres(folder, DEBIAN_15 if DEBIAN_15.exists() else None)
+    else:
+        made = ScratchMysql(folder) if engine == "mysql" else ScratchMariadb(folder)
+    with made as server:
+        yield server
+
+
+def _under_attack(server: Scratch, engine: str, mode: str, hours: float, seed: int, folder: Path) -> dict[str, Any]:
+    rng, clock = random.Random(seed), JumpingClock()
+    windows = _windows(clock.now())
+    config, in_file = _config(server, "http://127.0.0.1:1", folder, mode, windows)
+    oracle = Oracle(config)
+    traffic, service = Traffic(server, rng), Service(Liar(oracle.first, rng, clock.now), random.Random(seed + 1))
+    with answering(service):
+        config, _ = _config(server, service.url, folder, mode, windows)
+        before, peak = psutil.Process().memory_info().rss, [0]
+        cycles = _cycles(config, clock, service, oracle, traffic, hours * 3600, peak)
+        service.honest = True
+        cycles += _cycles(config, clock, service, oracle, traffic, clock.monotonic() + CONFIRM_S + 240, peak)
+    oracle.close()
+    told = tuple(MaintenanceWindow(**{**w, "weekdays": tuple(w["weekdays"])}) for w in service.windows_told[:1])
+    stories = [*oracle.stories, *_afterwards(config, service, oracle, traffic, windows if in_file else told, clock.now())]
+    return {
+        "engine": engine,
+        "mode": mode,
+        "simulated_s": round(clock.monotonic()),
+        "cycles": cycles,
+        "server_away": oracle.away,
+        "offered": dict(service.offered),
+        "answers": dict(service.answers),
+        "outcomes": _by_kind(service),
+        "collapsed": len(traffic.collapsed),
+        "grew_mb": round((peak[0] - before) / 2**20),
+        "windows_in_file": in_file,
+        "stories": stories,
+    }
+
+
+def _cycles(
+    config: Config,
+    clock: JumpingClock,
+    service: Service,
+    oracle: Oracle,
+    traffic: Traffic,
+    until_s: float,
+    peak: list[int],
+) -> int:
+    """The agent's cycles until the simulated moment, its process ended and begun again now and then."""
+    cycles, last = 0, _last(oracle)
+    while clock.monotonic() < until_s:
+        with running(config, clock=clock, shield=NoShield()) as loop:
+            for _ in range(CYCLES_PER_LIFE):
+                loop.cycle()
+                cycles += 1
+                peak[0] = max(peak[0], psutil.Process().memory_info().rss)
+                moment = oracle.check(clock.now())
+                if cycles % 20 == 0:
+                    print(f"{config.database.engine}, {config.agent.mode}: {clock.monotonic():.0f} s", flush=True)
+                if moment is not None:
+                    traffic.go_on(moment.at)
+                    if last is not None and moment.different != last.different:
+                        traffic.changed(moment.at, _newest(service))
+                    last = moment
+                if clock.monotonic() >= until_s:
+                    break
+    return cycles
+
+
+def _last(oracle: Oracle) -> Moment | None:
+    return oracle.moments[-1] if oracle.moments else None
+
+
+def _newest(service: Service) -> str:
+    """The directive that was applied last, as far as it was told."""
+    applied = [o for (_, state), o in service.outcomes.items() if state == "applied"]
+    return str(max(applied, key=lambda o: o["at"])["directive"]) if applied else ""
+
+
+def _windows(now: datetime) -> tuple[MaintenanceWindow, ...]:
+    """One that opens a while after the beginning of the hour and closes before its end."""
+    start = now + timedelta(minutes=WINDOW_AFTER_MINUTES)
+    return (MaintenanceWindow(WEEKDAYS, f"{start:%H:%M}", WINDOW_MINUTES),)
+
+
+def _config(
+    server: Scratch, url: str, folder: Path, mode: str, windows: tuple[MaintenanceWindow, ...]
+) -> tuple[Config, bool]:
+    """The agent's file, and whether it could name its own maintenance windows: an older agent's cannot."""
+    sections: dict[str, dict[str, Any]] = {
+        "agent": {"mode": mode, "interval_s": INTERVAL_S, "memory_fraction": MEMORY_FRACTION},
+        "guard": {"confirm_s": CONFIRM_S, "memory": {"enabled": False}, "disk": {"enabled": False}},
+    }
+    made = document(server, url, folder / "state", mode, **sections)
+    tables = [{"weekdays": list(w.weekdays), "start": w.start, "minutes": w.minutes} for w in windows]
+    try:
+        return parse({**made, "restart": {**made["restart"], "maintenance_windows": tables}}), True
+    except ConfigError:
+        return parse(made), False
+
+
+def _afterwards(
+    config: Config,
+    service: Service,
+    oracle: Oracle,
+    traffic: Traffic,
+    windows: tuple[MaintenanceWindow, ...],
+    ended: datetime,
+) -> list[str]:
+    outcomes = list(service.outcomes.values())
+    settings = {d["id"]: d["settings"] for d in service.liar.made}
+    known: dict[str, set[Any]] = {n: {v} for n, v in oracle.initial.items()}
+    for outcome in outcomes:
+        if outcome["state"] == "applied" and outcome.get("confirm_by"):
+            for name, value in outcome.get("active", {}).items():
+                known.setdefault(name, set()).add(value)
+    return [
+        *hostile_oracle.unexplained(oracle.moments, outcomes, settings),
+        *hostile_oracle.late(config, outcomes, known, ended),
+        *hostile_oracle.restarts_outside(oracle.moments, outcomes, windows),
+        *_not_guarded(service, traffic),
+        *([f"{service.stray_tokens} requests brought the token to a redirect's target"] if service.stray_tokens else []),
+    ]
+
+
+def _not_guarded(service: Service, traffic: Traffic) -> list[str]:
+    """Changes after which the traffic collapsed, and which were confirmed while it was down."""
+    found = []
+    for directive, since in traffic.collapsed.items():
+        confirmed = service.outcomes.get((directive, "confirmed"))
+        if confirmed and since < datetime.fromisoformat(confirmed["at"]) < since + timedelta(seconds=COLLAPSE_S):
+            found.append(f"{directive} was confirmed while the traffic was down: the file's guard did not fire")
+    return found
+
+
+def _by_kind(service: Service) -> dict[str, dict[str, int]]:
+    """What agents answered, by the kind of the directive: states, and codes of refusals."""
+    found: dict[str, Counter[str]] = {}
+    for outcome in service.outcomes.values():
+        kind = service.kinds.get(outcome["directive"], "unknown")
+        found.setdefault(kind, Counter())[outcome.get("code") or outcome["state"]] += 1
+    return {kind: dict(counted) for kind, counted in found.items()}
