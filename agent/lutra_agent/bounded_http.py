@@ -137,7 +137,8 @@ def _pool(url: str, network: Network) -> httpcore.ConnectionPool:
         raise ConfigError(f"the environment names a proxy of kind {parts.scheme!r}; expected http or https")
     auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
     bare = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-    return httpcore.HTTPProxy(bare, proxy_auth=auth, proxy_ssl_context=_tls(bare), **options)
+    tls = _tls(bare) if parts.scheme == "https" else None
+    return httpcore.HTTPProxy(bare, proxy_auth=auth, proxy_ssl_context=tls, **options)
 
 
 def proxy_for(url: str) -> str | None:

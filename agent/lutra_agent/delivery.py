@@ -101,7 +101,7 @@ class Delivery:
         return stuck.tries >= TRIES and now - stuck.since_s >= PATIENCE_S
 
     def _probed(self, tries: int) -> Receipt | None:
-        """The answer to one later report, another one at each try; None where the service takes none.
+        """The answer to one later report, the newest and each of the others in turn; None where it is not taken.
 
         A service that is down as a whole takes none, and then no report is to blame.
         """
@@ -109,7 +109,7 @@ class Delivery:
         if not later:
             return None
         try:
-            return self._deliver(later[tries % len(later)])
+            return self._deliver(later[-1] if tries % 2 else later[tries // 2 % len(later)])
         except ServiceUnavailable:
             return None
 

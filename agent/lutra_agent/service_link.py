@@ -114,25 +114,27 @@ class ThreadedLink:
     def _run(self) -> None:
         while not self._closed:
             try:
-                self._turn()
+                rest_s = self.turn()
             except Exception:  # a link that ends would leave the agent without its service for good
                 log.exception("talking to the service ended in an error of the agent's own")
-                self._idle(PAUSE_S)
+                rest_s = PAUSE_S
+            with self._changed:
+                self._changed.wait_for(lambda: self._woken or self._closed, rest_s)
 
-    def _turn(self) -> None:
-        """Reports go first: what answers a directive arrives before the next one is asked for."""
+    def turn(self) -> float:
+        """Talk to the service once, and say for how long there is nothing more to say.
+
+        Reports go first: what answers a directive arrives before the next one is asked for.
+        """
         with self._changed:
             self._woken, answered = False, self._answered
         receipt = self._conversation.send() if self._conversation.send_in_s == 0 else None
         self._received(receipt, answered)
-        if self._conversation.send_in_s == 0:
-            return
-        wait_s = self._may_ask_s()
+        wait_s = 0.0 if self._conversation.send_in_s == 0 else self._may_ask_s()
         if wait_s > 0:
             self._next_ask = self._monotonic() + wait_s
             self._found(self._conversation.ask(wait_s))
-        else:
-            self._idle(self._pause_s())
+        return self._rest_s()
 
     def _received(self, receipt: Receipt | None, answered: bool) -> None:
         """`answered`: what came of the directive that the loop took was in the spool before this batch was sent."""
@@ -165,13 +167,10 @@ class ThreadedLink:
                 return 0
             return min(max(round(self._ask_until - now), 1), LONGEST_POLL_S)
 
-    def _pause_s(self) -> float:
+    def _rest_s(self) -> float:
         with self._changed:
-            pauses = [IDLE_S, *filter(None, [self._conversation.send_in_s])]
+            send_in_s = self._conversation.send_in_s
+            rests = [IDLE_S if send_in_s is None else send_in_s]
             if self._ask_until is not None:
-                pauses.append(max(self._next_ask - self._monotonic(), self._conversation.ask_in_s))
-            return max(min(pauses), 0.0)
-
-    def _idle(self, seconds: float) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._woken or self._closed, seconds)
+                rests.append(max(self._next_ask - self._monotonic(), self._conversation.ask_in_s, 0.0))
+            return min(rests)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from lutra_agent.loop import Loop
 from lutra_agent.measure import Measure
 from lutra_agent.parts import Parts
 from lutra_agent.reports import Reports
-from lutra_agent.service_link import News
+from lutra_agent.service_link import News, ServiceLink
 from lutra_agent.spool import Spool
 from lutra_agent.state import State
 from lutra_agent.told import Told
@@ -127,6 +127,8 @@ class Bench:
     driver: FakeDriver
     state: State
     control: FakeControl
+    parts: Parts
+    spool: Spool
 
     def offer(self, settings: dict[str, Any], identifier: str = "rec_1", **more: Any) -> None:
         fields = {"id": identifier, "recommendation": identifier, "settings": settings, "restart_allowed": True, **more}
@@ -164,7 +166,13 @@ def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | N
     measure = Measure(engine, HostProbe(folder), clock, lambda: None)
     used = driver if with_driver else None
     parts = Parts(config, clock, engine, state, measure, carry_out, reports, link, look, used, NoShield(), told, watch)
-    return Bench(Loop(parts), engine, clock, line, driver, state, control)
+    return Bench(Loop(parts), engine, clock, line, driver, state, control, parts, spool)
+
+
+def linked(made: Bench, service: ServiceLink) -> Bench:
+    """The same with another link to the service, and a loop that has just begun."""
+    parts = replace(made.parts, service=service)
+    return replace(made, loop=Loop(parts), parts=parts)
 
 
 def turn(made: Bench, cycles: int = 1) -> None:
