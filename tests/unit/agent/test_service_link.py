@@ -82,7 +82,7 @@ def test_a_change_is_taken_back_while_the_services_answer_is_still_dripping(
         live = linked(made, Hurried(link, made.clock))
         turn(live)
         assert service.dripped.wait(LONG_S)
-        for _ in range(40):
+        for _ in range(32):
             live.engine.commits += 500 if hurts else 0
             if not hurts:
                 live.engine.epoch = f"another {live.clock.seconds}"
@@ -111,7 +111,7 @@ def test_a_change_is_taken_back_while_the_service_holds_the_question_for_a_direc
         while not asked.is_set():
             turn(live)
         live.engine.p99_ms = 60.0
-        turn(live, 40)
+        turn(live, 8)
         assert live.engine.settings["work_mem"].value == "4096"
         assert not release.is_set()
         release.set()
