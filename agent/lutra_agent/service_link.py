@@ -139,7 +139,7 @@ class ThreadedLink:
     def _received(self, receipt: Receipt | None, answered: bool) -> None:
         """`answered`: what came of the directive that the loop took was in the spool before this batch was sent."""
         with self._changed:
-            if answered and self._conversation.send_in_s is None:
+            if answered and self._answered and self._conversation.send_in_s is None:
                 self._taken = None
             if receipt is not None:
                 self._news = News(self._unless_taken(receipt.directive), receipt.rules, receipt.settings_wanted)

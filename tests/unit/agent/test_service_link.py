@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -151,6 +151,7 @@ class Scripted:
         self.receipts: list[Receipt] = []
         self.asked = 0
         self.breaks = False
+        self.meanwhile: Callable[[], object] = list
 
     @property
     def send_in_s(self) -> float | None:
@@ -161,6 +162,7 @@ class Scripted:
             self.breaks = False
             raise RuntimeError("a bug")
         self.waiting -= 1
+        self.meanwhile()
         return self.receipts.pop(0) if self.receipts else None
 
     def ask(self, wait_s: float) -> Directive | None:
@@ -193,6 +195,15 @@ def test_a_directive_that_the_loop_took_does_not_come_again_before_its_answer_wa
     assert link.wait(0, ask=False).directive is None
     link.turn()  # the answer was in the spool, and the service offers it all the same
     assert link.wait(0, ask=False).directive is not None
+
+
+def test_a_directive_taken_while_reports_are_sent_does_not_come_again_with_their_answer() -> None:
+    link, script = scripted()
+    script.waiting, script.receipts = 2, [Receipt(directive=directive()) for _ in range(2)]
+    link.turn()
+    script.meanwhile = lambda: link.wait(0, ask=False)
+    link.turn()
+    assert link.wait(0, ask=False).directive is None
 
 
 def test_another_directive_comes_at_once() -> None:
