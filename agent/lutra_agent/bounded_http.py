@@ -125,7 +125,6 @@ def _read(response: httpcore.Response, bound: Bound) -> Answer:
 def _pool(url: str, network: Network) -> httpcore.ConnectionPool:
     options: dict[str, Any] = {
         "ssl_context": _tls(url),
-        "max_connections": 1,
         "keepalive_expiry": KEEP_ALIVE_S,
         "network_backend": network,
     }
