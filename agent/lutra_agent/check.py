@@ -12,6 +12,7 @@ from lutra_models.catalog.facts import Server
 from lutra_models.history import Mode
 from lutra_models.memory import limit_bytes, worst_case
 
+from lutra_agent import service_check
 from lutra_agent.clock import SystemClock
 from lutra_agent.config import Config, DatabaseConfig
 from lutra_agent.engines.base import Permissions, Visible
@@ -37,6 +38,7 @@ class Examination:
     memory: dict[str, int]
     movable: tuple[str, ...]
     missing: tuple[str, ...]
+    service: str
 
     @property
     def complete(self) -> bool:
@@ -64,6 +66,7 @@ def examine(config: Config) -> Examination:
             {"worst_case_bytes": round(total), "limit_bytes": round(limit)},
             movable,
             tuple(dict.fromkeys(_missing(config, beside, permissions, movable, seen))),
+            service_check.asked(config.service),
         )
     finally:
         beside.engine.close()
@@ -133,6 +136,7 @@ def _lines(found: Examination) -> Iterator[str]:
     for name, by in found.shadowed.items():
         yield f"  {name} is outranked by {by}"
     yield f"memory: {_size(memory['worst_case_bytes'])} in the worst case, limit {_size(memory['limit_bytes'])}"
+    yield f"service: {found.service}"
     yield ""
     yield "nothing is missing" if found.complete else "missing:"
     yield from (f"  {remedy}" for remedy in found.missing)
@@ -155,6 +159,7 @@ def _document(found: Examination) -> dict[str, Any]:
         "shadowed": found.shadowed,
         "memory": found.memory,
         "missing": list(found.missing),
+        "service": found.service,
         "complete": found.complete,
     }
 

@@ -155,5 +155,4 @@ def configured(config_file: Path, quiet: bool = False) -> Config:
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         stream=sys.stderr,
     )
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it would log one line per request
     return load(config_file)

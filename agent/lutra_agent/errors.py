@@ -59,9 +59,21 @@ class NotRestarted(DidNotStart):
 
 
 class ServiceUnavailable(LutraError):
-    """Keep the report and try again later."""
+    """Keep the report and try again later: after `retry_after_s` at the earliest, where the service says so."""
 
     code = "service_unavailable"
+
+    def __init__(self, message: str, retry_after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ServiceFailed(ServiceUnavailable):
+    """The service itself answers with an error of its own: the message may be what it cannot digest."""
+
+
+class NotAdmitted(ServiceUnavailable):
+    """The service knows the token or the database no more: an operator can cure that."""
 
 
 class ServiceRefused(LutraError):

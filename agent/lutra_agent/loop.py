@@ -1,4 +1,7 @@
-"""The agent's loop: look, report, wait for a directive, carry it out. One thread, and time is an argument."""
+"""The agent's loop: look, report, wait for a directive, carry it out. One thread, and time is an argument.
+
+It alone talks to the database and writes the state folder. It never talks to the service itself: see `service_link`.
+"""
 
 from __future__ import annotations
 
@@ -52,15 +55,15 @@ class Loop:
             self._sleep()
 
     def _turn(self) -> None:
-        directive = self._observe()
-        if directive is None:
-            directive = self._wait()
+        self._observe()
+        self._parts.service.send()
+        directive = self._wait()
         self._held = ""
         if directive is not None and not self._carry_out(directive):
             self._sleep()
 
-    def _observe(self) -> Directive | None:
-        """Recover if need be, ship a window or a heartbeat; the answer may bring a directive."""
+    def _observe(self) -> None:
+        """Recover if need be, keep a window or a heartbeat for the service."""
         try:
             self._recover()
             self._parts.engine.ping()
@@ -69,11 +72,6 @@ class Loop:
             self._look_around()
         except (DatabaseUnavailable, CollectionFailed, DidNotStart, ApplyRefused) as error:
             self._close_gate(error)
-        receipt = self._parts.reports.flush()
-        if receipt is None:
-            return None
-        self._parts.told.keep(receipt.rules)
-        return receipt.directive
 
     def _recover(self) -> None:
         with self._parts.shield:
@@ -140,15 +138,17 @@ class Loop:
         return self._windows.unread() if isinstance(error, CollectionFailed) else Verdict()
 
     def _wait(self) -> Directive | None:
-        """Wait out the interval; in modes that change something, at the service's door."""
-        left = self._left()
-        if self._parts.config.mode == "observe" or left <= 0:
-            self._parts.clock.sleep(max(left, 0.0))
-            return None
-        directive = self._parts.reports.poll(max(round(left), 1))
-        if directive is None:
-            self._sleep()
-        return directive
+        """Wait out the interval; in modes that change something, with a question for a directive."""
+        news = self._parts.service.wait(max(self._left(), 0.0), ask=self._parts.config.mode != "observe")
+        if news.rules is not None:
+            self._parts.told.keep(news.rules)
+        if news.settings_wanted:
+            self._parts.reports.send_settings_again()
+        return news.directive
+
+    def sent(self, within_s: float) -> bool:
+        """Whether the service has all reports, within so many seconds."""
+        return self._parts.service.sent(within_s)
 
     def _carry_out(self, directive: Directive) -> bool:
         """False where nothing new was done: what is refused, over and over perhaps, waits for the next interval."""
@@ -173,6 +173,7 @@ class Loop:
         if outcome.restarted or self._moved():
             self._changed(outcome.restarted)
         self._report(outcome, self._result(directive, outcome))
+        self._parts.service.send()
         return True
 
     def _moved(self) -> bool:

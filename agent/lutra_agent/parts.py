@@ -15,6 +15,7 @@ from lutra_agent.drivers.base import Driver
 from lutra_agent.engines.base import Engine
 from lutra_agent.measure import Measure
 from lutra_agent.reports import Reports
+from lutra_agent.service_link import ServiceLink
 from lutra_agent.state import State
 from lutra_agent.told import Told
 from lutra_agent.watch import Watch
@@ -38,6 +39,7 @@ class Parts:
     measure: Measure
     carry_out: CarryOut
     reports: Reports
+    service: ServiceLink
     look: Callable[[], Server]
     driver: Driver | None
     shield: Shield

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
+from urllib.parse import urlencode
 
-import httpx
-
+from lutra_agent.bounded_http import Bound, BoundedHttp, Http, HttpFailed
 from lutra_agent.config import PrometheusConfig
 from lutra_agent.engines.base import Latency
 from lutra_agent.errors import CollectionFailed
 
-ANSWER_S = 5.0
+BOUND = Bound(seconds=5.0)
 MS_PER_UNIT = {"s": 1000.0, "ms": 1.0}
 
 
 class Prometheus:
-    def __init__(self, config: PrometheusConfig, handler: httpx.BaseTransport | None = None) -> None:
+    def __init__(self, config: PrometheusConfig, http: Http | None = None) -> None:
         self._config = config
-        self._client = httpx.Client(base_url=config.url, timeout=ANSWER_S, transport=handler)
+        self._http = http or BoundedHttp(config.url)
 
     def latency(self, start: datetime, end: datetime) -> Latency | None:
         """The query's value at the window's end; None where the series has none (NaN: nothing ran).
@@ -28,10 +28,12 @@ class Prometheus:
         window = f"{max(round((end - start).total_seconds()), 1)}s"
         query = {"query": self._config.query.replace("$window", window), "time": f"{end.timestamp():.3f}"}
         try:
-            answer = self._client.get("/api/v1/query", params=query).raise_for_status().json()
-            value = _single(answer["data"])
-        except (httpx.HTTPError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise CollectionFailed(f"{type(error).__name__} {error}") from error
+            answer = self._http.exchange("GET", f"/api/v1/query?{urlencode(query)}", BOUND)
+            if answer.status != 200:
+                raise CollectionFailed(f"Prometheus answers {answer.status} {answer.reason[:100]}")
+            value = _single(answer.document()["data"])
+        except (HttpFailed, ValueError, KeyError, TypeError, IndexError) as error:
+            raise CollectionFailed(f"{type(error).__name__} {error}"[:300]) from error
         if value is None or not math.isfinite(value) or value < 0:
             return None
         return Latency(value * MS_PER_UNIT[self._config.unit], "prometheus", self._config.of)

@@ -1,8 +1,7 @@
-"""Makes reports, spools them, and sends what waits: the only writer of the spool."""
+"""Makes reports and puts them into the spool: the only one who adds to it."""
 
 from __future__ import annotations
 
-import logging
 import re
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -11,16 +10,12 @@ from datetime import datetime
 
 from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Value
-from lutra_models.wire import AgentStatus, Directive, GuardEvent, Outcome, Receipt, Report, ReportedWindow
+from lutra_models.wire import AgentStatus, GuardEvent, Outcome, Report, ReportedWindow
 
 from lutra_agent.clock import Clock
 from lutra_agent.engines.base import Latency
-from lutra_agent.errors import ServiceRefused, ServiceUnavailable
 from lutra_agent.spool import Spool
-from lutra_agent.throttle import Throttle
-from lutra_agent.transport import Transport, encode
-
-log = logging.getLogger(__name__)
+from lutra_agent.transport import encode
 
 
 @dataclass(frozen=True)
@@ -40,24 +35,15 @@ class Content:
 class Reports:
     """`status` says what the agent says of itself at the time of a report."""
 
-    def __init__(
-        self,
-        name: str | None,
-        spool: Spool,
-        transport: Transport,
-        clock: Clock,
-        status: Callable[[], AgentStatus],
-    ) -> None:
+    def __init__(self, name: str | None, spool: Spool, clock: Clock, status: Callable[[], AgentStatus]) -> None:
         self._agent = identifier(name or socket.gethostname())
         self._spool = spool
-        self._transport = transport
         self._clock = clock
         self._status = status
-        self._throttle = Throttle(log)
         self._settings_sent: str | None = None
 
     def put(self, server: Server, content: Content) -> None:
-        """Store one report durably; it is sent by `flush`."""
+        """Store one report durably; the link to the service sends it."""
         settings_hash = server.settings_hash
         settings = None if settings_hash == self._settings_sent else dict(server.settings)
         fields = {
@@ -91,36 +77,9 @@ class Reports:
         now = self._clock.now()
         return max(now, content.window[1]) if content.window else now
 
-    def flush(self) -> Receipt | None:
-        """Send what waits, in order, and give the newest answer. What cannot be sent stays."""
-        try:
-            receipt = self._spool.drain(self._send)
-        except ServiceUnavailable as error:
-            self._throttle.failed("sending reports", error)
-            return None
-        if receipt is None:
-            return None
-        self._throttle.worked("sending reports")
-        if receipt.settings_wanted:
-            self._settings_sent = None
-        return receipt
-
-    def poll(self, wait_s: float) -> Directive | None:
-        """Wait for a directive; None as well where the service cannot be asked."""
-        try:
-            found = self._transport.directive(wait_s)
-        except (ServiceUnavailable, ServiceRefused) as error:
-            self._throttle.failed("asking for a directive", error)
-            return None
-        self._throttle.worked("asking for a directive")
-        return found
-
-    def _send(self, body: bytes) -> Receipt:
-        try:
-            return self._transport.send(body)
-        except ServiceRefused as error:
-            log.error("a report was refused for good and moved aside: %s", error)
-            raise
+    def send_settings_again(self) -> None:
+        """The service does not know the settings by their hash: the next report holds them."""
+        self._settings_sent = None
 
 
 def identifier(text: str) -> str:

@@ -15,6 +15,7 @@ from lutra_agent.checks import Bounds
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.config import Config
 from lutra_agent.control import Control
+from lutra_agent.conversation import Conversation
 from lutra_agent.engines import family
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ConfigError
@@ -25,6 +26,7 @@ from lutra_agent.pace import Pace
 from lutra_agent.parts import Parts, Shield
 from lutra_agent.prometheus import Prometheus
 from lutra_agent.reports import Reports
+from lutra_agent.service_link import ServiceLink, ThreadedLink
 from lutra_agent.shield import SignalShield
 from lutra_agent.spool import Spool
 from lutra_agent.state import State
@@ -83,7 +85,6 @@ def running(
     clock: Clock | None = None,
     shield: Shield | None = None,
     engine: Engine | None = None,
-    transport: Transport | None = None,
 ) -> Iterator[Loop]:
     """A loop that holds the state folder's lock. Raises ConfigError where that, or the folder, is another's."""
     clock = clock or SystemClock()
@@ -95,17 +96,27 @@ def running(
         raise ConfigError(f"{message} account; root may pause, resume and roll back there")
     if not beside.state.lock():
         raise ConfigError(f"another lutra-agent works in {config.agent.state_dir}")
-    transport = transport or Transport(config.service, config.service.token())
     try:
-        yield _loop(config, clock, beside, transport, shield or SignalShield())
+        with _linked(config, clock) as (spool, link):
+            yield _loop(config, clock, beside, spool, link, shield or SignalShield())
     finally:
-        transport.close()
         beside.engine.close()
         beside.state.unlock()
 
 
-def _loop(config: Config, clock: Clock, beside: Beside, transport: Transport, shield: Shield) -> Loop:
-    spool = Spool(config.agent.state_dir / "spool")
+@contextmanager
+def _linked(config: Config, clock: Clock) -> Iterator[tuple[Spool, ThreadedLink]]:
+    """The spool, and the link that sends what it holds until the end of this context."""
+    spool, transport = Spool(config.agent.state_dir / "spool"), Transport(config.service, config.service.token())
+    link = ThreadedLink(Conversation(spool, transport, clock.monotonic), clock.monotonic)
+    link.start()
+    try:
+        yield spool, link
+    finally:
+        link.close()
+
+
+def _loop(config: Config, clock: Clock, beside: Beside, spool: Spool, link: ServiceLink, shield: Shield) -> Loop:
     section = config.driver
     driver = None if section is None else drivers.build(section, config.database)
     prometheus = Prometheus(config.prometheus) if config.prometheus else None
@@ -118,7 +129,11 @@ def _loop(config: Config, clock: Clock, beside: Beside, transport: Transport, sh
             driver=driver and driver.name,
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
+<<<<<<< HEAD
             problems=[*loop.problems, *beside.told.problems()],
+=======
+            problems=[*loop.problems, *link.problems],
+>>>>>>> w-link
             guardrails=beside.told.rails(),
             firing=list(beside.watch.firing),
             provisional=change.directive if (change := provisional.unconfirmed(beside.state)) else None,
@@ -132,7 +147,8 @@ def _loop(config: Config, clock: Clock, beside: Beside, transport: Transport, sh
             beside.state,
             Measure(beside.engine, beside.probe, clock, beside.data_dir, prometheus),
             beside.carry_out(clock),
-            Reports(config.agent.name, spool, transport, clock, status),
+            Reports(config.agent.name, spool, clock, status),
+            link,
             beside.look,
             driver,
             shield,

@@ -14,6 +14,7 @@ from lutra_agent.transport import Transport
 GOALS = {"qps": "maximize", "tps": "maximize", "p99_ms": "minimize"}
 OPEN = ("running", "paused")
 WATCH_S = 2.0
+SENT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Session:
     def lines(self) -> Iterator[str]:
         """Start the session and yield a line per trial, then the result. Raises ServiceRefused for a bad wish."""
         if self.loop is not None:
-            self.loop.cycle()  # the service must know the database before it can make a session for it
+            self.loop.cycle()
+            self.loop.sent(SENT_S)  # the service must know the database before it can make a session for it
         session = self.transport.start_session(self.wish.body())
         yield f"session {session['id']}: {self.wish.trials} trials"
         while session["state"] in OPEN:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -17,7 +18,8 @@ from lutra_models.wire import Directive, Receipt, Report
 class FakeService:
     """`reports` are the accepted ones, in order; a `directive` is offered until its outcome arrives.
 
-    With `refuse` every request gets that status: 503 is a service that is away.
+    With `refuse` every request gets that status: 503 is a service that is away. Once `dripping` is set every request
+    gets an answer without an end, a byte at a time; `dripped` is set with the first.
     """
 
     def __init__(self) -> None:
@@ -26,6 +28,8 @@ class FakeService:
         self.refuse: int | None = None
         self.settings_wanted = False
         self.url = ""
+        self.dripping = threading.Event()
+        self.dripped = threading.Event()
         self._seen: set[tuple[str, str, int]] = set()
         self._directives: list[Directive] = []
         self._changed = threading.Condition()
@@ -95,6 +99,8 @@ def _handler(service: FakeService) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if service.dripping.is_set():
+                return self._drip()
             service.authorizations.add(self.headers.get("Authorization", ""))
             if service.refuse is not None:
                 return self._answer(service.refuse, b'{"code": "told_so", "detail": "refused by the test"}')
@@ -105,11 +111,22 @@ def _handler(service: FakeService) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             wait = float(self.headers.get("Prefer", "wait=0").partition("=")[2])
             directive = service.wait_for(wait)
+            if service.dripping.is_set():
+                return self._drip()
             if service.refuse is not None:
                 return self._answer(service.refuse, b'{"code": "told_so", "detail": "refused by the test"}')
             if directive is None:
                 return self._answer(204, b"")
             return self._answer(200, directive.model_dump_json().encode())
+
+        def _drip(self) -> None:
+            self.close_connection = True
+            with suppress(OSError):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                service.dripped.set()
+                while service.dripping.is_set():
+                    self.wfile.write(b"a")
+                    time.sleep(0.02)
 
         def _answer(self, status: int, body: bytes) -> None:
             self.send_response(status)

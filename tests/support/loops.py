@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from lutra_agent import provisional
 from lutra_agent.carry_out import CarryOut
 from lutra_agent.checks import Bounds
 from lutra_agent.config import AgentConfig
+from lutra_agent.conversation import Conversation
 from lutra_agent.drivers.base import DriverFailed, Measurement, Moment, nothing
 from lutra_agent.errors import ServiceUnavailable
 from lutra_agent.guard_config import GuardConfig
@@ -19,6 +20,7 @@ from lutra_agent.loop import Loop
 from lutra_agent.measure import Measure
 from lutra_agent.parts import Parts
 from lutra_agent.reports import Reports
+from lutra_agent.service_link import News, ServiceLink
 from lutra_agent.spool import Spool
 from lutra_agent.state import State
 from lutra_agent.told import Told
@@ -61,6 +63,35 @@ class Line:
         return None
 
 
+class DirectLink:
+    """A link to the service without a thread: what is said, is said at once."""
+
+    def __init__(self, conversation: Conversation, clock: FakeClock) -> None:
+        self._conversation = conversation
+        self._clock = clock
+        self._receipt: Receipt | None = None
+
+    @property
+    def problems(self) -> list[str]:
+        return self._conversation.problems
+
+    def send(self) -> None:
+        self._receipt = self._conversation.send() or self._receipt
+
+    def wait(self, seconds: float, ask: bool) -> News:
+        receipt, self._receipt = self._receipt, None
+        directive = receipt and receipt.directive
+        if directive is None and ask and seconds > 0:
+            directive = self._conversation.ask(max(round(seconds), 1))
+        elif directive is None:
+            self._clock.sleep(seconds)
+        return News(directive, receipt and receipt.rules, bool(receipt and receipt.settings_wanted))
+
+    def sent(self, within_s: float) -> bool:
+        self.send()
+        return self._conversation.send_in_s is None
+
+
 class FakeDriver:
     name = "fake"
 
@@ -96,6 +127,8 @@ class Bench:
     driver: FakeDriver
     state: State
     control: FakeControl
+    parts: Parts
+    spool: Spool
 
     def offer(self, settings: dict[str, Any], identifier: str = "rec_1", **more: Any) -> None:
         fields = {"id": identifier, "recommendation": identifier, "settings": settings, "restart_allowed": True, **more}
@@ -135,11 +168,19 @@ def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | N
     control = FakeControl(engine, clock, state=state)
     carry_out = CarryOut(engine, state, control, clock, look, bounds)
     config = AgentConfig(folder / "state", mode=mode, interval_s=10)
-    reports = Reports("host.example", Spool(folder / "spool"), line, clock, lambda: AgentStatus(mode=mode))  # type: ignore[arg-type]
+    spool = Spool(folder / "spool")
+    link = DirectLink(Conversation(spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
+    reports = Reports("host.example", spool, clock, lambda: AgentStatus(mode=mode))
     measure = Measure(engine, HostProbe(folder), clock, lambda: None)
     used = driver if with_driver else None
-    parts = Parts(config, clock, engine, state, measure, carry_out, reports, look, used, NoShield(), told, watch)
-    return Bench(Loop(parts), engine, clock, line, driver, state, control)
+    parts = Parts(config, clock, engine, state, measure, carry_out, reports, link, look, used, NoShield(), told, watch)
+    return Bench(Loop(parts), engine, clock, line, driver, state, control, parts, spool)
+
+
+def linked(made: Bench, service: ServiceLink) -> Bench:
+    """The same with another link to the service, and a loop that has just begun."""
+    parts = replace(made.parts, service=service)
+    return replace(made, loop=Loop(parts), parts=parts)
 
 
 def turn(made: Bench, cycles: int = 1) -> None:

@@ -1,89 +1,135 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
-from lutra_agent.errors import ServiceRefused, ServiceUnavailable
-from lutra_agent.spool import Spool, SpoolLimits
-from lutra_models.wire import Receipt
+from lutra_agent.spool import KEPT_ASIDE, Spool, SpoolLimits
 
 
 def fill(spool: Spool, count: int) -> list[int]:
     return [spool.append(lambda sequence: f"report {sequence}".encode()) for _ in range(count)]
 
 
-class Service:
-    """Accepts in order; `away` after so many, `refuses` some."""
-
-    def __init__(self, away_after: int = 10**9, refuses: tuple[bytes, ...] = ()) -> None:
-        self.accepted: list[bytes] = []
-        self._away_after = away_after
-        self._refuses = refuses
-
-    def __call__(self, body: bytes) -> Receipt:
-        if len(self.accepted) >= self._away_after:
-            raise ServiceUnavailable("away")
-        if body in self._refuses:
-            raise ServiceRefused("never")
-        self.accepted.append(body)
-        return Receipt()
+def texts(spool: Spool) -> list[bytes | None]:
+    return [spool.read(sequence) for sequence in spool.waiting()]
 
 
-def test_reports_are_sent_in_order_and_once(tmp_path: Path) -> None:
-    spool, service = Spool(tmp_path), Service()
-    fill(spool, 12)
-    assert spool.drain(service) is not None
-    assert service.accepted == [f"report {i}".encode() for i in range(12)]
-    assert len(spool) == 0
-    assert spool.drain(service) is None
+def sent(spool: Spool) -> None:
+    for sequence in spool.waiting():
+        spool.accepted(sequence)
 
 
-def test_what_could_not_be_sent_waits_across_a_restart_of_the_agent(tmp_path: Path) -> None:
+def test_what_was_accepted_is_gone_and_the_rest_waits_across_a_restart_of_the_agent(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     fill(spool, 5)
-    with pytest.raises(ServiceUnavailable):
-        spool.drain(Service(away_after=2))
-    again, service = Spool(tmp_path), Service()
+    for sequence in (0, 1):
+        spool.accepted(sequence)
+    again = Spool(tmp_path)
     fill(again, 1)
-    again.drain(service)
-    assert service.accepted == [f"report {i}".encode() for i in (2, 3, 4, 5)]
+    assert texts(again) == [f"report {i}".encode() for i in (2, 3, 4, 5)]
 
 
 def test_the_epoch_and_the_numbering_survive_a_restart_and_a_reinstalled_agent_starts_anew(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "one")
     assert fill(spool, 3) == [0, 1, 2]
-    spool.drain(Service())
+    sent(spool)
     again = Spool(tmp_path / "one")
     assert again.epoch == spool.epoch
     assert fill(again, 1) == [3]
     assert Spool(tmp_path / "two").epoch != spool.epoch
 
 
-def test_a_permanent_refusal_is_moved_aside_and_counted_and_the_next_is_sent(tmp_path: Path) -> None:
-    spool, service = Spool(tmp_path), Service(refuses=(b"report 1",))
+def test_a_refused_report_is_moved_aside_and_counted(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
     fill(spool, 3)
-    spool.drain(service)
-    assert service.accepted == [b"report 0", b"report 2"]
-    assert spool.refused == 1
+    spool.refuse(1)
+    assert texts(spool) == [b"report 0", b"report 2"]
     assert [p.read_bytes() for p in (tmp_path / "refused").iterdir()] == [b"report 1"]
-    assert Spool(tmp_path).refused == 1
+    assert (spool.refused, Spool(tmp_path).refused) == (1, 1)
 
 
-def test_a_report_that_somebody_deleted_counts_as_dropped_and_the_next_is_sent(tmp_path: Path) -> None:
-    spool, service = Spool(tmp_path), Service()
+def test_a_held_report_is_kept_across_a_restart_until_it_is_accepted_or_refused(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    fill(spool, 4)
+    spool.hold(1)
+    spool.hold(2)
+    assert texts(spool) == [b"report 0", b"report 3"]
+    again = Spool(tmp_path)
+    assert (again.held(), again.read(1)) == ([1, 2], b"report 1")
+    again.accepted(1)
+    again.refuse(2)
+    assert (again.held(), again.refused, again.dropped) == ([], 1, 0)
+    assert fill(again, 1) == [4]
+
+
+def test_a_number_that_only_a_held_report_bears_is_not_used_twice(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    fill(spool, 3)
+    spool.hold(2)
+    (tmp_path / "spool.json").unlink()
+    assert fill(Spool(tmp_path), 1) == [3]
+
+
+def test_held_reports_are_bounded_and_the_oldest_counts_as_dropped(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    for sequence in fill(spool, KEPT_ASIDE + 3):
+        spool.hold(sequence)
+    assert (len(spool.held()), spool.held()[0], spool.dropped) == (KEPT_ASIDE, 3, 3)
+
+
+def test_a_report_that_somebody_deleted_counts_as_dropped(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
     fill(spool, 3)
     next(tmp_path.glob("*1.json.gz")).unlink()
-    spool.drain(service)
-    assert service.accepted == [b"report 0", b"report 2"]
-    assert (len(spool), spool.dropped, Spool(tmp_path).dropped) == (0, 1, 1)
+    assert texts(spool) == [b"report 0", None, b"report 2"]
+    assert (len(spool), spool.dropped, Spool(tmp_path).dropped) == (2, 1, 1)
+
+
+def test_what_was_dropped_while_it_was_sent_is_not_dropped_twice(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, SpoolLimits(reports=1))
+    fill(spool, 1)
+    assert spool.read(0) == b"report 0"
+    fill(spool, 1)
+    spool.accepted(0)
+    assert (spool.read(0), spool.waiting(), spool.dropped) == (None, [1], 1)
+
+
+def test_a_closed_spool_keeps_what_is_accepted_too_late(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    fill(spool, 3)
+    spool.close()
+    spool.accepted(0)
+    spool.refuse(1)
+    spool.hold(2)
+    assert Spool(tmp_path).waiting() == [0, 1, 2]
+
+
+def test_reports_added_while_others_are_sent_are_neither_lost_nor_reordered(tmp_path: Path) -> None:
+    spool, seen, full = Spool(tmp_path), list[bytes | None](), threading.Event()
+
+    def send() -> None:
+        while not full.is_set() or len(spool):
+            for sequence in spool.waiting(7):
+                seen.append(spool.read(sequence))
+                spool.accepted(sequence)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        fill(spool, 60)
+    finally:
+        full.set()
+        thread.join()
+    assert seen == [f"report {i}".encode() for i in range(60)]
+    assert Spool(tmp_path).dropped == 0
 
 
 def test_a_full_spool_drops_the_oldest_first_and_says_how_many(tmp_path: Path) -> None:
-    spool, service = Spool(tmp_path, SpoolLimits(reports=3)), Service()
+    spool = Spool(tmp_path, SpoolLimits(reports=3))
     fill(spool, 5)
     assert spool.dropped == 2
-    spool.drain(service)
-    assert service.accepted == [b"report 2", b"report 3", b"report 4"]
+    assert texts(spool) == [b"report 2", b"report 3", b"report 4"]
 
 
 def test_a_spool_is_bounded_in_bytes_and_keeps_the_newest(tmp_path: Path) -> None:

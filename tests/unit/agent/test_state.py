@@ -35,7 +35,7 @@ def test_what_root_writes_into_the_agents_folder_is_the_agents_to_read(
     state.save("outcomes", [])
     Spool(tmp_path / "state" / "spool").append(lambda sequence: b"report")
     state.unlock()
-    files = {"state", "lock", "paused", "outcomes", "spool", "refused", f"{0:020d}"}
+    files = {"state", "lock", "paused", "outcomes", "spool", "refused", "held", f"{0:020d}"}
     assert given == dict.fromkeys(files, AGENT)
 
 
