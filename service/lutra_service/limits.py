@@ -21,9 +21,15 @@ RECOMMENDATIONS = 2000
 SESSIONS = 500
 """Of those that ended."""
 
+SNAPSHOTS = 20
+"""The last one of so many sessions of a database."""
+
 EVENT_BYTES = 32 << 10
-RECOMMENDATION_BYTES = 64 << 10
-SNAPSHOT_BYTES = 1 << 20
+RECOMMENDATION_BYTES = 5 * REPORT_BYTES
+"""Its own documents, what an outcome and a measurement brought, and the events that took it back."""
+SNAPSHOT_BYTES = 32 << 20
+"""A model of a thousand readings."""
+SESSION_BYTES = 64 << 10
 
 
 def most_bytes(retention_days: float, daily_bytes: int = DAILY_BYTES) -> int:
@@ -33,4 +39,4 @@ def most_bytes(retention_days: float, daily_bytes: int = DAILY_BYTES) -> int:
     """
     within = math.ceil(retention_days + 1) * daily_bytes
     older = OLD_REPORTS * REPORT_BYTES + EVENTS * EVENT_BYTES + RECOMMENDATIONS * RECOMMENDATION_BYTES
-    return within + older + SESSIONS * SNAPSHOT_BYTES + SETTINGS_BYTES
+    return within + older + SNAPSHOTS * SNAPSHOT_BYTES + SESSIONS * SESSION_BYTES + SETTINGS_BYTES

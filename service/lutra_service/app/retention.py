@@ -77,7 +77,7 @@ PRUNED: tuple[tuple[str, Prune], ...] = (
     ("windows", _windows),
     ("heartbeats", _each_database(lambda unit, db, before: unit.old.delete_heartbeats(db, before))),
     ("requests", _everywhere(lambda unit, before: unit.old.delete_requests(before))),
-    ("snapshots", _everywhere(lambda unit, before: unit.old.delete_snapshots(before))),
+    ("snapshots", _everywhere(lambda unit, before: unit.old.delete_snapshots(before, limits.SNAPSHOTS))),
     ("answers", _everywhere(lambda unit, before: unit.old.delete_answers(before))),
     ("settings", _everywhere(lambda unit, before: unit.old.delete_settings(before))),
     (

@@ -53,7 +53,7 @@ class Ledger:
         row = self._db.execute(held).first()
         if row is None or row.filled_at is None:
             return 0
-        emptied = self._daily * max(timedelta(0), self._now - row.filled_at) / DAY
+        emptied = self._daily * (max(timedelta(0), self._now - row.filled_at) / DAY)
         return max(0, int(row.filled_bytes) - int(emptied))
 
 

@@ -92,12 +92,12 @@ class Old:
         old = select(_EVENTS.id).where(_EVENTS.database_id == database_id, _EVENTS.received_at < before)
         return self._delete(_EVENTS.id, self._surplus(old, _EVENTS.id, keep))
 
-    def delete_snapshots(self, before: datetime) -> int:
-        """Old snapshots, but for each session's and each database's last and those that a stored request builds on."""
-        last = or_(
-            _SNAPSHOTS.id.in_(select(func.max(_SNAPSHOTS.id)).group_by(_SNAPSHOTS.session_id)),
-            _SNAPSHOTS.id.in_(select(func.max(_SNAPSHOTS.id)).group_by(_SNAPSHOTS.database_id)),
-        )
+    def delete_snapshots(self, before: datetime, keep: int) -> int:
+        """Old snapshots, but for those that a stored request builds on and the last of a database's `keep` sessions."""
+        newest = func.max(_SNAPSHOTS.id).label("id")
+        place = func.row_number().over(partition_by=_SNAPSHOTS.database_id, order_by=newest.desc()).label("place")
+        lasts = select(newest, place).group_by(_SNAPSHOTS.database_id, _SNAPSHOTS.session_id).subquery()
+        last = _SNAPSHOTS.id.in_(select(lasts.c.id).where(lasts.c.place <= keep))
         old = self._found(select(_SNAPSHOTS.id).where(_SNAPSHOTS.created_at < before, ~last).order_by(_SNAPSHOTS.id))
         named = self._named_snapshots() if old else set()
         return self._delete(_SNAPSHOTS.id, [id_ for id_ in old if id_ not in named][:BATCH])

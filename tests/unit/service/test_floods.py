@@ -37,7 +37,7 @@ class Clock:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that a test can reach."""
-    for name, few in {"OLD_REPORTS": 20, "EVENTS": 20, "RECOMMENDATIONS": 5, "SESSIONS": 5}.items():
+    for name, few in {"OLD_REPORTS": 20, "EVENTS": 20, "RECOMMENDATIONS": 5, "SESSIONS": 5, "SNAPSHOTS": 2}.items():
         monkeypatch.setattr(limits, name, few)
     monkeypatch.setattr(limits, "SNAPSHOT_BYTES", 10_000)
 
@@ -141,6 +141,15 @@ def test_a_quota_that_is_used_up_is_told_with_the_time_to_wait_and_empties_by_it
         store.write(lambda unit: intake.accept(unit, database, report))
     clock.now += timedelta(seconds=told.value.retry_after_s)
     assert not store.write(lambda unit: intake.accept(unit, database, report)).duplicate
+
+
+def test_a_generous_quota_and_a_long_silence_are_no_trouble(engine: Engine) -> None:
+    clock = Clock()
+    store = Store(engine, clock, daily_bytes=1 << 60)
+    database = store.write(lambda unit: registry.register(unit, "shop", "postgresql", {})).id
+    assert flood(store, database, 0, 2) == (2, 0)
+    clock.now += timedelta(days=365)
+    assert flood(store, database, 2, 2) == (2, 0)
 
 
 @pytest.fixture
