@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
+from lutra_service.db.audit import Audit
 from lutra_service.db.engine import IMMEDIATE
 from lutra_service.db.events import Events
 from lutra_service.db.registry import Answers, Databases, Tokens
@@ -43,6 +44,7 @@ class Unit:
         self.events = Events(db)
         self.snapshots = Snapshots(db)
         self.old = Old(db)
+        self.audit = Audit(db)
 
     def new_id(self, prefix: str) -> str:
         return new_id(prefix, self.now)

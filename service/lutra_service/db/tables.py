@@ -8,7 +8,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, ForeignKey, Index, MetaData, String, TypeDecorator, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    ForeignKey,
+    Index,
+    MetaData,
+    String,
+    TypeDecorator,
+    UniqueConstraint,
+    false,
+    text,
+)
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -46,7 +58,8 @@ class Table(DeclarativeBase):
 class DatabaseRow(Table):
     """A registered database server, with what its agent last said of it.
 
-    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be.
+    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `reporter` is the
+    agent, and the epoch of its state, whose report is the newest.
     """
 
     __tablename__ = "databases"
@@ -67,6 +80,7 @@ class DatabaseRow(Table):
     identifier: Mapped[str | None] = mapped_column(String(128))
     guardrails: Mapped[Document | None]
     maintenance_windows: Mapped[list[Any] | None]
+    reporter: Mapped[str | None] = mapped_column(String(129))
 
 
 class SettingsRow(Table):
@@ -80,7 +94,10 @@ class SettingsRow(Table):
 
 
 class TokenRow(Table):
-    """A bearer token, stored as the SHA-256 of its secret. `database_id` binds an agent's token to one database."""
+    """A bearer token, stored as the SHA-256 of its secret. `database_id` binds an agent's token to one database.
+
+    `last_used_at` is exact to a minute.
+    """
 
     __tablename__ = "tokens"
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
@@ -90,13 +107,16 @@ class TokenRow(Table):
     database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
 
 
 class SessionRow(Table):
     """A tuning session; `baseline` is the configuration that was active when it began, `identity` the server then.
 
     Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
-    before counts no more. `resumed_at` is when somebody last said that what was in the way is mended.
+    before counts no more. `resumed_at` is when somebody last said that what was in the way is mended. `opened_by_agent`:
+    by a token that may do no more than an agent.
     """
 
     __tablename__ = "sessions"
@@ -119,6 +139,7 @@ class SessionRow(Table):
     identity: Mapped[Document | None]
     rebased_at: Mapped[datetime | None]
     resumed_at: Mapped[datetime | None]
+    opened_by_agent: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class RecommendationRow(Table):
@@ -126,13 +147,20 @@ class RecommendationRow(Table):
 
     `key` makes the request unique: the same question about the same history is one row. `trial` numbers the
     recommendations of a session from 1. `kind` is search, handover (the best by posterior, at a session's end), manual
-    (an operator's own settings), subset (of another one's) or rollback.
+    (an operator's own settings), subset (of another one's) or rollback. `handed_to` is the agent that was given it as a
+    directive; one that was withdrawn after that keeps its state until this agent's outcome is known.
     """
 
     __tablename__ = "recommendations"
     __table_args__ = (
         UniqueConstraint("database_id", "key", name="uq_recommendations_key"),
         Index("ix_recommendations_database_state", "database_id", "state"),
+        Index(
+            "ix_recommendations_withdrawn",
+            "database_id",
+            sqlite_where=text("withdrawn_at IS NOT NULL"),
+            postgresql_where=text("withdrawn_at IS NOT NULL"),
+        ),
     )
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
@@ -165,6 +193,10 @@ class RecommendationRow(Table):
     applied_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
+    handed_out_at: Mapped[datetime | None]
+    handed_to: Mapped[str | None] = mapped_column(String(129))
+    withdrawn_at: Mapped[datetime | None]
+    withdrawn_by: Mapped[str | None] = mapped_column(String(40))
 
 
 class RequestRow(Table):
@@ -251,3 +283,25 @@ class IdempotencyRow(Table):
     status: Mapped[int]
     response: Mapped[Document]
     created_at: Mapped[datetime]
+
+
+class AuditRow(Table):
+    """Who did what to what. `token_id` is None where the service did it, or somebody at its command line."""
+
+    __tablename__ = "audit"
+    __table_args__ = (
+        Index("ix_audit_database", "database_id", "id"),
+        Index("ix_audit_action", "action", "id"),
+        Index("ix_audit_at", "at"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    at: Mapped[datetime]
+    database_id: Mapped[str | None] = mapped_column(String(40))
+    action: Mapped[str] = mapped_column(String(40))
+    target: Mapped[str] = mapped_column(String(40))
+    token_id: Mapped[str | None] = mapped_column(String(40))
+    token_name: Mapped[str] = mapped_column(String(200))
+    address: Mapped[str] = mapped_column(String(64))
+    request_id: Mapped[str] = mapped_column(String(64))
+    before: Mapped[Document | None]
+    after: Mapped[Document | None]
