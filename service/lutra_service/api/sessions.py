@@ -118,7 +118,7 @@ def _parsed(body: schemas.NewSession) -> TuningSession:
 
 def _steer(stored: Stored, who: Bearer, session: str, to: SessionState) -> Answer:
     _may(stored, who, session, "operate")
-    stored.write(lambda unit: sessions.steer(unit, session, to))
+    stored.write(lambda unit: sessions.steer(unit, session, to, who.token_id))
     return _shown(stored, session)
 
 

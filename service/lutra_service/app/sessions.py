@@ -11,14 +11,16 @@ from lutra_models.history import Approval, Mode, SessionState, TuningSession
 from lutra_models.identity import identity
 from lutra_models.metrics import Limit, Objective
 
-from lutra_service.app import asking, deciding, histories, identities, known
+from lutra_service.app import asking, audit, deciding, histories, identities, known, withdrawing
+from lutra_service.app.deciding import AUTOMATIC
 from lutra_service.app.errors import Conflict
 from lutra_service.app.live import effective_mode, live
+from lutra_service.app.pausing import pause
 from lutra_service.db.records import Database, Event, Recommendation, Session
 from lutra_service.db.store import Unit
 
 FRUITLESS_LIMIT = 5
-AUTOMATIC = "automatic"
+STEPS: dict[SessionState, str] = {"paused": "pause", "running": "resume", "stopped": "stop"}
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,9 @@ def tuning_session(
     return TuningSession(objective, tuple(limits), mode, approval, max_trials)
 
 
-def steer(unit: Unit, id_: str, to: SessionState) -> Session:
-    """Pause, resume or stop. Stopping withdraws what is not yet applied. Raises IllegalTransition.
+def steer(unit: Unit, id_: str, to: SessionState, by: str) -> Session:
+    """Pause, resume or stop. Stopping withdraws what is not yet applied; what its agent is just carrying out is rolled
+    back once it is applied. Raises IllegalTransition.
 
     Resuming on a server that became another one begins anew there. Raises Conflict while that one is no primary.
     """
@@ -79,20 +82,19 @@ def steer(unit: Unit, id_: str, to: SessionState) -> Session:
         more = {"resumed_at": unit.now, **identities.rebased(unit, database, session)}
     unit.sessions.step(session, to, message="", **more)
     if to == "stopped":
-        _withdraw(unit, session, "the session was stopped")
+        _withdraw(unit, session, by, "the session was stopped")
+    audit.record(unit, f"session.{STEPS[to]}", id_, {"state": session.state}, {"state": to}, database_id=database.id)
     unit.announce(id_, database.id)
     session = unit.sessions.get(id_)
     advance(unit, database, session)
     return unit.sessions.get(id_)
 
 
-def _withdraw(unit: Unit, session: Session, why: str) -> None:
+def _withdraw(unit: Unit, session: Session, by: str, why: str) -> None:
     """End what is not yet applied."""
     for row in unit.recommendations.of_session(session.id):
-        if row.state in ("computing", "proposed", "approved"):
-            withdrawn = "expired" if row.state == "computing" else "rejected"
-            unit.recommendations.step(row, withdrawn, error=why[:1000], ended_at=unit.now)
-            unit.announce(row.id)
+        if row.state in withdrawing.OPEN:
+            withdrawing.withdraw(unit, row, by, why)
 
 
 def advance(unit: Unit, database: Database, session: Session | None = None) -> None:
@@ -102,13 +104,13 @@ def advance(unit: Unit, database: Database, session: Session | None = None) -> N
         return
     changed = identities.change(session, database)
     if changed is not None:
-        _withdraw(unit, session, f"server_changed: {changed}")
-        _pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume begins anew on it")
+        _withdraw(unit, session, audit.SERVICE, f"server_changed: {changed}")
+        pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume begins anew on it")
         return
     try:
         session = _with_baseline(unit, database, session)
     except LutraError as error:  # a policy that contradicts the server must not cost the report that shows it
-        _pause(unit, session, f"{error.code}: {error}")
+        pause(unit, session, f"{error.code}: {error}")
         return
     rows = known.since_rebase(session, unit.recommendations.of_session(session.id))
     if _handed_over(rows):
@@ -123,7 +125,7 @@ def advance(unit: Unit, database: Database, session: Session | None = None) -> N
 def _next(unit: Unit, database: Database, session: Session, rows: list[Recommendation]) -> None:
     fruitless = _fruitless(session, rows)
     if fruitless is not None:
-        _pause(unit, session, fruitless)
+        pause(unit, session, fruitless)
         return
     try:
         recommendation, _ = asking.ask(unit, database, session)
@@ -131,12 +133,7 @@ def _next(unit: Unit, database: Database, session: Session, rows: list[Recommend
         if recommendation.state == "proposed" and not busy:
             deciding.approve(unit, recommendation.id, AUTOMATIC)
     except LutraError as error:
-        _pause(unit, session, f"{error.code}: {error}")
-
-
-def _pause(unit: Unit, session: Session, message: str) -> None:
-    unit.sessions.step(session, "paused", message=message[:1000])
-    unit.announce(session.id, session.database_id)
+        pause(unit, session, f"{error.code}: {error}")
 
 
 def progress(unit: Unit, session: Session) -> Progress:

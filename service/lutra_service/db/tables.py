@@ -58,8 +58,8 @@ class Table(DeclarativeBase):
 class DatabaseRow(Table):
     """A registered database server, with what its agent last said of it.
 
-    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `reporter` is the
-    agent, and the epoch of its state, whose report is the newest.
+    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `reporter` is
+    the agent, and the epoch of its state, whose report is the newest.
     """
 
     __tablename__ = "databases"
@@ -115,8 +115,8 @@ class SessionRow(Table):
     """A tuning session; `baseline` is the configuration that was active when it began, `identity` the server then.
 
     Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
-    before counts no more. `resumed_at` is when somebody last said that what was in the way is mended. `opened_by_agent`:
-    by a token that may do no more than an agent.
+    before counts no more. `resumed_at` is when somebody last said that what was in the way is mended.
+    `opened_by_agent`: by a token that may do no more than an agent.
     """
 
     __tablename__ = "sessions"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from lutra_service.db.tables import UtcDateTime
@@ -11,7 +13,7 @@ down_revision = "0004"
 branch_labels = None
 depends_on = None
 
-ADDED = (
+ADDED: tuple[tuple[str, sa.Column[Any]], ...] = (
     ("tokens", sa.Column("expires_at", UtcDateTime(), nullable=True)),
     ("tokens", sa.Column("last_used_at", UtcDateTime(), nullable=True)),
     ("databases", sa.Column("reporter", sa.String(length=129), nullable=True)),
