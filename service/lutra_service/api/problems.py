@@ -36,6 +36,7 @@ STATUS = {
     "idempotency_key_reused": 422,
     "fit_failed": 500,
     "internal_error": 500,
+    "outcome_unknown": 503,
 }
 _TITLES = {
     401: "Unauthorized",
@@ -48,6 +49,7 @@ _TITLES = {
     400: "Bad request",
     422: "Unprocessable",
     500: "Internal error",
+    503: "Service unavailable",
 }
 VALUE_BRANCHES = ("int", "float", "constrained-str")
 """How a setting's value, a number or a text, is named in an error of each of its branches."""

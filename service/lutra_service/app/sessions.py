@@ -13,10 +13,10 @@ from lutra_models.metrics import Limit, Objective
 
 from lutra_service.app import asking, audit, deciding, histories, identities, known, withdrawing
 from lutra_service.app.deciding import AUTOMATIC
-from lutra_service.app.errors import Conflict
-from lutra_service.app.live import effective_mode, live
+from lutra_service.app.errors import Conflict, Forbidden
+from lutra_service.app.live import agent_mode, effective_mode, live
 from lutra_service.app.pausing import pause
-from lutra_service.db.records import Database, Event, Recommendation, Session
+from lutra_service.db.records import Database, Document, Event, Recommendation, Session
 from lutra_service.db.store import Unit
 
 FRUITLESS_LIMIT = 5
@@ -36,9 +36,11 @@ class Progress:
     events: list[Event]
 
 
-def open_session(unit: Unit, database_id: str, asked: TuningSession, seed: int) -> Session:
-    """Raises Conflict while the database has another open session."""
+def open_session(unit: Unit, database_id: str, asked: TuningSession, seed: int, by_agent: bool) -> Session:
+    """Raises Conflict while the database has another open session, and Forbidden for what an agent may not ask for."""
     database = unit.databases.lock(database_id)
+    if by_agent:
+        _check_agents_own(database, asked)
     other = unit.sessions.open_one(database_id)
     if other is not None:
         raise Conflict(f"{other.id} is {other.state}: one session at a time; POST /v1/sessions/{other.id}/stop ends it")
@@ -55,11 +57,29 @@ def open_session(unit: Unit, database_id: str, asked: TuningSession, seed: int) 
         seed=seed,
         baseline=None,
         created_at=unit.now,
+        opened_by_agent=by_agent,
     )
     unit.sessions.add(session)
+    audit.record(unit, "session.open", session.id, None, _shown(session), database_id=database_id)
     unit.announce(session.id, database_id)
     advance(unit, database, session)
     return unit.sessions.get(session.id)
+
+
+def _check_agents_own(database: Database, asked: TuningSession) -> None:
+    """Nothing is tuned without an operator's yes but a lab."""
+    if asked.mode != "lab":
+        raise Forbidden(f"an agent's token opens sessions in mode lab, not in {asked.mode}: that needs scope operate")
+    if asked.approval == AUTOMATIC and agent_mode(database) != "lab":
+        raise Forbidden(
+            f"the agent of {database.id} reports mode {agent_mode(database)}: without an operator, automatic approval "
+            "is for an agent in mode lab"
+        )
+
+
+def _shown(session: Session) -> Document:
+    names = ("objective_metric", "objective_goal", "mode", "approval", "max_trials", "limits")
+    return {name: getattr(session, name) for name in names}
 
 
 def tuning_session(
@@ -123,6 +143,11 @@ def advance(unit: Unit, database: Database, session: Session | None = None) -> N
 
 
 def _next(unit: Unit, database: Database, session: Session, rows: list[Recommendation]) -> None:
+    if session.opened_by_agent and agent_mode(database) != "lab":
+        pause(
+            unit, session, f"its agent opened it, and reports mode {agent_mode(database)} by now: no operator said yes"
+        )
+        return
     fruitless = _fruitless(session, rows)
     if fruitless is not None:
         pause(unit, session, fruitless)

@@ -10,9 +10,13 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
+from lutra_service.db.engine import tighten
+
 
 def upgrade(engine: Engine) -> None:
     config = _config()
+    if engine.dialect.name == "sqlite":
+        tighten(Path(engine.url.database or ""))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

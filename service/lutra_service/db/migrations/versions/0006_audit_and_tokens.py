@@ -13,22 +13,25 @@ down_revision = "0004"
 branch_labels = None
 depends_on = None
 
-ADDED: tuple[tuple[str, sa.Column[Any]], ...] = (
-    ("tokens", sa.Column("expires_at", UtcDateTime(), nullable=True)),
-    ("tokens", sa.Column("last_used_at", UtcDateTime(), nullable=True)),
-    ("databases", sa.Column("reporter", sa.String(length=129), nullable=True)),
-    ("sessions", sa.Column("opened_by_agent", sa.Boolean(), nullable=False, server_default=sa.false())),
-    ("recommendations", sa.Column("handed_out_at", UtcDateTime(), nullable=True)),
-    ("recommendations", sa.Column("handed_to", sa.String(length=129), nullable=True)),
-    ("recommendations", sa.Column("withdrawn_at", UtcDateTime(), nullable=True)),
-    ("recommendations", sa.Column("withdrawn_by", sa.String(length=40), nullable=True)),
-)
 WITHDRAWN = sa.text("withdrawn_at IS NOT NULL")
 
 
+def added() -> tuple[tuple[str, sa.Column[Any]], ...]:
+    return (
+        ("tokens", sa.Column("expires_at", UtcDateTime(), nullable=True)),
+        ("tokens", sa.Column("last_used_at", UtcDateTime(), nullable=True)),
+        ("databases", sa.Column("reporter", sa.String(length=129), nullable=True)),
+        ("sessions", sa.Column("opened_by_agent", sa.Boolean(), nullable=False, server_default=sa.false())),
+        ("recommendations", sa.Column("handed_out_at", UtcDateTime(), nullable=True)),
+        ("recommendations", sa.Column("handed_to", sa.String(length=129), nullable=True)),
+        ("recommendations", sa.Column("withdrawn_at", UtcDateTime(), nullable=True)),
+        ("recommendations", sa.Column("withdrawn_by", sa.String(length=40), nullable=True)),
+    )
+
+
 def upgrade() -> None:
-    for table, column in ADDED:
-        op.add_column(table, column.copy())
+    for table, column in added():
+        op.add_column(table, column)
     # Whatever was decided before may be in an agent's hands.
     op.execute("UPDATE recommendations SET handed_out_at = decided_at WHERE state = 'approved' OR outcome IS NOT NULL")
     op.create_index(
@@ -61,6 +64,6 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_table("audit")
     op.drop_index("ix_recommendations_withdrawn", "recommendations")
-    for table, column in reversed(ADDED):
+    for table, column in reversed(added()):
         with op.batch_alter_table(table, schema=None) as batch_op:
             batch_op.drop_column(column.name)
