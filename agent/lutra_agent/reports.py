@@ -108,7 +108,7 @@ class Reports:
     def poll(self, wait_s: float) -> Directive | None:
         """Wait for a directive; None as well where the service cannot be asked."""
         try:
-            found = self._transport.directive(wait_s)
+            found = self._transport.directive(wait_s, self._agent, self._spool.epoch)
         except (ServiceUnavailable, ServiceRefused) as error:
             self._throttle.failed("asking for a directive", error)
             return None

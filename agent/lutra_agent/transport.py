@@ -48,11 +48,11 @@ class Transport:
         answer = self._ask("POST", f"/v1/databases/{self._database}/reports", content=body, headers=headers)
         return _parsed(Receipt, answer)
 
-    def directive(self, wait_s: float) -> Directive | None:
-        """Wait up to `wait_s` seconds for a directive."""
+    def directive(self, wait_s: float, agent: str, epoch: str) -> Directive | None:
+        """Wait up to `wait_s` seconds for a directive to the agent that reports under this name and epoch."""
         answer = self._ask(
             "GET",
-            f"/v1/databases/{self._database}/directive",
+            f"/v1/databases/{self._database}/directive?agent={agent}&epoch={epoch}",
             headers={"Prefer": f"wait={int(min(wait_s, 60))}"},
             timeout=httpx.Timeout(ANSWER_S + wait_s, connect=5.0),
         )

@@ -5,30 +5,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from lutra_service.db.records import AuditEntry, Token
+    from lutra_service.db.store import Unit
 
 PAGE = 500
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-class Duration(click.ParamType):
+def duration(text: str) -> timedelta:
     """Such as 90d, 12h, 30m or 45s."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        if isinstance(value, timedelta):
-            return value
-        found = re.fullmatch(r"(\d{1,6})([smhd])", str(value))
-        if found is None:
-            self.fail(f"{value!r} is no duration: write 90d, 12h, 30m or 45s", param, ctx)
-        return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no duration: write 90d, 12h, 30m or 45s")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 @click.group()
@@ -42,14 +37,14 @@ def token() -> None:
     "--scope", "scopes", multiple=True, required=True, type=click.Choice(["agent", "read", "operate", "admin"])
 )
 @click.option("--database", help="Bind the token to this database (db_…); an agent's must be.")
-@click.option("--expires", type=Duration(), help="It expires after so long, such as 90d. [default: never]")
+@click.option("--expires", type=duration, help="It expires after so long, such as 90d. [default: never]")
 def create(name: str, scopes: tuple[str, ...], database: str | None, expires: timedelta | None) -> None:
     """Create a token and print it: this once, for only its digest is kept."""
     from lutra_service.app.access import create_token
     from lutra_service.opening import opened
 
     with opened() as store:
-        _, secret = store.write(lambda unit: create_token(unit, name, scopes, database, expires and unit.now + expires))
+        _, secret = store.write(lambda unit: create_token(unit, name, scopes, database, _moment(unit, expires)))
     click.echo(secret)
 
 
@@ -82,15 +77,15 @@ def revoke(token_id: str) -> None:
 
 @token.command()
 @click.argument("token_id")
-@click.option("--grace", type=Duration(), default="0s", help="The old secret lives on for so long. [default: 0s]")
-@click.option("--expires", type=Duration(), help="The new one expires after so long. [default: as the old one]")
+@click.option("--grace", type=duration, default="0s", help="The old secret lives on for so long. [default: 0s]")
+@click.option("--expires", type=duration, help="The new one expires after so long. [default: as the old one]")
 def rotate(token_id: str, grace: timedelta, expires: timedelta | None) -> None:
     """Put a token with a new secret in the place of TOKEN_ID (tok_…), and print it: this once."""
     from lutra_service.app.access import rotate_token
     from lutra_service.opening import opened
 
     with opened() as store:
-        _, secret = store.write(lambda unit: rotate_token(unit, token_id, grace, expires and unit.now + expires))
+        _, secret = store.write(lambda unit: rotate_token(unit, token_id, grace, _moment(unit, expires)))
     click.echo(secret)
 
 
@@ -108,6 +103,10 @@ def audit(database: str | None, action: str | None, limit: int, as_json: bool) -
     _print([_entry(e, whole=as_json) for e in found], as_json)
 
 
+def _moment(unit: Unit, after: timedelta | None) -> datetime | None:
+    return None if after is None else unit.now + after
+
+
 def _pages(page: Callable[[str | None], Sequence[Token]]) -> Iterator[Token]:
     after = None
     while found := page(after):
@@ -115,7 +114,7 @@ def _pages(page: Callable[[str | None], Sequence[Token]]) -> Iterator[Token]:
         after = found[-1].id
 
 
-def _lives(found: Token, now: Any) -> bool:
+def _lives(found: Token, now: datetime) -> bool:
     return found.revoked_at is None and (found.expires_at is None or found.expires_at > now)
 
 

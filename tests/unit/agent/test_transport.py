@@ -83,7 +83,7 @@ def test_waiting_for_a_directive_says_how_long_and_no_content_is_none() -> None:
         seen.append(request.headers["Prefer"])
         return httpx.Response(204)
 
-    assert transport(answer).directive(400) is None
+    assert transport(answer).directive(400, "agent", "epoch") is None
     assert seen == ["wait=60"]
 
 
