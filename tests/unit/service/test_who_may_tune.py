@@ -46,7 +46,7 @@ def opened_by_a_liar(service: Service, database: str) -> tuple[Agent, Agent, Doc
 def test_a_directive_that_no_operator_approved_reaches_no_agent_but_the_one_that_says_it_is_a_lab(
     service: Service, database: str
 ) -> None:
-    agent, liar, session = opened_by_a_liar(service, database)
+    agent, _, session = opened_by_a_liar(service, database)
     path = f"/v1/sessions/{session['id']}"
     current = service.until(path, lambda s: s["current"] is not None)["current"]
     service.until(f"/v1/recommendations/{current}", lambda r: r["state"] == "approved")
