@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from lutra_service.app.actor import Actor, current_actor
@@ -12,6 +13,7 @@ from lutra_service.db.store import Unit
 
 SERVICE = "service"
 """Who decided, where no token did."""
+KEPT = timedelta(days=400)
 LONGEST_TEXT = 1000
 LARGEST_DOCUMENT = 16_000
 """Characters of what a state is told by, as JSON. A larger one is kept as the names of its parts alone."""

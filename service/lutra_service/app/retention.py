@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from lutra_service.app.audit import KEPT as AUDIT_KEPT
 from lutra_service.db.records import StoredReport
 from lutra_service.db.retention import BATCH, Group
 from lutra_service.db.store import Store, Unit
@@ -26,10 +27,11 @@ class Pruned:
     snapshots: int
     requests: int
     answers: int
+    audit: int
 
     @property
     def total(self) -> int:
-        return self.windows + self.heartbeats + self.snapshots + self.requests + self.answers
+        return self.windows + self.heartbeats + self.snapshots + self.requests + self.answers + self.audit
 
 
 def prune(store: Store, keep: timedelta) -> Pruned:
@@ -42,6 +44,7 @@ def prune(store: Store, keep: timedelta) -> Pruned:
         requests=_to_the_end(store, lambda unit: unit.old.delete_requests(before)),
         snapshots=_to_the_end(store, lambda unit: unit.old.delete_snapshots(before)),
         answers=store.write(lambda unit: unit.old.delete_answers(before)),
+        audit=_to_the_end(store, lambda unit: unit.audit.delete_audit(unit.now - AUDIT_KEPT)),
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from fastapi.routing import APIRoute
 from lutra_service.api.routes import ROUTERS
 from lutra_service.app import audit
+from lutra_service.app.retention import prune
 
 from tests.support.service import Agent, Document, Service, approved, look
 
@@ -222,6 +223,17 @@ def test_an_entry_is_no_larger_than_its_bound(service: Service, database: str) -
     assert entry["before"]["too_large"] is True
     assert len(entry["before"]["parts"]) == 100
     assert len(entry["after"]["text"]) == audit.LONGEST_TEXT
+
+
+def test_entries_are_kept_for_thirteen_months_however_short_the_windows_are(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.send()
+    newest, *_, oldest = entries(service)
+    service.store.write(lambda u: u.audit.change(oldest["id"], at=u.now - audit.KEPT - timedelta(minutes=1)))
+    assert prune(service.store, timedelta(seconds=1)).audit == 1
+    kept = [e["id"] for e in entries(service)]
+    assert (newest["id"] in kept, oldest["id"] in kept) == (True, False)
 
 
 def test_old_entries_are_deleted_a_batch_at_a_time(service: Service, database: str) -> None:

@@ -32,8 +32,8 @@ def added() -> tuple[tuple[str, sa.Column[Any]], ...]:
 def upgrade() -> None:
     for table, column in added():
         op.add_column(table, column)
-    # Whatever was decided before may be in an agent's hands.
-    op.execute("UPDATE recommendations SET handed_out_at = decided_at WHERE state = 'approved' OR outcome IS NOT NULL")
+    # Whatever was approved before may be in an agent's hands.
+    op.execute("UPDATE recommendations SET handed_out_at = decided_at WHERE expires_at IS NOT NULL")
     op.create_index(
         "ix_recommendations_withdrawn",
         "recommendations",
