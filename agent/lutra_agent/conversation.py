@@ -25,8 +25,14 @@ class Conversation:
     """For one thread. Raises nothing of the network's: what fails is logged, and tried again after a while."""
 
     def __init__(
-        self, spool: Spool, transport: Transport, monotonic: Callable[[], float], chance: Chance = random.random
+        self,
+        agent: str,
+        spool: Spool,
+        transport: Transport,
+        monotonic: Callable[[], float],
+        chance: Chance = random.random,
     ) -> None:
+        self._agent = agent
         self._spool = spool
         self._transport = transport
         self._delivery = Delivery(spool, transport.send, monotonic)
@@ -63,7 +69,7 @@ class Conversation:
     def ask(self, wait_s: float) -> Directive | None:
         """Wait for a directive at the service; None as well where it cannot be asked."""
         try:
-            found = self._transport.directive(wait_s)
+            found = self._transport.directive(wait_s, self._agent, self._spool.epoch)
         except ServiceUnavailable as error:
             self._failed(ASKING, self._asking, error)
         except ServiceRefused as error:

@@ -36,7 +36,7 @@ class Reports:
     """`status` says what the agent says of itself at the time of a report."""
 
     def __init__(self, name: str | None, spool: Spool, clock: Clock, status: Callable[[], AgentStatus]) -> None:
-        self._agent = identifier(name or socket.gethostname())
+        self._agent = reporting_name(name)
         self._spool = spool
         self._clock = clock
         self._status = status
@@ -80,6 +80,11 @@ class Reports:
     def send_settings_again(self) -> None:
         """The service does not know the settings by their hash: the next report holds them."""
         self._settings_sent = None
+
+
+def reporting_name(configured: str | None) -> str:
+    """The name under which an agent reports: its file's, else its host's."""
+    return identifier(configured or socket.gethostname())
 
 
 def identifier(text: str) -> str:

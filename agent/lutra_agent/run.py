@@ -25,7 +25,7 @@ from lutra_agent.measure import Measure
 from lutra_agent.pace import Pace
 from lutra_agent.parts import Parts, Shield
 from lutra_agent.prometheus import Prometheus
-from lutra_agent.reports import Reports
+from lutra_agent.reports import Reports, reporting_name
 from lutra_agent.service_link import ServiceLink, ThreadedLink
 from lutra_agent.shield import SignalShield
 from lutra_agent.spool import Spool
@@ -108,7 +108,9 @@ def running(
 def _linked(config: Config, clock: Clock) -> Iterator[tuple[Spool, ThreadedLink]]:
     """The spool, and the link that sends what it holds until the end of this context."""
     spool, transport = Spool(config.agent.state_dir / "spool"), Transport(config.service, config.service.token())
-    link = ThreadedLink(Conversation(spool, transport, clock.monotonic), clock.monotonic)
+    link = ThreadedLink(
+        Conversation(reporting_name(config.agent.name), spool, transport, clock.monotonic), clock.monotonic
+    )
     link.start()
     try:
         yield spool, link
@@ -129,11 +131,7 @@ def _loop(config: Config, clock: Clock, beside: Beside, spool: Spool, link: Serv
             driver=driver and driver.name,
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
-<<<<<<< HEAD
-            problems=[*loop.problems, *beside.told.problems()],
-=======
-            problems=[*loop.problems, *link.problems],
->>>>>>> w-link
+            problems=[*loop.problems, *beside.told.problems(), *link.problems],
             guardrails=beside.told.rails(),
             firing=list(beside.watch.firing),
             provisional=change.directive if (change := provisional.unconfirmed(beside.state)) else None,

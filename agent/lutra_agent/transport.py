@@ -60,11 +60,12 @@ class Transport:
         headers = {**JSON, "Content-Encoding": "gzip"}
         return _parsed(Receipt, self._ask("POST", f"{self._database}/reports", FINAL, headers=headers, content=body))
 
-    def directive(self, wait_s: float) -> Directive | None:
-        """Wait up to `wait_s` seconds for a directive."""
+    def directive(self, wait_s: float, agent: str, epoch: str) -> Directive | None:
+        """Wait up to `wait_s` seconds for a directive to the agent that reports under this name and epoch."""
         wait_s = min(wait_s, LONGEST_POLL_S)
         prefer, bound = {"Prefer": f"wait={int(wait_s)}"}, Bound(ANSWER_S + wait_s)
-        answer = self._ask("GET", f"{self._database}/directive", FINAL, bound, prefer)
+        path = f"{self._database}/directive?agent={agent}&epoch={epoch}"
+        answer = self._ask("GET", path, FINAL, bound, prefer)
         return None if answer.status == NO_CONTENT else _parsed(Directive, answer)
 
     def start_session(self, body: dict[str, Any]) -> dict[str, Any]:

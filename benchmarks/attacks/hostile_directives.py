@@ -36,7 +36,18 @@ FOREIGN = (
     "secure_file_priv",
     "ssl_library",
 )
-NONSENSE = (10**15, -(10**9), "1e999", "0x10", "'; DROP TABLE x; --", "4GB\n!include /etc/passwd", "", "\\'", 1e300, True)
+NONSENSE = (
+    10**15,
+    -(10**9),
+    "1e999",
+    "0x10",
+    "'; DROP TABLE x; --",
+    "4GB\n!include /etc/passwd",
+    "",
+    "\\'",
+    1e300,
+    True,
+)
 ALWAYS = {"weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "minutes": 1440}
 
 

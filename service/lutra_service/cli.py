@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from lutra_service.db.store import Store
     from lutra_service.settings import Settings
 
 
@@ -30,12 +29,14 @@ def _mendable(error: Exception) -> str | None:
     from pydantic import ValidationError
     from sqlalchemy.exc import ArgumentError, OperationalError
 
-    from lutra_service.db.engine import URLS
+    from lutra_service.db.engine import URLS, UnusableUrl
 
     if isinstance(error, ValidationError):
         return "; ".join(f"LUTRA_{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
     if isinstance(error, OperationalError):
         return f"the database of LUTRA_DATABASE_URL: {error.orig}"
+    if isinstance(error, UnusableUrl):
+        return f"LUTRA_DATABASE_URL: {error}"
     if isinstance(error, ArgumentError):  # its message holds the URL, and that a password
         return f"LUTRA_DATABASE_URL is no URL of a database; it begins with {URLS}"
     return None
@@ -58,9 +59,10 @@ def serve(host: str | None, port: int | None) -> None:
     refusal = settings.refusal_to_bind()
     if refusal is not None:
         raise click.ClickException(refusal)
-    if _schema_pending(settings):
-        raise click.ClickException("the database's schema is not this program's: run `lutra migrate`")
+    from lutra_service.opening import check_schema
     from lutra_service.server import serve as run
+
+    check_schema(settings)
 
     run(settings)
 
@@ -87,65 +89,25 @@ def prune(days: float | None) -> None:
     from datetime import timedelta
 
     from lutra_service.app.retention import prune as pruned
+    from lutra_service.opening import opened
 
     settings = _settings()
-    if _schema_pending(settings):
-        raise click.ClickException("the database's schema is not this program's: run `lutra migrate`")
-    store = _store(settings)
-    try:
+    with opened(settings) as store:
         gone = pruned(store, timedelta(days=settings.retention_days if days is None else days))
-    finally:
-        store.close()
     click.echo(str(gone))
-
-
-@main.group()
-def token() -> None:
-    """Bearer tokens."""
-
-
-@token.command()
-@click.option("--name", required=True, help="Whose token it is.")
-@click.option(
-    "--scope", "scopes", multiple=True, required=True, type=click.Choice(["agent", "read", "operate", "admin"])
-)
-@click.option("--database", help="Bind the token to this database (db_…); an agent's must be.")
-def create(name: str, scopes: tuple[str, ...], database: str | None) -> None:
-    """Create a token and print it: this once, for only its digest is kept."""
-    from lutra_models.errors import LutraError
-
-    from lutra_service.app.access import create_token
-
-    settings = _settings()
-    if _schema_pending(settings):
-        raise click.ClickException("the database's schema is not this program's: run `lutra migrate`")
-    store = _store(settings)
-    try:
-        _, secret = store.write(lambda unit: create_token(unit, name, scopes, database))
-    except LutraError as error:
-        raise click.ClickException(str(error)) from error
-    finally:
-        store.close()
-    click.echo(secret)
 
 
 @main.command()
 @click.argument("recommendation")
 def replay(recommendation: str) -> None:
     """Compute a recommendation again from what it was given, and compare every bit."""
-    from lutra_models.errors import LutraError
-
     from lutra_service.app.replaying import stored_answer
     from lutra_service.compute import call, make_executor
+    from lutra_service.opening import opened
 
     settings = _settings()
-    store = _store(settings)
-    try:
+    with opened(settings) as store:
         request, answered = store.read(lambda unit: stored_answer(unit, recommendation))
-    except LutraError as error:
-        raise click.ClickException(str(error)) from error
-    finally:
-        store.close()
     # In a worker of the same make: the number of BLAS threads alone changes the last bits.
     with make_executor(settings) as executor:
         again = executor.submit(call, request.task, request.payload).result()
@@ -162,28 +124,12 @@ def _settings() -> Settings:
     return Settings()
 
 
-def _store(settings: Settings) -> Store:
-    from lutra_service.db.engine import make_engine
-    from lutra_service.db.store import Store
-
-    return Store(make_engine(settings.database_url))
-
-
-def _schema_pending(settings: Settings) -> bool:
-    from lutra_service.db import migrate as migrations
-    from lutra_service.db.engine import make_engine
-
-    engine = make_engine(settings.database_url)
-    try:
-        return migrations.pending(engine)
-    finally:
-        engine.dispose()
-
-
-def _add_demo() -> None:
+def _add_commands() -> None:
     from lutra_service.demo.command import demo
+    from lutra_service.token_commands import audit, token
 
-    main.add_command(demo)
+    for command in (demo, token, audit):
+        main.add_command(command)
 
 
-_add_demo()
+_add_commands()

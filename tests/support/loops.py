@@ -53,7 +53,7 @@ class Line:
         self.reports.append(Report.model_validate(decoded(body)))
         return Receipt(settings_wanted=self.settings_wanted, rules=self.rules)
 
-    def directive(self, wait_s: float) -> Directive | None:
+    def directive(self, wait_s: float, agent: str, epoch: str) -> Directive | None:
         if self.away:
             self.clock.sleep(wait_s)
             raise ServiceUnavailable("away")
@@ -169,7 +169,7 @@ def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | N
     carry_out = CarryOut(engine, state, control, clock, look, bounds)
     config = AgentConfig(folder / "state", mode=mode, interval_s=10)
     spool = Spool(folder / "spool")
-    link = DirectLink(Conversation(spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
+    link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
     reports = Reports("host.example", spool, clock, lambda: AgentStatus(mode=mode))
     measure = Measure(engine, HostProbe(folder), clock, lambda: None)
     used = driver if with_driver else None

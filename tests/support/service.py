@@ -19,7 +19,7 @@ from lutra_models.catalog.facts import ServerSetting
 from lutra_service.app.access import create_token
 from lutra_service.db import migrate
 from lutra_service.db.engine import make_engine
-from lutra_service.db.store import Store
+from lutra_service.db.store import Store, Unit
 from lutra_service.main import create_app
 from lutra_service.settings import Settings
 
@@ -156,6 +156,7 @@ class Agent(Api):
     ) -> None:
         super().__init__(client, token)
         self.database = database
+        self.name = "agent1"
         self.mode = mode
         self.epoch = epoch
         self.sequence = 0
@@ -170,7 +171,7 @@ class Agent(Api):
         settings = serial.settings_to_dict(self.settings)
         values = {n: s["value"] for n, s in settings.items()}
         return {
-            "agent": "agent1",
+            "agent": self.name,
             "epoch": self.epoch,
             "sequence": self.sequence,
             "sent_at": self.clock.isoformat(),
@@ -206,9 +207,8 @@ class Agent(Api):
         return unpacked
 
     def directive(self, wait: int = 0) -> Document | None:
-        found: Document | None = self.take(
-            "GET", f"/v1/databases/{self.database}/directive", None, Prefer=f"wait={wait}"
-        )
+        path = f"/v1/databases/{self.database}/directive?agent={self.name}&epoch={self.epoch}"
+        found: Document | None = self.take("GET", path, None, Prefer=f"wait={wait}")
         return found
 
     def carry_out(self, directive: Document, **metrics: float) -> Document:
@@ -253,6 +253,26 @@ def look(service: Service, made: Document) -> Document:
     return found
 
 
+def some_minutes_later(service: Service, made: Document, minutes: int = 5) -> None:
+    """As if all that happened to this recommendation had happened so long ago."""
+    row = service.store.read(lambda u: u.recommendations.get(made["id"]))
+    moments = {n: getattr(row, n) for n in ("handed_out_at", "withdrawn_at", "expires_at")}
+    earlier = {n: at - timedelta(minutes=minutes) for n, at in moments.items() if at is not None}
+    if earlier:
+        service.store.write(lambda u: u.recommendations.change(row.id, **earlier))
+
+
+def silent_for(service: Service, agent: Agent, minutes: int = 5) -> None:
+    """As if this agent's last report had come so long ago."""
+
+    def earlier(unit: Unit) -> None:
+        last = unit.reports.numbered(agent.database, agent.name, agent.epoch, agent.sequence)
+        assert last is not None
+        unit.reports.replace(last.id, received_at=last.received_at - timedelta(minutes=minutes))
+
+    service.store.write(earlier)
+
+
 @contextmanager
 def running(
     directory: Path, url: str | None = None, executor: Callable[[], Executor] | None = None, **settings: Any
@@ -262,7 +282,7 @@ def running(
     engine = make_engine(url)
     migrate.upgrade(engine)
     engine.dispose()
-    app = create_app(Settings(database_url=url, sweep_s=0.2, **settings), executor or fake_executor())
+    app = create_app(Settings(database_url=url, **{"sweep_s": 0.2, **settings}), executor or fake_executor())
     store: Store = app.state.store
     _, secret = store.write(lambda unit: create_token(unit, "test", ["admin"]))
     with TestClient(app, raise_server_exceptions=False) as client:

@@ -62,9 +62,9 @@ def create_token(
         lambda unit: once(
             unit,
             201,
-            lambda: views.new_token(*access.create_token(unit, body.name, body.scopes, database)).model_dump(
-                mode="json"
-            ),
+            lambda: views.new_token(
+                *access.create_token(unit, body.name, body.scopes, database, body.expires_at)
+            ).model_dump(mode="json"),
             secrets=("token",),
         )
     )
@@ -81,4 +81,4 @@ def list_tokens(database: str, stored: Stored, who: Bearer, page: Paging) -> Pag
 @router.delete("/{database}/tokens/{token}", tags=["tokens"])
 def revoke_token(database: str, token: str, stored: Stored, who: Bearer) -> schemas.TokenAnswer:
     who.require("admin", database_id=database)
-    return views.token(stored.write(lambda unit: access.revoke_token(unit, database, token)))
+    return views.token(stored.write(lambda unit: access.revoke_token(unit, token, database)))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, TypeVar, cast
 
 from fastapi import Depends, Header, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lutra_models.knobs import fingerprint
 from pydantic import BaseModel
 
 from lutra_service.api.signals import Signals, preferred_wait
-from lutra_service.app.access import Principal, authenticate
+from lutra_service.app.access import Principal, authenticate, note_use
+from lutra_service.app.actor import current_actor
 from lutra_service.app.idempotency import Once
 from lutra_service.db.store import Store
 
@@ -34,9 +36,12 @@ News = Annotated[Signals, Depends(signals)]
 _scheme = HTTPBearer(auto_error=False, scheme_name="token", description="A token of `lutra token create`.")
 
 
-def bearer(stored: Stored, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> Principal:
+async def bearer(stored: Stored, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> Principal:
     secret = given.credentials.strip() if given else None
-    return stored.read(lambda unit: authenticate(unit, secret))
+    who = await run_in_threadpool(lambda: stored.read(lambda unit: authenticate(unit, secret)))
+    await run_in_threadpool(note_use, stored, who)
+    current_actor.set(replace(current_actor.get(), token_id=who.token_id, token_name=who.name))
+    return who
 
 
 Bearer = Annotated[Principal, Depends(bearer)]

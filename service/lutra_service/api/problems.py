@@ -39,6 +39,7 @@ STATUS = {
     "quota_exceeded": 429,
     "fit_failed": 500,
     "internal_error": 500,
+    "outcome_unknown": 503,
 }
 _TITLES = {
     401: "Unauthorized",
@@ -52,6 +53,7 @@ _TITLES = {
     422: "Unprocessable",
     429: "Too many requests",
     500: "Internal error",
+    503: "Service unavailable",
 }
 VALUE_BRANCHES = ("int", "float", "constrained-str")
 """How a setting's value, a number or a text, is named in an error of each of its branches."""

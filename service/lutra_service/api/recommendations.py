@@ -111,8 +111,8 @@ def _asked(unit: Unit, id_: str, wanted: schemas.NewRecommendation, by: str) -> 
     database = unit.databases.lock(id_)
     session = unit.sessions.open_one(id_)
     if wanted.settings is None:
-        return asking.ask(unit, database, session)[0]
-    made = asking.manual(unit, database, wanted.settings, session)
+        return asking.ask_for(unit, database, session, by)
+    made = asking.manual(unit, database, wanted.settings, session, by)
     return deciding.approve(unit, made.id, by) if wanted.approve else made
 
 

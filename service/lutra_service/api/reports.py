@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from lutra_models.errors import LutraError
-from lutra_models.wire import Directive, Receipt, Report
+from lutra_models.wire import Directive, Identifier, Receipt, Report
 
 from lutra_service.api.deps import Bearer, News, Stored, WaitSeconds
 from lutra_service.app import directives, intake
+from lutra_service.app.holding import Holder
 from lutra_service.telemetry import REPORTS
 
 router = APIRouter(prefix="/v1/databases", tags=["agents"])
@@ -29,12 +30,26 @@ def post_report(database: str, report: Report, stored: Stored, who: Bearer) -> R
 
 
 @router.get("/{database}/directive", responses={204: {"description": "Nothing to do"}}, response_model=Directive)
-async def get_directive(database: str, stored: Stored, news: News, who: Bearer, seconds: WaitSeconds) -> Any:
-    """The directive to carry out now. With `Prefer: wait=N` the answer waits for one."""
+async def get_directive(
+    database: str,
+    stored: Stored,
+    news: News,
+    who: Bearer,
+    seconds: WaitSeconds,
+    agent: Annotated[
+        Identifier | None, Query(description="Who asks, as its reports say. Without it: who reported last.")
+    ] = None,
+    epoch: Annotated[Identifier | None, Query(description="The epoch of its reports.")] = None,
+) -> Any:
+    """The directive to carry out now, to one agent at a time. With `Prefer: wait=N` the answer waits for one."""
     who.require("agent", database_id=database)
+    holder = Holder(agent, epoch) if agent and epoch else None
 
     def look() -> Directive | None:
-        return stored.read(lambda unit: directives.current(unit, unit.databases.get(database)))
+        found, given = stored.read(lambda unit: directives.current(unit, unit.databases.get(database), holder))
+        if found is None or given:
+            return found
+        return stored.write(lambda unit: directives.hand_out(unit, unit.databases.lock(database), holder))
 
     found = await news.wait(database, look, seconds, "directive")
     return found or Response(status_code=204)

@@ -6,11 +6,25 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from lutra_service.api import databases, guarding, health, knobs, predictions, recommendations, reports, seen, sessions
+from lutra_service.api import (
+    audit,
+    databases,
+    guarding,
+    health,
+    knobs,
+    predictions,
+    recommendations,
+    reports,
+    seen,
+    sessions,
+    tokens,
+)
 from lutra_service.api.problems import STATUS
 
 ROUTERS = (
     databases.router,
+    tokens.router,
+    audit.router,
     seen.router,
     guarding.router,
     reports.router,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from lutra_models.history import Approval, Mode, SessionState
 from lutra_models.wire import Name, SettingValue
-from pydantic import BaseModel, Field, StringConstraints, field_validator
+from pydantic import AwareDatetime, BaseModel, Field, StringConstraints, field_validator
 
 from lutra_service.api.body import Body
 from lutra_service.api.guard_schemas import EventAnswer
@@ -105,6 +105,16 @@ class WindowAnswer(BaseModel):
 class NewToken(Body):
     name: Label
     scopes: list[Scope] = Field(min_length=1, max_length=4)
+    expires_at: AwareDatetime | None = Field(default=None, description="Null: it lives until it is revoked.")
+
+
+class Rotation(Body):
+    """How a token is replaced by one with another secret."""
+
+    grace_s: int = Field(default=0, ge=0, le=30 * 86400, description="For so long the old secret opens doors too.")
+    expires_at: AwareDatetime | None = Field(
+        default=None, description="Of the new one. Null: it lives as long as the old one was given."
+    )
 
 
 class TokenAnswer(BaseModel):
@@ -114,6 +124,8 @@ class TokenAnswer(BaseModel):
     database: str | None
     created_at: datetime
     revoked_at: datetime | None
+    expires_at: datetime | None
+    last_used_at: datetime | None = Field(description="To the minute.")
 
 
 class NewTokenAnswer(TokenAnswer):
@@ -161,6 +173,7 @@ class SessionAnswer(BaseModel):
     p99_source: str | None
     p99_of: str | None
     message: str
+    opened_by_agent: bool = Field(description="By an agent's token: its trials are for that agent in mode lab alone.")
     events: list[EventAnswer] = Field(description="Guards that fired, the newest first.")
     created_at: datetime
     ended_at: datetime | None
@@ -256,6 +269,11 @@ class RecommendationAnswer(BaseModel):
     applied_at: datetime | None
     expires_at: datetime | None
     ended_at: datetime | None
+    handed_out_at: datetime | None = Field(description="Since when its agent has it as a directive.")
+    withdrawn_at: datetime | None = Field(
+        description="It was withdrawn while its agent had it: it is rolled back if it becomes active."
+    )
+    withdrawn_by: str | None
 
 
 class TrialAnswer(BaseModel):
@@ -313,3 +331,19 @@ class KnobAnswer(BaseModel):
     rule: str | None
     meaning: str
     manual: str
+
+
+class AuditAnswer(BaseModel):
+    """Who did what to what. `token` is null where the service decided, or somebody at its command line."""
+
+    id: str
+    at: datetime
+    action: str
+    target: str
+    database: str | None
+    token: str | None
+    token_name: str
+    address: str
+    request_id: str
+    before: Document | None
+    after: Document | None

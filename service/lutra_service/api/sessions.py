@@ -27,12 +27,12 @@ Answer = schemas.SessionAnswer
 def open_session(
     database: str, body: schemas.NewSession, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
 ) -> Any:
-    """Open a tuning session. An agent may open one for its own database (`lutra-agent tune`)."""
+    """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`)."""
     who.require("operate", "agent", database_id=database)
     asked = _parsed(body)
 
     def create(unit: Unit) -> Document:
-        session = sessions.open_session(unit, database, asked, body.seed)
+        session = sessions.open_session(unit, database, asked, body.seed, by_agent=who.is_agent)
         return views.session(sessions.progress(unit, session)).model_dump(mode="json")
 
     response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit)))
@@ -118,7 +118,7 @@ def _parsed(body: schemas.NewSession) -> TuningSession:
 
 def _steer(stored: Stored, who: Bearer, session: str, to: SessionState) -> Answer:
     _may(stored, who, session, "operate")
-    stored.write(lambda unit: sessions.steer(unit, session, to))
+    stored.write(lambda unit: sessions.steer(unit, session, to, who.token_id))
     return _shown(stored, session)
 
 

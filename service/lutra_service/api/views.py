@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from lutra_service.api.guard_schemas import EventAnswer, GuardrailsAnswer, MaintenanceAnswer
 from lutra_service.api.schemas import (
+    AuditAnswer,
     DatabaseAnswer,
     NewTokenAnswer,
     PredictionsAnswer,
@@ -20,7 +21,7 @@ from lutra_service.app import known, plain, rules
 from lutra_service.app.predictions import WhatIf
 from lutra_service.app.seen import Setting
 from lutra_service.app.sessions import Progress
-from lutra_service.db.records import Database, Event, Recommendation, StoredReport, Token
+from lutra_service.db.records import AuditEntry, Database, Event, Recommendation, StoredReport, Token
 
 
 def database(record: Database) -> DatabaseAnswer:
@@ -103,8 +104,13 @@ def recommendation(record: Recommendation) -> RecommendationAnswer:
             "parent": record.parent_id,
             "predictions": record.predictions or {},
             "failed": known.failure(record),
+            "outcome": record.outcome and {n: v for n, v in record.outcome.items() if n != "epoch"},
         }
     )
+
+
+def audit_entry(record: AuditEntry) -> AuditAnswer:
+    return AuditAnswer.model_validate({**vars(record), "database": record.database_id, "token": record.token_id})
 
 
 def trial(record: Recommendation) -> TrialAnswer:

@@ -10,7 +10,7 @@ from lutra_models.advice import Prediction
 from lutra_models.errors import InvalidConfiguration, SessionClosed
 from lutra_models.knobs import Configuration, fingerprint
 
-from lutra_service.app import details, histories, known, plain, quota
+from lutra_service.app import audit, details, histories, known, plain, quota
 from lutra_service.app.live import Live, live
 from lutra_service.app.predictions import predict
 from lutra_service.db.records import Database, Recommendation, Request, Session
@@ -39,6 +39,14 @@ def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recomm
     own = unit.recommendations.outlined(session.id)
     trials_done = sum(known.counts(r) for r in known.since_rebase(session, own))
     return _compute(unit, live(unit, database, session), session, own, trials_done >= session.max_trials), True
+
+
+def ask_for(unit: Unit, database: Database, session: Session | None, by: str) -> Recommendation:
+    """The same, asked by somebody."""
+    recommendation, new = ask(unit, database, session)
+    if new:
+        audit.decision(unit, "ask", recommendation, by)
+    return recommendation
 
 
 def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendation], over: bool) -> Recommendation:
@@ -77,11 +85,15 @@ def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendatio
     return recommendation
 
 
-def manual(unit: Unit, database: Database, settings: Mapping[str, Any], session: Session | None) -> Recommendation:
+def manual(
+    unit: Unit, database: Database, settings: Mapping[str, Any], session: Session | None, by: str
+) -> Recommendation:
     """An operator's own settings laid over the current ones: the same checks, and a prediction where there is one."""
     at = live(unit, database, session)
     configuration = checked(unit, at, at.parse(settings))
-    return propose(unit, at, configuration, kind="manual", origin="manual", session=session)
+    made = propose(unit, at, configuration, kind="manual", origin="manual", session=session)
+    audit.decision(unit, "ask", made, by)
+    return made
 
 
 def checked(unit: Unit, at: Live, settings: Mapping[str, Any]) -> Configuration:

@@ -10,8 +10,9 @@ from typing import Any
 from lutra_models.errors import LutraError
 from lutra_models.knobs import Configuration
 
-from lutra_service.app import details, known, sessions
+from lutra_service.app import audit, details, holding, known, sessions, withdrawing
 from lutra_service.app.live import Live, effective_mode, live
+from lutra_service.app.pausing import pause
 from lutra_service.db.records import Document, Recommendation, Session, Snapshot
 from lutra_service.db.store import Unit
 
@@ -74,8 +75,7 @@ def give_up(unit: Unit, id_: str, error: str) -> None:
     recommendation, session = found
     unit.recommendations.step(recommendation, "failed", error=error[:1000], ended_at=unit.now, lease_until=None)
     unit.announce(id_, recommendation.database_id, recommendation.session_id)
-    if session is not None and session.state == "running":
-        unit.sessions.step(session, "paused", message=f"{id_} could not be computed: {error}"[:1000])
+    pause(unit, session, f"{id_} could not be computed: {error}")
 
 
 def renew(unit: Unit, held: Sequence[str], lease_s: float) -> None:
@@ -83,8 +83,8 @@ def renew(unit: Unit, held: Sequence[str], lease_s: float) -> None:
 
 
 def overdue(unit: Unit) -> list[str]:
-    """What waited too long: approvals that expired, applied changes whose measurement never came."""
-    late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE)
+    """What waited too long: approvals that expired or were never answered, changes whose measurement never came."""
+    late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE, unit.now - holding.SILENCE)
     return [row.id for row in late if row.state != "applied" or _awaits_its_measurement(unit, row)]
 
 
@@ -94,9 +94,13 @@ def end_overdue(unit: Unit, id_: str) -> None:
     if id_ not in overdue(unit):
         return
     row = unit.recommendations.get(id_)
-    to, error = ("failed", "no measurement came") if row.state == "applied" else ("expired", "expired")
-    unit.recommendations.step(row, to, error=error, ended_at=unit.now)
-    unit.announce(row.id, row.database_id, row.session_id)
+    if withdrawing.is_given(row):
+        withdrawing.end_unanswered(unit, row)
+    else:
+        to, error = ("failed", "no measurement came") if row.state == "applied" else ("expired", "expired")
+        unit.recommendations.step(row, to, error=error, ended_at=unit.now)
+        audit.decision(unit, "expire", row, audit.SERVICE)
+        unit.announce(row.id, row.database_id, row.session_id)
     sessions.advance(unit, database)
 
 

@@ -12,18 +12,18 @@ from lutra_models.errors import IllegalTransition, InvalidConfiguration
 from lutra_models.knobs import Configuration, Value
 from lutra_models.maintenance import following
 
-from lutra_service.app import details
+from lutra_service.app import audit, details, withdrawing
 from lutra_service.app.asking import checked, propose
 from lutra_service.app.errors import Conflict
 from lutra_service.app.live import Live, live
+from lutra_service.app.pausing import pause
 from lutra_service.db.records import Database, Document, Recommendation, Session
 from lutra_service.db.store import Unit
 
 APPROVAL_LASTS = timedelta(hours=24)
 UNDER_WAY = ("approved", "applied")
-WITHDRAWN = ("computing", "proposed", "approved")
-BY_ITSELF = "service"
-"""Who decided, where no token did."""
+AUTOMATIC = "automatic"
+"""Who approved, where a session approves its own."""
 
 
 def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None) -> Recommendation:
@@ -35,7 +35,7 @@ def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None)
     legal(_state(recommendation), "approved")
     other = next((r for r in unit.recommendations.in_states(database.id, UNDER_WAY) if r.id != id_), None)
     if other is not None:
-        raise Conflict(f"{other.id} is {other.state}: one change at a time; wait for it, reject it or roll it back")
+        raise Conflict(f"{other.id} is {_shown_state(other)}: one change at a time; {_way_on(other)}")
     at = live(unit, database, session)
     assert recommendation.configuration is not None
     wanted = Configuration(recommendation.configuration)
@@ -45,7 +45,18 @@ def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None)
     configuration = checked(unit, at, {n: v for n, v in wanted.items() if v != at.active.get(n)})
     values = details.change_details(at, configuration)
     _step(unit, recommendation, "approved", **values, **_decision(unit, by, at, bool(values["restart_needed"])))
+    audit.decision(unit, "approve", recommendation, by)
     return _without_change(unit, at, unit.recommendations.get(id_))
+
+
+def _shown_state(row: Recommendation) -> str:
+    return row.state if row.withdrawn_at is None else f"{row.state}, withdrawn while its agent carries it out"
+
+
+def _way_on(row: Recommendation) -> str:
+    if row.withdrawn_at is not None and row.state == "approved":
+        return "its agent's next reports end it"
+    return "wait for it, reject it or roll it back"
 
 
 def _subset(
@@ -71,6 +82,8 @@ def _subset(
         trial=whole.trial,
     )
     _step(unit, part, "approved", **_decision(unit, by, at, bool(part.restart_needed)))
+    audit.decision(unit, "reject", whole, by, part=part.id)
+    audit.decision(unit, "approve", part, by)
     return unit.recommendations.get(part.id)
 
 
@@ -83,10 +96,20 @@ def _without_change(unit: Unit, at: Live, approved: Recommendation) -> Recommend
 
 
 def reject(unit: Unit, id_: str, by: str) -> Recommendation:
+    """Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active."""
     recommendation, _, _ = _held(unit, id_)
     legal(_state(recommendation), "rejected")
-    _step(unit, recommendation, "rejected", decided_at=unit.now, decided_by=by, ended_at=unit.now)
+    if recommendation.withdrawn_at is not None:
+        raise IllegalTransition(f"{id_} was withdrawn already: {withdrawing.UNDER_WAY}")
+    withdrawing.withdraw(unit, recommendation, by, decided_at=unit.now, decided_by=by)
     return unit.recommendations.get(id_)
+
+
+def is_active(row: Recommendation) -> bool:
+    """Whether it was made active and, as far as its agent told, still is: also one whose measurement failed."""
+    if row.state in ("applied", "confirmed"):
+        return True
+    return row.state != "reverted" and (row.outcome or {}).get("state") in ("applied", "confirmed")
 
 
 def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
@@ -95,19 +118,19 @@ def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
     What else was on its way is withdrawn, and an automatic session pauses: the operator has taken over.
     """
     recommendation, database, session = _held(unit, id_)
-    if recommendation.state not in ("applied", "confirmed", "approved"):
+    if recommendation.state != "approved" and not is_active(recommendation):
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
     return _way_back(unit, recommendation, database, session, recommendation.before, by)
 
 
-def take_back(unit: Unit, id_: str) -> Recommendation:
+def take_back(unit: Unit, id_: str, by: str) -> Recommendation:
     """The same by the service itself, of what this recommendation changed and nothing else.
 
     Raises before anything is written, where these settings can be set no longer.
     """
     recommendation, database, session = _held(unit, id_)
     before = {c["setting"]: c["before"] for c in recommendation.changes or ()}
-    return _way_back(unit, recommendation, database, session, before, BY_ITSELF)
+    return _way_back(unit, recommendation, database, session, before, by)
 
 
 def _way_back(
@@ -118,7 +141,7 @@ def _way_back(
     before: Mapping[str, Value],
     by: str,
 ) -> Recommendation:
-    at, others = live(unit, database), unit.recommendations.in_states(database.id, WITHDRAWN)
+    at, others = live(unit, database), unit.recommendations.in_states(database.id, withdrawing.OPEN)
     back = propose(
         unit,
         at,
@@ -130,12 +153,11 @@ def _way_back(
         decided_by=by,
     )
     for other in others:
-        _step(unit, other, "expired" if other.state == "computing" else "rejected", ended_at=unit.now)
+        withdrawing.withdraw(unit, other, by, f"withdrawn by the rollback of {recommendation.id}")
     changes = _undone(at, back.changes or (), recommendation.changes or ())
     unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
-    if session is not None and session.state == "running":
-        unit.sessions.step(session, "paused", message=f"paused by the rollback of {recommendation.id}")
-        unit.announce(session.id)
+    pause(unit, session, f"paused by the rollback of {recommendation.id}")
+    audit.decision(unit, "rollback", recommendation, by, rollback=back.id)
     unit.announce(back.id, database.id)
     return unit.recommendations.get(back.id)
 

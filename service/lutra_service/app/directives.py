@@ -6,31 +6,71 @@ from lutra_models.identity import Identity
 from lutra_models.maintenance import closed
 from lutra_models.wire import Directive
 
-from lutra_service.app import identities, known, rules
-from lutra_service.app.deciding import BY_ITSELF
-from lutra_service.app.live import effective_mode
+from lutra_service.app import holding, identities, known, rules
+from lutra_service.app.audit import SERVICE
+from lutra_service.app.deciding import AUTOMATIC
+from lutra_service.app.holding import Holder
+from lutra_service.app.live import agent_mode, effective_mode
 from lutra_service.db.records import Database, Recommendation, Session
 from lutra_service.db.store import Unit
 
 
-def current(unit: Unit, database: Database) -> Directive | None:
-    """None where nothing is approved, and where the agent would not do it: paused, or in mode observe.
+def current(unit: Unit, database: Database, agent: Holder | None) -> tuple[Directive | None, bool]:
+    """None where nothing is approved, where another agent holds it, and where this one would not do it: paused, or in
+    mode observe; and whether this agent was given it before. Without a name it is the agent that reported last.
 
     A restart waits for its maintenance window, where the mode is restart_in_window.
     """
+    found = _waiting(unit, database, agent)
+    if found is None:
+        return None, False
+    recommendation, directive = found
+    return directive, _is_held(recommendation, holding.asking(database, agent))
+
+
+def hand_out(unit: Unit, database: Database, agent: Holder | None) -> Directive | None:
+    """The same, and from now on this agent holds it: nothing ends it unseen any more."""
+    found = _waiting(unit, database, agent)
+    if found is None:
+        return None
+    recommendation, directive = found
+    who = holding.asking(database, agent)
+    if not _is_held(recommendation, who):
+        unit.recommendations.change(recommendation.id, handed_out_at=unit.now, handed_to=who)
+        unit.announce(recommendation.id)
+    return directive
+
+
+def _is_held(recommendation: Recommendation, who: str | None) -> bool:
+    return recommendation.handed_out_at is not None and recommendation.handed_to == who
+
+
+def _waiting(unit: Unit, database: Database, agent: Holder | None) -> tuple[Recommendation, Directive] | None:
     if (database.agent_status or {}).get("paused"):
         return None
-    for recommendation in unit.recommendations.in_states(database.id, ("approved",)):
-        if recommendation.expires_at is not None and recommendation.expires_at > unit.now:
-            return _directive(unit, database, recommendation)
+    for row in unit.recommendations.in_states(database.id, ("approved",)):
+        if row.withdrawn_at is not None or row.expires_at is None or row.expires_at <= unit.now:
+            continue
+        if holding.held_by_another(unit, row, holding.asking(database, agent)) or _not_for(unit, database, row, agent):
+            return None
+        directive = _directive(unit, database, row)
+        return None if directive is None else (row, directive)
     return None
+
+
+def _not_for(unit: Unit, database: Database, row: Recommendation, agent: Holder | None) -> bool:
+    """What no operator said yes to is for the agent alone that itself reported last, and in mode lab."""
+    session = unit.sessions.get(row.session_id) if row.session_id else None
+    if session is None or not session.opened_by_agent or row.decided_by != AUTOMATIC:
+        return False
+    return agent is None or str(agent) != database.reporter or agent_mode(database) != "lab"
 
 
 def _directive(unit: Unit, database: Database, recommendation: Recommendation) -> Directive | None:
     session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
     mode, rollback = effective_mode(database, session), recommendation.kind == "rollback"
     told = rules.rules_of(database)
-    asked = rollback and recommendation.decided_by != BY_ITSELF
+    asked = rollback and recommendation.decided_by != SERVICE
     waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not asked
     if mode == "observe" or (waits and closed(told.maintenance_windows, unit.now)):
         return None
@@ -54,7 +94,7 @@ def _expected(unit: Unit, recommendation: Recommendation, session: Session | Non
     """An operator's rollback is for whatever server is there; the service's own is for the one that was changed."""
     if recommendation.kind != "rollback":
         return identities.expected(session) if session else None
-    if recommendation.decided_by != BY_ITSELF or recommendation.parent_id is None:
+    if recommendation.decided_by != SERVICE or recommendation.parent_id is None:
         return None
     return identities.made_on(unit.recommendations.get(recommendation.parent_id))
 

@@ -13,7 +13,8 @@ from lutra_models.catalog.readable import Readable
 from lutra_models.errors import InvalidReport, LutraError
 from lutra_models.wire import Receipt, Report, ReportedWindow
 
-from lutra_service.app import deciding, directives, events, outcomes, quota, rules, sessions
+from lutra_service.app import directives, events, outcomes, quota, rules, sessions, undoing, withdrawing
+from lutra_service.app.holding import Holder
 from lutra_service.db.records import Database, Document, Recommendation, Session, StoredReport
 from lutra_service.db.store import Unit
 from lutra_service.limits import REPORT_BYTES, SETTINGS_BYTES
@@ -42,7 +43,7 @@ def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
         return Receipt(
             duplicate=True,
             settings_wanted=_settings_wanted(unit, database_id, report),
-            directive=directives.current(unit, database),
+            directive=directives.hand_out(unit, database, Holder(report.agent, report.epoch)),
             rules=rules.rules_of(database),
         )
     quota.verify_room(unit, database_id)
@@ -54,7 +55,7 @@ def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
     database = unit.databases.get(database_id)
     return Receipt(
         settings_wanted=_settings_wanted(unit, database_id, report),
-        directive=directives.current(unit, database),
+        directive=directives.hand_out(unit, database, Holder(report.agent, report.epoch)),
         rules=rules.rules_of(database),
     )
 
@@ -127,6 +128,7 @@ def _learn(unit: Unit, database: Database, report: Report) -> Database:
         "peak_connections": max(report.peak_connections, database.peak_connections),
         "agent_status": _agent_status(unit, database, report),
         "last_report_at": unit.now,
+        "reporter": str(Holder(report.agent, report.epoch)),
     }
     if report.context:
         facts["context"] = dict(report.context)
@@ -196,23 +198,14 @@ def _act(unit: Unit, arrival: Arrival) -> None:
         outcomes.record_outcome(unit, database, outcome, report.epoch)
     if arrival.newest and arrival.configuration is not None:
         outcomes.notice_active(unit, database, arrival.configuration)
-        _take_back_forgotten(unit, arrival)
+        undoing.undo_forgotten(unit, database, report)
     if arrival.measured is not None and (report.metrics or report.failure):
         outcomes.record_measurement(unit, arrival.measured.id, report)
     if arrival.newest:
+        withdrawing.settle(unit, database, report, arrival.configuration)
+    undoing.undo_withdrawn(unit, database)
+    if arrival.newest:
         sessions.advance(unit, database)
-
-
-def _take_back_forgotten(unit: Unit, arrival: Arrival) -> None:
-    """A way back that cannot be gone is told; it must not cost the report."""
-    forgotten = outcomes.forgotten(unit, arrival.database, arrival.report)
-    if forgotten is None:
-        return
-    try:
-        deciding.take_back(unit, forgotten.id)
-    except (LutraError, LookupError, ValueError) as error:
-        log.error("%s cannot be taken back: %s", forgotten.id, error)
-        unit.recommendations.change(forgotten.id, error=f"{outcomes.LOST}, but cannot: {error}"[:1000])
 
 
 def _bind_p99(unit: Unit, arrival: Arrival) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from typing import Any
 
@@ -10,8 +11,11 @@ from lutra_models.wire import Outcome, Report
 from lutra_service.app import identities
 from lutra_service.app.histories import targets_of
 from lutra_service.app.live import effective_mode
+from lutra_service.app.pausing import pause_of
 from lutra_service.db.records import Database, Document, Recommendation, StoredReport
 from lutra_service.db.store import Unit
+
+log = logging.getLogger(__name__)
 
 WINDOWS_PER_TRIAL = 3
 """Outside a lab: this many windows after the first, which is warm-up, make the measurement."""
@@ -20,27 +24,45 @@ PAUSING = ("server_changed", "not_primary", "guardrail", "durability_not_allowed
 """Refusals after which asking for the next trial at once is of no use."""
 
 
-LOST = "its agent lost its state before this was confirmed, and could not take it back: the service does"
+LOST = "its agent lost its state before this was confirmed, and could not take it back"
 ELSEWHERE = "another server took over before this was confirmed"
 
 
 def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str) -> None:
-    """What an agent of this `epoch` tells.
+    """What an agent of this `epoch` tells. What it made active is active, whatever was decided meanwhile.
 
-    An outcome for another database's directive, or for none that we know, says nothing and is passed over.
+    An outcome for another database's directive, or for one that no agent was given, says nothing and is passed over.
     """
     recommendation = unit.recommendations.find(outcome.directive)
     if recommendation is None or recommendation.database_id != database.id:
         return
-    if recommendation.state == "approved":
+    if recommendation.handed_out_at is None:
+        log.warning("%s: an agent tells %s of %s, which none was given", database.id, outcome.state, recommendation.id)
+        return
+    state = recommendation.state
+    if state == "approved":
         _first(unit, database, recommendation, outcome, epoch)
-    elif outcome.state == "confirmed":
+    elif state in ("rejected", "expired", "refused", "failed") and not _was_applied(recommendation):
+        _late(unit, database, recommendation, outcome, epoch)
+    elif outcome.state == "confirmed" and state != "reverted":
         _confirmed(unit, recommendation, outcome)
-    elif outcome.state == "reverted" and recommendation.state in ("applied", "confirmed"):
+    elif outcome.state == "reverted" and state != "reverted":
         _reverted(unit, recommendation, outcome)
-    elif recommendation.outcome is None:  # withdrawn while it was under way: what really happened stays on record
-        unit.recommendations.change(recommendation.id, outcome=_told(outcome))
     unit.announce(recommendation.id, database.id, recommendation.session_id)
+
+
+def _was_applied(recommendation: Recommendation) -> bool:
+    return (recommendation.outcome or {}).get("state") in ("applied", "confirmed")
+
+
+def _late(unit: Unit, database: Database, ended: Recommendation, outcome: Outcome, epoch: str) -> None:
+    """Of one that counted as not carried out."""
+    if outcome.state in ("refused", "failed"):
+        if ended.outcome is None:
+            unit.recommendations.change(ended.id, outcome=_told(outcome))
+        return
+    log.warning("%s was %s and is active: its agent tells %s", ended.id, ended.state, outcome.state)
+    _applied(unit, database, ended, outcome, epoch)
 
 
 def _first(unit: Unit, database: Database, approved: Recommendation, outcome: Outcome, epoch: str) -> None:
@@ -48,13 +70,17 @@ def _first(unit: Unit, database: Database, approved: Recommendation, outcome: Ou
         error = _error(outcome)
         unit.recommendations.step(approved, outcome.state, outcome=_told(outcome), error=error, ended_at=unit.now)
         if outcome.code in PAUSING:
-            _pause(unit, approved, f"{approved.id} was refused: {error}")
+            pause_of(unit, approved.session_id, f"{approved.id} was refused: {error}")
         return
+    _applied(unit, database, approved, outcome, epoch)
+
+
+def _applied(unit: Unit, database: Database, row: Recommendation, outcome: Outcome, epoch: str) -> None:
     applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
     server = identities.reported(database)
     told = {**_told(outcome), "epoch": epoch, "server": server and identities.to_dict(server)}
-    unit.recommendations.step(approved, "applied", outcome=told, applied_at=applied_at)
-    _after_applied(unit, approved.id, outcome)
+    unit.recommendations.step(row, "applied", outcome=told, applied_at=applied_at, ended_at=None)
+    _after_applied(unit, row.id, outcome)
 
 
 def _confirmed(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> None:
@@ -69,12 +95,6 @@ def _reverted(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> N
     events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
     told = {**(recommendation.outcome or {}), **_told(outcome), **({"events": events} if events else {})}
     unit.recommendations.step(recommendation, "reverted", outcome=told, error=_error(outcome), ended_at=unit.now)
-
-
-def _pause(unit: Unit, recommendation: Recommendation, message: str) -> None:
-    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
-    if session is not None and session.state == "running":
-        unit.sessions.step(session, "paused", message=message[:1000])
 
 
 def _told(outcome: Outcome) -> Document:
@@ -99,6 +119,8 @@ def _rolled_back(unit: Unit, applied: Recommendation) -> None:
         unit.recommendations.step(parent, "reverted", ended_at=unit.now)
         unit.announce(parent.id)
     for later in unit.recommendations.in_states(applied.database_id, ("applied",)):
+        if any(c["setting"] not in (applied.configuration or {}) for c in later.changes or ()):
+            continue
         error = f"taken back by the rollback of {applied.parent_id}"
         unit.recommendations.step(later, "reverted", error=error, ended_at=unit.now)
         unit.announce(later.id, later.session_id)

@@ -9,6 +9,7 @@ from lutra_models import serial
 from lutra_models.catalog import did_you_mean, engines, load
 from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 
+from lutra_service.app import audit
 from lutra_service.app.errors import Conflict, InvalidRequest
 from lutra_service.app.live import live
 from lutra_service.db.records import Database, Document
@@ -24,7 +25,10 @@ def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any]) -> D
     if taken is not None:
         raise Conflict(f"{taken.id} is already called {name!r}")
     database = Database(unit.new_id("db"), name, engine, dict(policy), unit.now)
-    return unit.databases.add(database)
+    unit.databases.add(database)
+    after = {"name": name, "engine": engine, "policy": database.policy}
+    audit.record(unit, "database.register", database.id, None, after, database_id=database.id)
+    return database
 
 
 def change_policy(unit: Unit, id_: str, patch: Mapping[str, Any]) -> Database:
@@ -37,6 +41,7 @@ def change_policy(unit: Unit, id_: str, patch: Mapping[str, Any]) -> Database:
     policy: Document = {name: part for name, part in said.items() if part is not None or name == "movable"}
     _check_policy(database.engine, policy)
     unit.databases.change(id_, policy=policy)
+    audit.record(unit, "database.policy", id_, {"policy": database.policy}, {"policy": policy}, database_id=id_)
     changed = unit.databases.get(id_)
     try:
         at = live(unit, changed)

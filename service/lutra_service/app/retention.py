@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lutra_service import limits
+from lutra_service.app.audit import KEPT as AUDIT_KEPT
 from lutra_service.db.records import StoredReport
 from lutra_service.db.retention import BATCH, Group
 from lutra_service.db.store import Store, Unit
@@ -79,6 +80,7 @@ PRUNED: tuple[tuple[str, Prune], ...] = (
     ("requests", _everywhere(lambda unit, before: unit.old.delete_requests(before))),
     ("snapshots", _everywhere(lambda unit, before: unit.old.delete_snapshots(before, limits.SNAPSHOTS))),
     ("answers", _everywhere(lambda unit, before: unit.old.delete_answers(before))),
+    ("audit", _everywhere(lambda unit, _: unit.audit.delete_audit(unit.now - AUDIT_KEPT))),
     ("settings", _everywhere(lambda unit, before: unit.old.delete_settings(before))),
     (
         "reports",

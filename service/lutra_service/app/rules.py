@@ -10,8 +10,9 @@ from lutra_models.guardrails import GUARDS, Guard, GuardName, Guardrail, laid_ov
 from lutra_models.maintenance import Interval, MaintenanceWindow, current, following, known_zone
 from lutra_models.wire import Rules
 
+from lutra_service.app import audit
 from lutra_service.app.errors import InvalidRequest
-from lutra_service.db.records import Database
+from lutra_service.db.records import Database, Document
 from lutra_service.db.store import Unit
 
 
@@ -47,8 +48,10 @@ def rails(database: Database) -> list[Rail]:
 
 def set_guardrails(unit: Unit, id_: str, wanted: Mapping[GuardName, Guardrail]) -> Database:
     """In place of all that were set here before; a guard that is not named is the agent's own again."""
-    unit.databases.lock(id_)
-    unit.databases.change(id_, guardrails={name: asdict(rail) for name, rail in wanted.items()})
+    before = unit.databases.lock(id_).guardrails
+    after: Document = {name: asdict(rail) for name, rail in wanted.items()}
+    unit.databases.change(id_, guardrails=after)
+    audit.record(unit, "guardrails.set", id_, before, after, database_id=id_)
     unit.announce(id_)
     return unit.databases.get(id_)
 
@@ -64,8 +67,10 @@ def set_windows(unit: Unit, id_: str, windows: Sequence[MaintenanceWindow]) -> D
     unknown = sorted({w.zone for w in windows if known_zone(w.zone) is None})
     if unknown:
         raise InvalidRequest(f"no time zone of this machine: {', '.join(unknown)}; take a name such as Europe/Berlin")
-    unit.databases.lock(id_)
-    unit.databases.change(id_, maintenance_windows=[{**asdict(w), "weekdays": list(w.weekdays)} for w in windows])
+    before = unit.databases.lock(id_).maintenance_windows
+    after = [{**asdict(w), "weekdays": list(w.weekdays)} for w in windows]
+    unit.databases.change(id_, maintenance_windows=after)
+    audit.record(unit, "windows.set", id_, {"windows": before or []}, {"windows": after}, database_id=id_)
     unit.announce(id_)
     return unit.databases.get(id_)
 

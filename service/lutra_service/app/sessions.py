@@ -11,14 +11,16 @@ from lutra_models.history import Approval, Mode, SessionState, TuningSession
 from lutra_models.identity import identity
 from lutra_models.metrics import Limit, Objective
 
-from lutra_service.app import asking, deciding, histories, identities, known
-from lutra_service.app.errors import Conflict
-from lutra_service.app.live import effective_mode, live
-from lutra_service.db.records import Database, Event, Recommendation, Session
+from lutra_service.app import asking, audit, deciding, histories, identities, known, withdrawing
+from lutra_service.app.deciding import AUTOMATIC
+from lutra_service.app.errors import Conflict, Forbidden
+from lutra_service.app.live import agent_mode, effective_mode, live
+from lutra_service.app.pausing import pause
+from lutra_service.db.records import Database, Document, Event, Recommendation, Session
 from lutra_service.db.store import Unit
 
 FRUITLESS_LIMIT = 5
-AUTOMATIC = "automatic"
+STEPS: dict[SessionState, str] = {"paused": "pause", "running": "resume", "stopped": "stop"}
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,11 @@ class Progress:
     events: list[Event]
 
 
-def open_session(unit: Unit, database_id: str, asked: TuningSession, seed: int) -> Session:
-    """Raises Conflict while the database has another open session."""
+def open_session(unit: Unit, database_id: str, asked: TuningSession, seed: int, by_agent: bool) -> Session:
+    """Raises Conflict while the database has another open session, and Forbidden for what an agent may not ask for."""
     database = unit.databases.lock(database_id)
+    if by_agent:
+        _check_agents_own(database, asked)
     other = unit.sessions.open_one(database_id)
     if other is not None:
         raise Conflict(f"{other.id} is {other.state}: one session at a time; POST /v1/sessions/{other.id}/stop ends it")
@@ -53,11 +57,29 @@ def open_session(unit: Unit, database_id: str, asked: TuningSession, seed: int) 
         seed=seed,
         baseline=None,
         created_at=unit.now,
+        opened_by_agent=by_agent,
     )
     unit.sessions.add(session)
+    audit.record(unit, "session.open", session.id, None, _shown(session), database_id=database_id)
     unit.announce(session.id, database_id)
     advance(unit, database, session)
     return unit.sessions.get(session.id)
+
+
+def _check_agents_own(database: Database, asked: TuningSession) -> None:
+    """Nothing is tuned without an operator's yes but a lab."""
+    if asked.mode != "lab":
+        raise Forbidden(f"an agent's token opens sessions in mode lab, not in {asked.mode}: that needs scope operate")
+    if asked.approval == AUTOMATIC and agent_mode(database) != "lab":
+        raise Forbidden(
+            f"the agent of {database.id} reports mode {agent_mode(database)}: without an operator, automatic approval "
+            "is for an agent in mode lab"
+        )
+
+
+def _shown(session: Session) -> Document:
+    names = ("objective_metric", "objective_goal", "mode", "approval", "max_trials", "limits")
+    return {name: getattr(session, name) for name in names}
 
 
 def tuning_session(
@@ -66,8 +88,9 @@ def tuning_session(
     return TuningSession(objective, tuple(limits), mode, approval, max_trials)
 
 
-def steer(unit: Unit, id_: str, to: SessionState) -> Session:
-    """Pause, resume or stop. Stopping withdraws what is not yet applied. Raises IllegalTransition.
+def steer(unit: Unit, id_: str, to: SessionState, by: str) -> Session:
+    """Pause, resume or stop. Stopping withdraws what is not yet applied; what its agent is just carrying out is rolled
+    back once it is applied. Raises IllegalTransition.
 
     Resuming on a server that became another one begins anew there. Raises Conflict while that one is no primary.
     """
@@ -79,20 +102,19 @@ def steer(unit: Unit, id_: str, to: SessionState) -> Session:
         more = {"resumed_at": unit.now, **identities.rebased(unit, database, session)}
     unit.sessions.step(session, to, message="", **more)
     if to == "stopped":
-        _withdraw(unit, session, "the session was stopped")
+        _withdraw(unit, session, by, "the session was stopped")
+    audit.record(unit, f"session.{STEPS[to]}", id_, {"state": session.state}, {"state": to}, database_id=database.id)
     unit.announce(id_, database.id)
     session = unit.sessions.get(id_)
     advance(unit, database, session)
     return unit.sessions.get(id_)
 
 
-def _withdraw(unit: Unit, session: Session, why: str) -> None:
+def _withdraw(unit: Unit, session: Session, by: str, why: str) -> None:
     """End what is not yet applied."""
     for row in unit.recommendations.outlined(session.id):
-        if row.state in ("computing", "proposed", "approved"):
-            withdrawn = "expired" if row.state == "computing" else "rejected"
-            unit.recommendations.step(row, withdrawn, error=why[:1000], ended_at=unit.now)
-            unit.announce(row.id)
+        if row.state in withdrawing.OPEN:
+            withdrawing.withdraw(unit, unit.recommendations.get(row.id), by, why)
 
 
 def advance(unit: Unit, database: Database, session: Session | None = None) -> None:
@@ -102,13 +124,13 @@ def advance(unit: Unit, database: Database, session: Session | None = None) -> N
         return
     changed = identities.change(session, database)
     if changed is not None:
-        _withdraw(unit, session, f"server_changed: {changed}")
-        _pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume begins anew on it")
+        _withdraw(unit, session, audit.SERVICE, f"server_changed: {changed}")
+        pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume begins anew on it")
         return
     try:
         session = _with_baseline(unit, database, session)
     except LutraError as error:  # a policy that contradicts the server must not cost the report that shows it
-        _pause(unit, session, f"{error.code}: {error}")
+        pause(unit, session, f"{error.code}: {error}")
         return
     handovers = known.since_rebase(session, unit.recommendations.of_kind(session.id, ("handover",)))
     if _handed_over(handovers):
@@ -121,9 +143,14 @@ def advance(unit: Unit, database: Database, session: Session | None = None) -> N
 
 
 def _next(unit: Unit, database: Database, session: Session) -> None:
+    if session.opened_by_agent and agent_mode(database) != "lab":
+        pause(
+            unit, session, f"its agent opened it, and reports mode {agent_mode(database)} by now: no operator said yes"
+        )
+        return
     fruitless = _fruitless(unit, session)
     if fruitless is not None:
-        _pause(unit, session, fruitless)
+        pause(unit, session, fruitless)
         return
     try:
         recommendation, _ = asking.ask(unit, database, session)
@@ -131,12 +158,7 @@ def _next(unit: Unit, database: Database, session: Session) -> None:
         if recommendation.state == "proposed" and not busy:
             deciding.approve(unit, recommendation.id, AUTOMATIC)
     except LutraError as error:
-        _pause(unit, session, f"{error.code}: {error}")
-
-
-def _pause(unit: Unit, session: Session, message: str) -> None:
-    unit.sessions.step(session, "paused", message=message[:1000])
-    unit.announce(session.id, session.database_id)
+        pause(unit, session, f"{error.code}: {error}")
 
 
 def progress(unit: Unit, session: Session) -> Progress:

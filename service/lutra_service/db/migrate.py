@@ -16,7 +16,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, text
 
-from lutra_service.db.engine import IMMEDIATE
+from lutra_service.db.engine import IMMEDIATE, tighten
 
 LOCK = 0x6C75747261
 """The number of PostgreSQL's advisory lock for migrations."""
@@ -26,6 +26,7 @@ RETRY_S = 0.2
 def upgrade(engine: Engine, to: str = "head") -> None:
     config = _config()
     if engine.dialect.name == "sqlite":
+        tighten(Path(engine.url.database or ""))
         # One transaction that holds the file from its start; a second program waits for it.
         with engine.execution_options(**{IMMEDIATE: True}).begin() as connection:
             config.attributes["connection"] = connection

@@ -30,6 +30,7 @@ class Database:
     maintenance_windows: list[Document] | None = None
     filled_bytes: int = 0
     filled_at: datetime | None = None
+    reporter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Token:
     database_id: str | None
     created_at: datetime
     revoked_at: datetime | None = None
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class Session:
     identity: Document | None = None
     rebased_at: datetime | None = None
     resumed_at: datetime | None = None
+    opened_by_agent: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,10 @@ class Recommendation:
     applied_at: datetime | None = None
     expires_at: datetime | None = None
     ended_at: datetime | None = None
+    handed_out_at: datetime | None = None
+    handed_to: str | None = None
+    withdrawn_at: datetime | None = None
+    withdrawn_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -167,3 +175,18 @@ class Answer:
     status: int
     response: Document
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    id: str
+    at: datetime
+    database_id: str | None
+    action: str
+    target: str
+    token_id: str | None
+    token_name: str
+    address: str
+    request_id: str
+    before: Document | None
+    after: Document | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from lutra_models.errors import NotFound
-from sqlalchemy import insert, select, update
+from sqlalchemy import insert, or_, select, update
 
 from lutra_service.db.records import Answer, Database, Document, Token
 from lutra_service.db.repository import Repository
@@ -70,7 +70,8 @@ class Tokens(Repository[Token]):
     noun = "token"
 
     def by_hash(self, hash_: str) -> Token | None:
-        return self._one(self.table.c.hash == hash_, self.table.c.revoked_at.is_(None))
+        """Revoked and expired ones too."""
+        return self._one(self.table.c.hash == hash_)
 
     def listed(self, database_id: str | None, limit: int, after: str | None) -> list[Token]:
         where = [] if database_id is None else [self.table.c.database_id == database_id]
@@ -78,6 +79,11 @@ class Tokens(Repository[Token]):
 
     def revoke(self, id_: str, now: datetime) -> bool:
         return self.change(id_, self.table.c.revoked_at.is_(None), revoked_at=now)
+
+    def used(self, id_: str, now: datetime, before: datetime) -> bool:
+        """Keep that it was used `now`, where its last use that is known was earlier than `before`."""
+        last = self.table.c.last_used_at
+        return self.change(id_, or_(last.is_(None), last < before), last_used_at=now)
 
 
 class Answers(Repository[Answer]):

@@ -31,6 +31,13 @@ class Reports(Repository[StoredReport]):
     def replace(self, id_: int | None, **values: Any) -> None:
         self._update(self.table.c.id == id_, **values)
 
+    def last_word(self, database_id: str, agent: str, epoch: str) -> datetime | None:
+        """When the newest report of this agent came."""
+        c = self.table.c
+        of_agent = (c.database_id == database_id, c.agent == agent, c.epoch == epoch)
+        newest = select(c.received_at).where(*of_agent).order_by(c.sequence.desc()).limit(1)
+        return self._db.execute(newest).scalar()
+
     def newest_sequence(self, database_id: str, agent: str, epoch: str) -> int | None:
         c = self.table.c
         return self._db.execute(

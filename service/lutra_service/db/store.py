@@ -6,10 +6,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from lutra_models.errors import LutraError
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
+from lutra_service.db.audit import Audit
 from lutra_service.db.engine import IMMEDIATE
 from lutra_service.db.events import Events
 from lutra_service.db.ledger import Ledger
@@ -20,9 +22,19 @@ from lutra_service.db.tuning import Recommendations, Requests, Sessions, Snapsho
 from lutra_service.ids import new_id
 from lutra_service.limits import DAILY_BYTES
 
+
+class CommitUnknown(LutraError):
+    """The database went away while it was to commit: it may have, or not."""
+
+    code = "outcome_unknown"
+
+
 T = TypeVar("T")
 Work = Callable[["Unit"], T]
 ATTEMPTS = 3
+SQLITE_HELD = (5, 6)
+"""SQLITE_BUSY and SQLITE_LOCKED, with any extension: the transaction is still open, and is rolled back."""
+COMPLETION_UNKNOWN = "40003"
 
 
 def utc_now() -> datetime:
@@ -46,6 +58,7 @@ class Unit:
         self.events = Events(db, ledger)
         self.snapshots = Snapshots(db, ledger)
         self.old = Old(db)
+        self.audit = Audit(db)
 
     def new_id(self, prefix: str) -> str:
         return new_id(prefix, self.now)
@@ -66,12 +79,18 @@ class Store:
         self._daily_bytes = daily_bytes
         self.listeners: list[Callable[[set[str]], None]] = []
 
+    def now(self) -> datetime:
+        return self._clock()
+
     def read(self, work: Work[T]) -> T:
         with Session(self._reader) as db:
             return work(Unit(db, self._clock(), self._daily_bytes))
 
     def write(self, work: Work[T]) -> T:
-        """Commit what `work` did and tell the listeners. A transaction that lost a race runs again from its start."""
+        """Commit what `work` did and tell the listeners. A transaction that lost a race runs again from its start.
+
+        Raises CommitUnknown where the answer to the commit was lost: what may be stored is not done again.
+        """
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 result, changed = self._commit(work)
@@ -97,5 +116,20 @@ class Store:
             unit = Unit(db, self._clock(), self._daily_bytes)
             result = work(unit)
             unit.ledger.settle()
-            db.commit()
+            try:
+                db.commit()
+            except OperationalError as error:
+                if _is_undone(error):
+                    raise
+                raise CommitUnknown(
+                    "the database went away before it said whether this was stored: look, then ask again "
+                    "(with an Idempotency-Key the same request is carried out once)"
+                ) from error
             return result, unit.changed
+
+
+def _is_undone(error: OperationalError) -> bool:
+    """Whether the database itself says that it committed nothing: a lost race, a lock that others hold."""
+    state = getattr(error.orig, "sqlstate", None) or ""
+    busy = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in SQLITE_HELD
+    return busy or (state.startswith("40") and state != COMPLETION_UNKNOWN)

@@ -19,6 +19,7 @@ from sqlalchemy import (
     String,
     TypeDecorator,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.engine import Dialect
@@ -77,7 +78,8 @@ class DatabaseRow(Table):
     """A registered database server, with what its agent last said of it.
 
     `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `filled_bytes`
-    is how full the database's daily quota was at `filled_at` (see `ledger`).
+    is how full the database's daily quota was at `filled_at` (see `ledger`). `reporter` is the agent, and the epoch of
+    its state, whose report is the newest.
     """
 
     __tablename__ = "databases"
@@ -100,6 +102,7 @@ class DatabaseRow(Table):
     maintenance_windows: Mapped[list[Any] | None]
     filled_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
     filled_at: Mapped[datetime | None]
+    reporter: Mapped[str | None] = mapped_column(String(129))
 
 
 class SettingsRow(Table):
@@ -114,7 +117,10 @@ class SettingsRow(Table):
 
 
 class TokenRow(Table):
-    """A bearer token, stored as the SHA-256 of its secret. `database_id` binds an agent's token to one database."""
+    """A bearer token, stored as the SHA-256 of its secret. `database_id` binds an agent's token to one database.
+
+    `last_used_at` is exact to a minute.
+    """
 
     __tablename__ = "tokens"
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
@@ -124,6 +130,8 @@ class TokenRow(Table):
     database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
     created_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
 
 
 class SessionRow(Table):
@@ -131,6 +139,7 @@ class SessionRow(Table):
 
     Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
     before counts no more. `resumed_at` is when somebody last said that what was in the way is mended.
+    `opened_by_agent`: by a token that may do no more than an agent.
     """
 
     __tablename__ = "sessions"
@@ -153,6 +162,7 @@ class SessionRow(Table):
     identity: Mapped[Document | None]
     rebased_at: Mapped[datetime | None]
     resumed_at: Mapped[datetime | None]
+    opened_by_agent: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class RecommendationRow(Table):
@@ -161,7 +171,8 @@ class RecommendationRow(Table):
     `key` makes the request unique: the same question about the same history is one row. `digest` is the
     configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search, handover
     (the best by posterior, at a session's end), manual (an operator's own settings), subset (of another one's) or
-    rollback.
+    rollback. `handed_to` is the agent that was given it as a directive; one that was withdrawn after that keeps its
+    state until this agent's outcome is known.
     """
 
     __tablename__ = "recommendations"
@@ -172,6 +183,12 @@ class RecommendationRow(Table):
         Index("ix_recommendations_database", "database_id", "id"),
         Index("ix_recommendations_session", "session_id", "id"),
         Index("ix_recommendations_digest", "database_id", "digest"),
+        Index(
+            "ix_recommendations_withdrawn",
+            "database_id",
+            sqlite_where=text("withdrawn_at IS NOT NULL"),
+            postgresql_where=text("withdrawn_at IS NOT NULL"),
+        ),
     )
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
@@ -205,6 +222,10 @@ class RecommendationRow(Table):
     applied_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
+    handed_out_at: Mapped[datetime | None]
+    handed_to: Mapped[str | None] = mapped_column(String(129))
+    withdrawn_at: Mapped[datetime | None]
+    withdrawn_by: Mapped[str | None] = mapped_column(String(40))
 
 
 class RequestRow(Table):
@@ -303,3 +324,25 @@ class IdempotencyRow(Table):
     status: Mapped[int]
     response: Mapped[Document]
     created_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class AuditRow(Table):
+    """Who did what to what. `token_id` is None where the service did it, or somebody at its command line."""
+
+    __tablename__ = "audit"
+    __table_args__ = (
+        Index("ix_audit_database", "database_id", "id"),
+        Index("ix_audit_action", "action", "id"),
+        Index("ix_audit_at", "at"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    at: Mapped[datetime]
+    database_id: Mapped[str | None] = mapped_column(String(40))
+    action: Mapped[str] = mapped_column(String(40))
+    target: Mapped[str] = mapped_column(String(40))
+    token_id: Mapped[str | None] = mapped_column(String(40))
+    token_name: Mapped[str] = mapped_column(String(200))
+    address: Mapped[str] = mapped_column(String(64))
+    request_id: Mapped[str] = mapped_column(String(64))
+    before: Mapped[Document | None]
+    after: Mapped[Document | None]

@@ -150,12 +150,26 @@ class Recommendations(Repository[Recommendation]):
     def release(self, id_: str) -> bool:
         return self.change(id_, self.table.c.state == "computing", lease_until=None)
 
-    def overdue(self, now: datetime, applied_before: datetime) -> list[Recommendation]:
-        """Approved ones past their expiry, and applied ones whose measurement never came."""
+    def overdue(self, now: datetime, applied_before: datetime, silent_since: datetime) -> list[Recommendation]:
+        """Approvals past their expiry that no agent was given, those whose agent never answered, and applied ones whose
+        measurement never came."""
         c = self.table.c
-        late = and_(c.state.in_(("proposed", "approved")), c.expires_at < now)
-        silent = and_(c.state == "applied", c.applied_at < applied_before)
-        return self._many(select(self.table).where(or_(late, silent)).order_by(c.id))
+        unseen = and_(c.state.in_(("proposed", "approved")), c.expires_at < now, c.handed_out_at.is_(None))
+        lapsed = or_(c.expires_at < silent_since, c.withdrawn_at < silent_since)
+        unanswered = and_(c.state == "approved", c.handed_out_at < silent_since, lapsed)
+        unmeasured = and_(c.state == "applied", c.applied_at < applied_before)
+        return self._many(select(self.table).where(or_(unseen, unanswered, unmeasured)).order_by(c.id))
+
+    def withdrawn(self, database_id: str) -> list[Recommendation]:
+        """Those that an agent had been given when they were withdrawn."""
+        c = self.table.c
+        withdrawn = and_(c.database_id == database_id, c.withdrawn_at.is_not(None))
+        return self._many(select(self.table).where(withdrawn).order_by(c.id))
+
+    def rollbacks_of(self, recommendation: Recommendation) -> list[Recommendation]:
+        c = self.table.c
+        of_it = (c.database_id == recommendation.database_id, c.kind == "rollback", c.parent_id == recommendation.id)
+        return self._many(select(self.table).where(*of_it).order_by(c.id))
 
 
 class Requests(Repository[Request]):

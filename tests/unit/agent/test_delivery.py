@@ -39,7 +39,7 @@ class Service:
         self.accepted.append(body)
         return Receipt()
 
-    def directive(self, wait_s: float) -> Directive | None:
+    def directive(self, wait_s: float, agent: str, epoch: str) -> Directive | None:
         if self.away is not None:
             raise self.away
         return None
@@ -54,7 +54,7 @@ class Scene:
         self.restart()
 
     def restart(self) -> None:
-        self.conversation = Conversation(self.spool, self.service, self.clock.monotonic, lambda: 0.0)  # type: ignore[arg-type]
+        self.conversation = Conversation("agent1", self.spool, self.service, self.clock.monotonic, lambda: 0.0)  # type: ignore[arg-type]
 
     def fill(self, count: int) -> list[bytes]:
         return [f"report {self.spool.append(lambda n: f'report {n}'.encode())}".encode() for _ in range(count)]

@@ -45,7 +45,7 @@ class Hurried:
 @contextmanager
 def link_to(url: str, spool: Spool) -> Iterator[ThreadedLink]:
     transport = Transport(ServiceConfig(url, "db_1"), "lutra_token")
-    link = ThreadedLink(Conversation(spool, transport, time.monotonic))
+    link = ThreadedLink(Conversation("agent1", spool, transport, time.monotonic))
     link.start()
     try:
         yield link

@@ -137,7 +137,7 @@ def test_a_report_is_sent_compressed() -> None:
 
 def test_waiting_for_a_directive_says_how_long_and_no_content_is_none() -> None:
     http = FakeHttp(Answer(204))
-    assert Transport(ServiceConfig("http://127.0.0.1:8000", "db_1"), "t", http).directive(400) is None
+    assert Transport(ServiceConfig("http://127.0.0.1:8000", "db_1"), "t", http).directive(400, "agent", "epoch") is None
     [request] = http.requests
     assert request.headers["Prefer"] == "wait=60"
     assert request.bound.seconds == 90

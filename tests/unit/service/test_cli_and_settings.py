@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,42 @@ def test_serve_refuses_an_open_address_and_an_old_schema(own_url: str) -> None:
     assert "lutra migrate" in told.output
 
 
+def test_a_command_in_another_folder_names_the_file_and_makes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LUTRA_DATABASE_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    for command in (["serve"], ["token", "list"], ["audit"], ["prune"]):
+        ended = CliRunner().invoke(main, command)
+        assert ended.exit_code == 1
+        assert f"there is no database {tmp_path}/lutra.db" in ended.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_the_database_and_its_companions_are_for_their_owner_alone(own_url: str, tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        engine = make_engine(own_url)
+        migrate.upgrade(engine)
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
+        engine.dispose()
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(("lutra.db", "lutra.db-wal", "lutra.db-shm"), 0o600)
+
+
+def test_migrating_closes_a_database_that_others_could_read(own_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "lutra.db"
+    file.touch(0o644)
+    engine = make_engine(own_url)
+    migrate.upgrade(engine)
+    engine.dispose()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
 def test_a_token_is_printed_once_and_kept_as_a_digest(own_url: str, tmp_path: Path) -> None:
     run = CliRunner()
     assert run.invoke(main, ["token", "create", "--name", "a", "--scope", "admin"]).exit_code == 1
@@ -70,6 +108,9 @@ def test_the_settings_never_show_the_database_url() -> None:
         ("LUTRA_PORT", "many", "LUTRA_PORT: "),
         ("LUTRA_DATABASE_URL", "sqlite:////nowhere/at/all.db", "unable to open database file"),
         ("LUTRA_DATABASE_URL", "hunter2", "begins with sqlite:/// or postgresql://"),
+        ("LUTRA_DATABASE_URL", "mysql://u:hunter2@h/d", "mysql:// is no database that the service keeps its rows in"),
+        ("LUTRA_DATABASE_URL", "oracle+x://u:hunter2@h/d", "sqlite:/// or postgresql:// is"),
+        ("LUTRA_DATABASE_URL", "sqlite://", "name a file"),
     ],
 )
 def test_a_wrong_environment_is_told_in_one_line(

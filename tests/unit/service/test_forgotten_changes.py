@@ -114,6 +114,7 @@ def test_a_long_word_of_an_agent_is_kept_as_far_as_there_is_room(service: Servic
     agent.mode = "reload_only"
     agent.send()
     made = approved(service, agent, work_mem="8MB")
+    assert agent.directive() is not None
     outcome = agent.outcome({"id": made["id"]}, "refused", code="insufficient_privilege", message="x" * 1000)
     agent.send(agent.report(outcomes=[outcome]))
     assert len(look(service, made)["error"]) == 1000

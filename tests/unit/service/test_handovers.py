@@ -11,7 +11,7 @@ from lutra_service.app import sessions
 from lutra_service.db.records import Database
 from lutra_service.db.store import Unit
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
 
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
@@ -38,6 +38,8 @@ def test_a_handover_whose_approval_expired_is_asked_for_again(service: Service, 
     path = begun(service, agent)
     first = agent.directive(wait=5) or {}
     expire(service, first["id"])
+    some_minutes_later(service, first)
+    agent.send()
     service.until(path, lambda s: s["handover"] not in (None, first["id"]))
     assert service.take("GET", f"/v1/recommendations/{first['id']}")["state"] == "expired"
     agent.carry_out(agent.directive(wait=5) or {})
@@ -103,7 +105,10 @@ def test_what_cannot_be_ended_on_one_database_stays_its_own_trouble(
 def test_a_handover_withdrawn_for_another_server_does_not_end_the_session(service: Service, agent: Agent) -> None:
     path = begun(service, agent)
     withdrawn = agent.directive(wait=5) or {}
-    agent.send(agent.report(engine_version="17.1"))
+    agent.facts = {"engine_version": "17.1"}
+    agent.send()
+    some_minutes_later(service, withdrawn)
+    agent.send()
     assert service.take("GET", f"/v1/recommendations/{withdrawn['id']}")["state"] == "rejected"
     resumed = service.take("POST", f"{path}/resume")
     assert (resumed["state"], resumed["trials_done"]) == ("running", 0)

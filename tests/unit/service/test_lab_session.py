@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lutra_models import serial
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
 
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
@@ -182,6 +182,8 @@ def test_stopping_withdraws_what_is_not_applied(service: Service, agent: Agent, 
     directive = agent.directive(wait=5) or {}
     service.take("POST", f"/v1/sessions/{id_}/stop")
     assert agent.directive() is None
+    some_minutes_later(service, directive)
+    agent.send()
     assert service.take("GET", f"/v1/recommendations/{directive['id']}")["state"] == "rejected"
     assert service.code("POST", f"/v1/sessions/{id_}/resume") == (409, "illegal_transition")
 
