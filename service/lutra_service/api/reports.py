@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1/databases", tags=["agents"])
 
 
 @router.post("/{database}/reports")
-def post_report(database: str, report: Report, stored: Stored, who: Bearer) -> Receipt:
+def send_report(database: str, report: Report, stored: Stored, who: Bearer) -> Receipt:
     """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
     who.require("agent", database_id=database)
     try:
@@ -29,7 +29,9 @@ def post_report(database: str, report: Report, stored: Stored, who: Bearer) -> R
 
 
 @router.get("/{database}/directive", responses={204: {"description": "Nothing to do"}}, response_model=Directive)
-async def get_directive(database: str, stored: Stored, news: News, who: Bearer, seconds: WaitSeconds) -> Any:
+async def get_directive(
+    database: str, stored: Stored, news: News, who: Bearer, seconds: WaitSeconds, response: Response
+) -> Any:
     """The directive to carry out now. With `Prefer: wait=N` the answer waits for one."""
     who.require("agent", database_id=database)
 
@@ -37,4 +39,4 @@ async def get_directive(database: str, stored: Stored, news: News, who: Bearer, 
         return stored.read(lambda unit: directives.current(unit, unit.databases.get(database)))
 
     found = await news.wait(database, look, seconds, "directive")
-    return found or Response(status_code=204)
+    return found or Response(status_code=204, headers=dict(response.headers))

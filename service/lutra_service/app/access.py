@@ -51,6 +51,12 @@ def authenticate(unit: Unit, secret: str | None) -> Principal:
     return Principal(token.id, frozenset(token.scopes), token.database_id)
 
 
+def still_valid(unit: Unit, who: Principal) -> None:
+    """Raise Unauthorized where the token was revoked after its bearer was let in: somebody who waited acts again."""
+    if unit.tokens.get(who.token_id).revoked_at is not None:
+        raise Unauthorized("this token was revoked")
+
+
 def create_token(unit: Unit, name: str, scopes: Sequence[str], database_id: str | None = None) -> tuple[Token, str]:
     """A new token and its secret, which is not stored and never shown again."""
     unknown = sorted(set(scopes) - set(SCOPES))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from lutra_models.catalog.facts import ServerSetting
 from lutra_models.errors import InvalidConfiguration
@@ -37,9 +38,16 @@ def settings(at: Live) -> list[Setting]:
     ]
 
 
-def windows(unit: Unit, database_id: str, limit: int, after: str | None) -> list[StoredReport]:
-    """Newest first. Raises NotFound and InvalidRequest."""
+def windows(
+    unit: Unit,
+    database_id: str,
+    limit: int,
+    after: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[StoredReport]:
+    """Newest first: those that ended after `since` and began before `until`. Raises NotFound and InvalidRequest."""
     unit.databases.get(database_id)
     if after is not None and not after.isdecimal():
         raise InvalidRequest(f"after: {after!r} is no cursor of this list")
-    return unit.reports.windows(database_id, limit, None if after is None else int(after))
+    return unit.reports.windows(database_id, limit, None if after is None else int(after), since, until)
