@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from lutra_service.api.deps import Page
 from lutra_service.api.examples import EXAMPLES
 from lutra_service.api.problem_schema import Problem, ProblemError
 
@@ -117,6 +118,8 @@ def _explain(schemas: Document) -> None:
                 schemas[name]["properties"][field]["description"] = text
     for name, example in EXAMPLES.items():
         schemas[name]["examples"] = [example]
+    for schema in schemas.values():
+        schema.setdefault("description", Page.__doc__)  # a generic model leaves its own out
 
 
 def _shared() -> dict[str, dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from lutra_models.catalog import load
+from lutra_models.catalog import engines, load
 
 from lutra_service.api import schemas
 from lutra_service.api.deps import Bearer, Page
@@ -16,7 +16,7 @@ router = APIRouter(tags=["knobs"])
 @router.get("/v1/knobs")
 def list_knobs(
     who: Bearer,
-    engine: Annotated[str, Query(max_length=64)],
+    engine: Annotated[str, Query(max_length=64, description="Which kind of server.", examples=list(engines()))],
     version: Annotated[str | None, Query(max_length=64, description="Only what this version has.")] = None,
 ) -> Page[schemas.KnobAnswer]:
     """Every setting that Lutra knows of an engine: meaning, range, risk, restart or reload."""

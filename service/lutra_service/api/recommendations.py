@@ -90,7 +90,7 @@ async def get_recommendation(
     who.require("read", "agent", database_id=found.database_id)
     if seconds and not reached(found, until):
         later = await wait_until(stored, news, recommendation, until, seconds)
-        return views.recommendation(later or await run_in_threadpool(read))
+        found = later if later is not None else await run_in_threadpool(read)
     return views.recommendation(found)
 
 
