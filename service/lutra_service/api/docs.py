@@ -1,7 +1,0 @@
-"""/docs"""
-from __future__ import annotations
-
-from fastapi import FastAPI
-
-
-def install(app: FastAPI) -> None: ...
