@@ -36,6 +36,7 @@ PATH_PARAMETERS = {
 }
 _WAIT = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
 _SCHEME = {"WWW-Authenticate": {"description": "`Bearer`", "schema": {"type": "string"}}}
+_APPLIED = {"Preference-Applied": {"description": "`wait=N`, where it was asked for.", "schema": {"type": "string"}}}
 PROBLEMS: dict[str, tuple[str, str, Document]] = {
     "400": ("BadRequest", "The body is no JSON.", {}),
     "401": ("Unauthorized", "There is no valid token.", _SCHEME),
@@ -88,6 +89,11 @@ def _complete(path: str, method: str, operation: Document) -> None:
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             parameter["description"] = PATH_PARAMETERS[parameter["name"]]
+        if parameter["name"] == "prefer":
+            for response in operation["responses"].values():
+                response.setdefault("headers", {}).update(_APPLIED)
+    for media in operation.get("requestBody", {}).get("content", {}).values():
+        media["schema"].pop("default", None)  # a body that may be left out says so by not being required
     if not path.startswith("/v1/"):
         return
     statuses = [*ALWAYS, *(WITH_BODY if "requestBody" in operation else ())]

@@ -22,12 +22,14 @@ Answer = schemas.RecommendationAnswer
 NOTHING, WHOLE = schemas.NewRecommendation(), schemas.Approving()
 NOT_NEXT = ("computing", *deciding.UNDER_WAY)
 """A session's recommendation in one of these states is not the next one to decide on."""
-NOT_YET: dict[int | str, dict[str, Any]] = {
-    202: {"model": Answer, "description": "The next one is not there yet: look at `Location` later"}
+_LOCATION = {"Location": {"description": "The recommendation that is answered.", "schema": {"type": "string"}}}
+ASKED: dict[int | str, dict[str, Any]] = {
+    201: {"description": "The next one", "headers": _LOCATION},
+    202: {"model": Answer, "description": "The next one is not there yet: look at `Location`", "headers": _LOCATION},
 }
 
 
-@router.post("/v1/databases/{database}/recommendations", status_code=201, response_model=Answer, responses=NOT_YET)
+@router.post("/v1/databases/{database}/recommendations", status_code=201, response_model=Answer, responses=ASKED)
 async def ask_recommendation(
     database: str,
     stored: Stored,
