@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from lutra_service.api import recommendation_schemas as schemas
+from lutra_service.api import prediction_schemas as schemas
 from lutra_service.api import views
 from lutra_service.api.deps import Bearer, Stored
 from lutra_service.app import predictions

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from lutra_models.catalog import engines
 from lutra_models.catalog.facts import Host, Role
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
-from lutra_models.knobs import Applies, Risk, Value
-from lutra_models.metrics import P99Of, P99Source
+from lutra_models.knobs import Value
 from lutra_models.wire import Name, SettingValue
 from pydantic import Field, StringConstraints, field_validator
 
@@ -136,58 +135,6 @@ class DatabaseAnswer(Answer):
     """The end of the last window that was measured."""
 
 
-class SettingAnswer(Answer):
-    """A live setting, as its agent last reported it."""
-
-    setting: str
-    """Its name."""
-    value: SettingValue
-    """In the server's own unit."""
-    text: str
-    """The value as people write it."""
-    unit: str
-    """The server's own unit; empty where it has none."""
-    applies: Applies | Literal["fixed"]
-    """What makes a new value active; `fixed` where nothing does."""
-    source: str
-    """Where the server has the value from."""
-    persisted: str | None
-    """What the file that the agent writes says of it; null where it says nothing."""
-    shadowed: str | None
-    """What outranks that file, so that a change would have no effect."""
-    pending_restart: bool
-    """Whether another value already waits for a restart."""
-    range: str | None
-    """Where it is searched now; null where it stays as it is."""
-
-
-class WindowAnswer(Answer):
-    """An interval in which something was measured."""
-
-    id: str
-    """Its id."""
-    start: datetime
-    """Its first moment."""
-    end: datetime
-    """The first moment after it."""
-    metrics: dict[str, float]
-    """By name, in the unit of the name. What was not measured is absent."""
-    p99_source: P99Source | None
-    """Where `p99_ms` comes from; `estimated` means computed, not measured."""
-    p99_of: P99Of | None
-    """What `p99_ms` is the latency of."""
-    failure: str | None
-    """Why nothing could be measured; null where something was."""
-    agent: str
-    """The agent that measured it."""
-    session: str | None
-    """The session that it counts for."""
-    recommendation: str | None
-    """The recommendation whose settings it measured."""
-    windows: int
-    """How many it stands for: more than one where old windows were drawn together."""
-
-
 class NewToken(Body):
     """A token to make."""
 
@@ -219,36 +166,3 @@ class NewTokenAnswer(TokenAnswer):
 
     token: str | None
     """The secret. Shown once; null where an Idempotency-Key asks a second time."""
-
-
-class KnobAnswer(Answer):
-    """One setting of the catalogue."""
-
-    name: str
-    """Its name."""
-    group: str
-    """What it belongs to."""
-    kind: Literal["integer", "real", "bool", "enum"]
-    """What its values are."""
-    unit: str
-    """The catalogue's unit; empty where it has none."""
-    range: str
-    """Formulas of the host's facts, in the catalogue's unit."""
-    log: bool
-    """Whether it is searched on a logarithmic scale."""
-    special: list[float]
-    """Values outside the range that have a meaning of their own."""
-    versions: str
-    """The versions that have it."""
-    applies: Applies | Literal["fixed"]
-    """What makes a new value active; `fixed` where nothing does."""
-    risk: Risk
-    """What it can cost to change it."""
-    tuned_by_default: bool
-    """Whether it is searched without being named in a policy."""
-    rule: str | None
-    """The formula of a good first value; null where there is none."""
-    meaning: str
-    """What it does."""
-    manual: str
-    """Where the engine's manual tells more."""

@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from lutra_models.wire import Name
 
-from lutra_service.api import schemas, views
+from lutra_service.api import seen_schemas as schemas
+from lutra_service.api import views
 from lutra_service.api.deps import Bearer, Page, PageQuery, Stored, paging
 from lutra_service.api.queries import Moment
 from lutra_service.app import seen

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from lutra_service.api.guard_schemas import EventAnswer, GuardrailsBody, MaintenanceBody
-from lutra_service.api.recommendation_schemas import PredictionsAnswer, RecommendationAnswer
-from lutra_service.api.schemas import DatabaseAnswer, NewTokenAnswer, SettingAnswer, TokenAnswer, WindowAnswer
+from lutra_service.api.prediction_schemas import PredictionsAnswer
+from lutra_service.api.recommendation_schemas import RecommendationAnswer
+from lutra_service.api.schemas import DatabaseAnswer, NewTokenAnswer, TokenAnswer
+from lutra_service.api.seen_schemas import SettingAnswer, WindowAnswer
 from lutra_service.api.session_schemas import SessionAnswer, TrialAnswer
 from lutra_service.app import known, plain, rules
 from lutra_service.app.predictions import WhatIf

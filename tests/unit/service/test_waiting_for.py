@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from tests.support.service import Agent, Service, approved
 
@@ -43,7 +45,7 @@ def test_who_waits_while_a_change_is_under_way_is_given_the_next_one(service: Se
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/databases/{agent.database}/recommendations"
         waiting = pool.submit(service.ask, "POST", path, Prefer=LONG)
-        _until_waited_for(made["id"])
+        _until_somebody_waits()
         assert not waiting.done()
         agent.carry_out(directive)
         response = waiting.result(30)
@@ -77,7 +79,7 @@ def test_a_session_that_ends_meanwhile_says_so(service: Service, agent: Agent) -
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/databases/{agent.database}/recommendations"
         waiting = pool.submit(service.ask, "POST", path, Prefer=LONG)
-        _until_waited_for(made["id"])
+        _until_somebody_waits()
         service.take("POST", f"/v1/sessions/{session}/stop")
         agent.send(agent.report(outcomes=[agent.outcome({"id": made["id"]}, "refused", code="paused")]))
         response = waiting.result(40)
@@ -89,7 +91,7 @@ def test_a_program_waits_for_the_measurement(service: Service, agent: Agent) -> 
     path = f"/v1/recommendations/{made['id']}?until=measured"
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(service.ask, "GET", path, Prefer=LONG)
-        _until_waited_for(made["id"])
+        _until_somebody_waits()
         agent.carry_out(directive, qps=1234.0)
         response = waiting.result(30)
     assert response.json()["measured"]["qps"] == 1234.0
@@ -102,7 +104,7 @@ def test_a_program_waits_for_the_decision(service: Service, agent: Agent) -> Non
     made = service.take("POST", f"/v1/databases/{agent.database}/recommendations", Prefer=LONG)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(service.ask, "GET", f"/v1/recommendations/{made['id']}?until=decided", Prefer=LONG)
-        _until_waited_for(made["id"])
+        _until_somebody_waits()
         service.take("POST", f"/v1/recommendations/{made['id']}/reject")
         assert waiting.result(30).json()["state"] == "rejected"
 
@@ -133,13 +135,13 @@ def test_a_moment_that_no_recommendation_reaches_is_refused(service: Service, ag
 
 
 def test_a_token_that_was_revoked_while_it_waited_asks_for_nothing(service: Service, agent: Agent) -> None:
-    made, directive = in_hand(service, agent)
+    _, directive = in_hand(service, agent)
     tokens = f"/v1/databases/{agent.database}/tokens"
     token = service.take("POST", tokens, {"name": "operator", "scopes": ["operate"]})
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/databases/{agent.database}/recommendations"
         waiting = pool.submit(service.as_bearer(token["token"]).ask, "POST", path, Prefer=LONG)
-        _until_waited_for(made["id"])
+        _until_somebody_waits()
         service.take("DELETE", f"{tokens}/{token['id']}")
         agent.carry_out(directive)
         response = waiting.result(30)
@@ -147,13 +149,8 @@ def test_a_token_that_was_revoked_while_it_waited_asks_for_nothing(service: Serv
     assert len(service.take("GET", path)["items"]) == 1
 
 
-def _until_waited_for(_id: str) -> None:
-    """Until somebody waits: the gauge of those who do says so."""
-    import time
-
-    from lutra_service.telemetry import WAITERS
-
+def _until_somebody_waits() -> None:
     deadline = time.monotonic() + 20
-    while WAITERS.labels("recommendation")._value.get() < 1:
+    while not REGISTRY.get_sample_value("lutra_waiters", {"kind": "recommendation"}):
         assert time.monotonic() < deadline, "nobody waits"
         time.sleep(0.01)
