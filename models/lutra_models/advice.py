@@ -13,6 +13,11 @@ RecommendationState = Literal[
     "computing", "proposed", "approved", "applied", "confirmed", "reverted", "rejected", "refused", "failed", "expired"
 ]
 
+RecommendationKind = Literal["search", "handover", "manual", "subset", "rollback"]
+SearchOrigin = Literal["current", "rule_based", "space_filling", "improvement", "repeat"]
+Origin = SearchOrigin | Literal["handover", "baseline", "manual", "subset", "rollback"]
+"""Which step proposed a configuration: one of the search, one of a session's end, or an operator."""
+
 _STEPS: dict[RecommendationState, tuple[RecommendationState, ...]] = {
     "computing": ("proposed", "failed", "expired"),
     "proposed": ("approved", "rejected", "expired"),

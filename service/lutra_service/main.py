@@ -41,7 +41,14 @@ def create_app(settings: Settings | None = None, executor: MakesExecutor | None 
         compute.stop()
         store.close()
 
-    app = FastAPI(title="Lutra", version=__version__, description=DESCRIPTION, lifespan=lifespan, redoc_url=None)
+    app = FastAPI(
+        title="Lutra",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
     app.state.store = store
     app.state.signals = signals
     app.state.compute = compute

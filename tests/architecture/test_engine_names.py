@@ -26,6 +26,15 @@ ALLOWED = {
         "postgres",
         "psycopg",
     ),  # where the service keeps its rows
+    **{
+        f"service/lutra_service/api/examples/{name}.py": ("postgresql", *words)
+        for name, words in {
+            "__init__": ("max_connections", "work_mem"),
+            "agents": ("work_mem",),
+            "databases": ("max_connections", "work_mem"),
+            "tuning": ("ALTER SYSTEM", "max_connections", "work_mem"),
+        }.items()
+    },  # what an example shows
 }
 """Words that a file may hold all the same."""
 

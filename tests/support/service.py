@@ -23,6 +23,8 @@ from lutra_service.db.store import Store, Unit
 from lutra_service.main import create_app
 from lutra_service.settings import Settings
 
+from tests.support.documented import Documented
+
 MEMORY_BYTES = 8 << 30
 Document = dict[str, Any]
 Task = Callable[[Mapping[str, Any]], Document]
@@ -286,4 +288,5 @@ def running(
     store: Store = app.state.store
     _, secret = store.write(lambda unit: create_token(unit, "test", ["admin"]))
     with TestClient(app, raise_server_exceptions=False) as client:
+        client.event_hooks["response"].append(Documented(app.openapi()).check)
         yield Service(client, store, secret)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
-from lutra_service.api import schemas, views
-from lutra_service.api.deps import Bearer, Page, PageQuery, Paging, Stored
+from lutra_service.api import views
+from lutra_service.api.audit_schemas import AuditAnswer
+from lutra_service.api.deps import Bearer, Page, PageQuery, Stored, paging
 
 router = APIRouter(tags=["audit"])
+Paging = Annotated[PageQuery, Depends(paging("aud"))]
 Action = Annotated[str | None, Query(max_length=40, description="Only this action, such as `recommendation.approve`.")]
 
 
 @router.get("/v1/audit")
-def list_audit(stored: Stored, who: Bearer, page: Paging, action: Action = None) -> Page[schemas.AuditAnswer]:
+def list_audit(stored: Stored, who: Bearer, page: Paging, action: Action = None) -> Page[AuditAnswer]:
     """Who did what, on every database and to every token, newest first."""
     who.require("admin")
     return _listed(stored, page, None, action)
@@ -23,13 +25,13 @@ def list_audit(stored: Stored, who: Bearer, page: Paging, action: Action = None)
 @router.get("/v1/databases/{database}/audit")
 def list_database_audit(
     database: str, stored: Stored, who: Bearer, page: Paging, action: Action = None
-) -> Page[schemas.AuditAnswer]:
+) -> Page[AuditAnswer]:
     """Who did what to this database, newest first."""
     who.require("operate", database_id=database)
     stored.read(lambda unit: unit.databases.get(database))
     return _listed(stored, page, database, action)
 
 
-def _listed(stored: Stored, page: PageQuery, database: str | None, action: str | None) -> Page[schemas.AuditAnswer]:
+def _listed(stored: Stored, page: PageQuery, database: str | None, action: str | None) -> Page[AuditAnswer]:
     found = stored.read(lambda unit: unit.audit.listed(page.limit + 1, page.after, database, action))
-    return Page[schemas.AuditAnswer].model_validate(page.of([views.audit_entry(e) for e in found]))
+    return Page[AuditAnswer].model_validate(page.of([views.audit_entry(e) for e in found]))

@@ -1,4 +1,8 @@
-"""A session's trials as a table: one row each, one column per metric, prediction end and setting."""
+"""A session's trials as a table: one row each, one column per metric, prediction end and setting.
+
+A spreadsheet takes a text that begins like a formula for one, and some of these texts come from agents: such a text
+gets an apostrophe in front, which spreadsheets do not show. Numbers stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import csv
 import io
 from typing import Any
 
-from lutra_service.api.schemas import TrialAnswer
+from lutra_service.api.session_schemas import TrialAnswer
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ENDS = ("median", "low", "high")
 
 
@@ -26,4 +31,9 @@ def _row(trial: TrialAnswer) -> dict[str, Any]:
     predicted = {f"predicted.{m}.{end}": getattr(p, end) for m, p in trial.predictions.items() for end in _ENDS}
     measured = {f"measured.{m}": v for m, v in (trial.measured or {}).items()}
     settings = {f"setting.{n}": v for n, v in (trial.configuration or {}).items()}
-    return {**head, "failed": trial.failed or "", **measured, **predicted, **settings}
+    row = {**head, "failed": trial.failed or "", **measured, **predicted, **settings}
+    return {column: _harmless(cell) for column, cell in row.items()}
+
+
+def _harmless(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.lstrip(" ").startswith(FORMULA) else cell

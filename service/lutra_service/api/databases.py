@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from lutra_service.api import schemas, views
-from lutra_service.api.deps import Bearer, OnlyOnce, Page, Paging, Stored
+from lutra_service.api.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, paging
 from lutra_service.app import access, registry
 
 router = APIRouter(prefix="/v1/databases")
@@ -32,14 +32,21 @@ def register_database(
 
 
 @router.get("", tags=["databases"])
-def list_databases(stored: Stored, who: Bearer, page: Paging) -> Page[schemas.DatabaseAnswer]:
+def list_databases(
+    stored: Stored,
+    who: Bearer,
+    page: Annotated[PageQuery, Depends(paging("db"))],
+    name: Annotated[str | None, Query(max_length=200, description="Only the one of exactly this name.")] = None,
+) -> Page[schemas.DatabaseAnswer]:
+    """Those that the token reaches, the oldest first."""
     who.require("read", "agent", database_id=who.database_id)
-    found = stored.read(lambda unit: unit.databases.listed(page.limit + 1, page.after, who.database_id))
+    found = stored.read(lambda unit: unit.databases.listed(page.limit + 1, page.after, who.database_id, name))
     return Page[schemas.DatabaseAnswer].model_validate(page.of([views.database(d) for d in found]))
 
 
 @router.get("/{database}", tags=["databases"])
 def get_database(database: str, stored: Stored, who: Bearer) -> schemas.DatabaseAnswer:
+    """What is known of it: policy, server, host, and what its agent last said of itself."""
     who.require("read", "agent", database_id=database)
     return views.database(stored.read(lambda unit: unit.databases.get(database)))
 
@@ -72,7 +79,10 @@ def create_token(
 
 
 @router.get("/{database}/tokens", tags=["tokens"])
-def list_tokens(database: str, stored: Stored, who: Bearer, page: Paging) -> Page[schemas.TokenAnswer]:
+def list_tokens(
+    database: str, stored: Stored, who: Bearer, page: Annotated[PageQuery, Depends(paging("tok"))]
+) -> Page[schemas.TokenAnswer]:
+    """The tokens of this database, the oldest first, without their secrets."""
     who.require("admin", database_id=database)
     found = stored.read(lambda unit: unit.tokens.listed(database, page.limit + 1, page.after))
     return Page[schemas.TokenAnswer].model_validate(page.of([views.token(t) for t in found]))
@@ -80,5 +90,6 @@ def list_tokens(database: str, stored: Stored, who: Bearer, page: Paging) -> Pag
 
 @router.delete("/{database}/tokens/{token}", tags=["tokens"])
 def revoke_token(database: str, token: str, stored: Stored, who: Bearer) -> schemas.TokenAnswer:
+    """End a token for good. Doing it twice is no error."""
     who.require("admin", database_id=database)
     return views.token(stored.write(lambda unit: access.revoke_token(unit, token, database)))

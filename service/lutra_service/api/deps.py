@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, TypeVar, cast
 
-from fastapi import Depends, Header, Query, Request
+from fastapi import Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lutra_models.knobs import fingerprint
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from lutra_service.api.signals import Signals, preferred_wait
 from lutra_service.app.access import Principal, authenticate, note_use
@@ -60,9 +61,14 @@ OnlyOnce = Annotated[Once, Depends(once)]
 
 
 def wait_seconds(
+    response: Response,
     prefer: Annotated[str | None, Header(description="`wait=N`: wait up to N ≤ 60 seconds for the answer.")] = None,
 ) -> float:
-    return preferred_wait(prefer)
+    """The seconds, told back in the answer's `Preference-Applied`."""
+    seconds = preferred_wait(prefer)
+    if seconds:
+        response.headers["Preference-Applied"] = f"wait={seconds:g}"
+    return seconds
 
 
 WaitSeconds = Annotated[float, Depends(wait_seconds)]
@@ -80,18 +86,26 @@ class PageQuery:
         return {"items": items, "next": items[-1].id if more else None}
 
 
-def page_query(
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    after: Annotated[str | None, Query(max_length=64, description="The `next` of the page before.")] = None,
-) -> PageQuery:
-    return PageQuery(limit, after)
+def paging(prefix: str, rest: str = "[0-9a-z]{22}") -> Callable[..., PageQuery]:
+    """The page that is asked for of a list whose ids are `prefix`, a low line and `rest`."""
 
+    def page_query(
+        limit: Annotated[int, Query(ge=1, le=500, description="How many items a page has at most.")] = 50,
+        after: str | None = Query(
+            default=None, pattern=f"^{prefix}_{rest}$", description="The `next` of the page before."
+        ),
+    ) -> PageQuery:
+        return PageQuery(limit, after)
 
-Paging = Annotated[PageQuery, Depends(page_query)]
+    return page_query
 
 
 class Page(BaseModel, Generic[T]):
-    """`next` is the cursor of the following page, null at the end."""
+    """Some of a list's items, and where the list goes on."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     items: list[T]
+    """The page's items, in the order that the list's description names."""
     next: str | None
+    """Pass it as `?after=` for the following page; null at the end."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import Literal
 
 from fastapi import APIRouter, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from lutra_models import __version__
 
+from lutra_service.api.body import Answer
 from lutra_service.api.deps import Stored
 from lutra_service.telemetry import exposition
 
@@ -15,13 +17,34 @@ router = APIRouter(tags=["health"])
 log = logging.getLogger(__name__)
 
 
+class Alive(Answer):
+    """The service answers."""
+
+    status: Literal["alive"] = "alive"
+    """It does."""
+    version: str = __version__
+    """The service's version."""
+
+
+class Readiness(Answer):
+    """Whether the service can do its work."""
+
+    status: str
+    """`ready`, or what is missing."""
+
+
 @router.get("/healthz")
-async def alive() -> dict[str, str]:
-    return {"status": "alive", "version": __version__}
+async def check_alive() -> Alive:
+    """Is the service there?"""
+    return Alive()
 
 
-@router.get("/readyz")
-def ready(stored: Stored) -> JSONResponse:
+@router.get(
+    "/readyz",
+    response_model=Readiness,
+    responses={503: {"model": Readiness, "description": "The database does not answer"}},
+)
+def check_ready(stored: Stored) -> JSONResponse:
     """503 while the database does not answer."""
     try:
         stored.check()
@@ -31,7 +54,8 @@ def ready(stored: Stored) -> JSONResponse:
     return JSONResponse({"status": "ready"})
 
 
-@router.get("/metrics", response_class=Response)
-def metrics() -> Response:
+@router.get("/metrics", response_class=PlainTextResponse)
+def get_metrics() -> Response:
+    """For Prometheus."""
     body, content_type = exposition()
     return Response(body, media_type=content_type)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from lutra_service.api import schemas, views
+from lutra_service.api import prediction_schemas as schemas
+from lutra_service.api import views
 from lutra_service.api.deps import Bearer, Stored
 from lutra_service.app import predictions
 from lutra_service.app.live import live
@@ -14,7 +15,7 @@ router = APIRouter(tags=["predictions"])
 
 
 @router.post("/v1/databases/{database}/predictions")
-def what_if(database: str, body: schemas.NewPrediction, stored: Stored, who: Bearer) -> schemas.PredictionsAnswer:
+def predict(database: str, body: schemas.NewPrediction, stored: Stored, who: Bearer) -> schemas.PredictionsAnswer:
     """Predicted p99 and QPS of `settings` laid over the current ones, with the record of past predictions."""
     who.require("read", "agent", database_id=database)
 

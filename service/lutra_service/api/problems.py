@@ -72,7 +72,8 @@ def problem(code: str, detail: str, **more: Any) -> JSONResponse:
         "detail": detail,
         **more,
     }
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    headers |= {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     return JSONResponse(body, status, headers, media_type="application/problem+json")
 
 

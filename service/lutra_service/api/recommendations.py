@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from fastapi.concurrency import run_in_threadpool
+from lutra_models.advice import RecommendationState
 
-from lutra_service.api import schemas, views
-from lutra_service.api.deps import Bearer, News, OnlyOnce, Page, Paging, Stored, WaitSeconds
-from lutra_service.app import asking, deciding
+from lutra_service.api import recommendation_schemas as schemas
+from lutra_service.api import views
+from lutra_service.api.deps import Bearer, News, OnlyOnce, Page, PageQuery, Stored, WaitSeconds, paging
+from lutra_service.api.waiting import wait_for_next, wait_until
+from lutra_service.app import access, asking, deciding
+from lutra_service.app.reached import Until, reached
 from lutra_service.db.records import Document, Recommendation
 from lutra_service.db.store import Unit
 
 router = APIRouter(tags=["recommendations"])
 Answer = schemas.RecommendationAnswer
+NOTHING, WHOLE = schemas.NewRecommendation(), schemas.Approving()
+NOT_NEXT = ("computing", *deciding.UNDER_WAY)
+"""A session's recommendation in one of these states is not the next one to decide on."""
+_LOCATION = {"Location": {"description": "The recommendation that is answered.", "schema": {"type": "string"}}}
+ASKED: dict[int | str, dict[str, Any]] = {
+    201: {"description": "The next one", "headers": _LOCATION},
+    202: {"model": Answer, "description": "The next one is not there yet: look at `Location`", "headers": _LOCATION},
+}
 
 
-@router.post("/v1/databases/{database}/recommendations", status_code=201, response_model=Answer)
-async def ask(
+@router.post("/v1/databases/{database}/recommendations", status_code=201, response_model=Answer, responses=ASKED)
+async def ask_recommendation(
     database: str,
     stored: Stored,
     news: News,
@@ -26,21 +38,20 @@ async def ask(
     once: OnlyOnce,
     seconds: WaitSeconds,
     response: Response,
-    body: schemas.NewRecommendation | None = None,
+    body: schemas.NewRecommendation = NOTHING,
 ) -> Any:
     """Suggest the next settings now, or check an operator's own (`settings`).
 
-    202 while it is being computed: look at `Location`, or wait here with `Prefer: wait=N`.
+    202 while there is no next one yet: it is being computed, or the one before it is still under way and is the
+    answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
     """
     who.require("operate", database_id=database)
-    wanted = body or schemas.NewRecommendation()
     status, answer = await run_in_threadpool(
-        lambda: stored.write(lambda unit: _create(unit, once, database, wanted, who.token_id))
+        lambda: stored.write(lambda unit: once(unit, 201, lambda: _shown(_asked(unit, database, body, who.token_id))))
     )
-    if answer["state"] == "computing" and seconds:
-        answer = await _settled(stored, news, answer["id"], seconds) or answer
-    computing = answer["state"] == "computing"
-    response.status_code = 202 if computing else (201 if status == 202 else status)
+    if body.settings is None:
+        status, answer = await _next(stored, news, who, answer, seconds)
+    response.status_code = status
     response.headers["Location"] = f"/v1/recommendations/{answer['id']}"
     return answer
 
@@ -50,8 +61,8 @@ def list_recommendations(
     database: str,
     stored: Stored,
     who: Bearer,
-    page: Paging,
-    state: Annotated[str | None, Query(max_length=20)] = None,
+    page: Annotated[PageQuery, Depends(paging("rec"))],
+    state: Annotated[RecommendationState | None, Query(description="Only those in this state.")] = None,
 ) -> Page[Answer]:
     """Newest first."""
     who.require("read", "agent", database_id=database)
@@ -61,50 +72,56 @@ def list_recommendations(
 
 @router.get("/v1/recommendations/{recommendation}")
 async def get_recommendation(
-    recommendation: str, stored: Stored, news: News, who: Bearer, seconds: WaitSeconds
+    recommendation: str,
+    stored: Stored,
+    news: News,
+    who: Bearer,
+    seconds: WaitSeconds,
+    until: Annotated[Until, Query(description="What `Prefer: wait=N` waits for.")] = "computed",
 ) -> Answer:
-    """The settings, the exact change and its undo, reasons, predictions and the memory sum. `Prefer: wait=N` waits
-    while it is being computed."""
-    found = await run_in_threadpool(lambda: stored.read(lambda unit: unit.recommendations.get(recommendation)))
+    """The settings, the exact change and its undo, reasons, predictions and the memory sum.
+
+    `Prefer: wait=N` waits until it is computed, or came as far as `until` says: decided (approved, rejected or
+    expired), applied (or refused), measured, ended. What has ended before that is not waited for.
+    """
+
+    def read() -> Recommendation:
+        return stored.read(lambda unit: unit.recommendations.get(recommendation))
+
+    found = await run_in_threadpool(read)
     who.require("read", "agent", database_id=found.database_id)
-    if found.state == "computing" and seconds:
-        settled = await _settled(stored, news, recommendation, seconds)
-        if settled is not None:
-            return Answer.model_validate(settled)
+    if seconds and not reached(found, until):
+        later = await wait_until(stored, news, recommendation, until, seconds)
+        found = later if later is not None else await run_in_threadpool(read)
     return views.recommendation(found)
 
 
 @router.post("/v1/recommendations/{recommendation}/approve")
-def approve(recommendation: str, stored: Stored, who: Bearer, body: schemas.Approving | None = None) -> Answer:
-    """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked anew."""
+def approve_recommendation(recommendation: str, stored: Stored, who: Bearer, body: schemas.Approving = WHOLE) -> Answer:
+    """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again."""
     _may_decide(stored, who, recommendation)
-    names = body.settings if body else None
-    return views.recommendation(stored.write(lambda unit: deciding.approve(unit, recommendation, who.token_id, names)))
+    return views.recommendation(
+        stored.write(lambda unit: deciding.approve(unit, recommendation, who.token_id, body.settings))
+    )
 
 
 @router.post("/v1/recommendations/{recommendation}/reject")
-def reject(recommendation: str, stored: Stored, who: Bearer) -> Answer:
+def reject_recommendation(recommendation: str, stored: Stored, who: Bearer) -> Answer:
+    """Turn it down: its settings are not made active."""
     _may_decide(stored, who, recommendation)
     return views.recommendation(stored.write(lambda unit: deciding.reject(unit, recommendation, who.token_id)))
 
 
 @router.post("/v1/recommendations/{recommendation}/rollback", status_code=201, response_model=Answer)
-def rollback(recommendation: str, stored: Stored, who: Bearer, once: OnlyOnce, response: Response) -> Any:
+def roll_back_recommendation(
+    recommendation: str, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
+) -> Any:
     """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory."""
     _may_decide(stored, who, recommendation)
     response.status_code, answer = stored.write(
         lambda unit: once(unit, 201, lambda: _shown(deciding.rollback(unit, recommendation, who.token_id)))
     )
     return answer
-
-
-def _create(
-    unit: Unit, once: OnlyOnce, database: str, wanted: schemas.NewRecommendation, by: str
-) -> tuple[int, Document]:
-    def create() -> Document:
-        return _shown(_asked(unit, database, wanted, by))
-
-    return once(unit, 201, create)
 
 
 def _asked(unit: Unit, id_: str, wanted: schemas.NewRecommendation, by: str) -> Recommendation:
@@ -116,6 +133,23 @@ def _asked(unit: Unit, id_: str, wanted: schemas.NewRecommendation, by: str) -> 
     return deciding.approve(unit, made.id, by) if wanted.approve else made
 
 
+async def _next(stored: Stored, news: News, who: Bearer, asked: Document, seconds: float) -> tuple[int, Document]:
+    """The session's next recommendation with 201; with 202 what there is where the next one is not there yet."""
+
+    def ask(unit: Unit) -> Recommendation:
+        access.still_valid(unit, who)
+        return _asked(unit, asked["database"], NOTHING, who.token_id)
+
+    found: Recommendation | None = None
+    if seconds and asked["state"] == "computing":
+        found = await wait_until(stored, news, asked["id"], "computed", seconds)
+    elif seconds and asked["state"] in deciding.UNDER_WAY:
+        found = await wait_for_next(stored, news, asked["id"], lambda: stored.write(ask), seconds)
+    if found is None:
+        return 202 if asked["state"] in NOT_NEXT else 201, asked
+    return 202 if found.state == "computing" else 201, _shown(found)
+
+
 def _shown(recommendation: Recommendation) -> Document:
     return views.recommendation(recommendation).model_dump(mode="json")
 
@@ -123,11 +157,3 @@ def _shown(recommendation: Recommendation) -> Document:
 def _may_decide(stored: Stored, who: Bearer, recommendation: str) -> None:
     found = stored.read(lambda unit: unit.recommendations.get(recommendation))
     who.require("operate", database_id=found.database_id)
-
-
-async def _settled(stored: Stored, news: News, id_: str, seconds: float) -> Document | None:
-    def look() -> Document | None:
-        found = stored.read(lambda unit: unit.recommendations.get(id_))
-        return None if found.state == "computing" else _shown(found)
-
-    return await news.wait(id_, look, seconds, "recommendation")

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/databases", tags=["agents"])
 
 
 @router.post("/{database}/reports")
-def post_report(database: str, report: Report, stored: Stored, who: Bearer) -> Receipt:
+def send_report(database: str, report: Report, stored: Stored, who: Bearer) -> Receipt:
     """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
     who.require("agent", database_id=database)
     try:
@@ -36,6 +36,7 @@ async def get_directive(
     news: News,
     who: Bearer,
     seconds: WaitSeconds,
+    response: Response,
     agent: Annotated[
         Identifier | None, Query(description="Who asks, as its reports say. Without it: who reported last.")
     ] = None,
@@ -52,4 +53,4 @@ async def get_directive(
         return stored.write(lambda unit: directives.hand_out(unit, unit.databases.lock(database), holder))
 
     found = await news.wait(database, look, seconds, "directive")
-    return found or Response(status_code=204)
+    return found or Response(status_code=204, headers=dict(response.headers))

@@ -1,14 +1,15 @@
-"""Every route of the service, and what their description says of errors and tokens."""
+"""Every route of the service: included, described, and answering for the methods that a path does not have."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.routing import APIRoute
 
 from lutra_service.api import (
     audit,
     databases,
+    description,
+    docs,
     guarding,
     health,
     knobs,
@@ -19,7 +20,9 @@ from lutra_service.api import (
     sessions,
     tokens,
 )
-from lutra_service.api.problems import STATUS
+from lutra_service.api.headers import SafeHeaders
+from lutra_service.api.problems import problem
+from lutra_service.api.queries import known_parameters
 
 ROUTERS = (
     databases.router,
@@ -37,21 +40,32 @@ ROUTERS = (
 
 
 def include(app: FastAPI) -> None:
-    problem = {"description": "A problem (RFC 9457)", "content": {"application/problem+json": {"schema": PROBLEM}}}
     for router in ROUTERS:
-        guarded: dict[str, Any] = {} if router is health.router else {"responses": {"default": problem}}
-        app.include_router(router, **guarded)
+        app.include_router(
+            router,
+            dependencies=[] if router is health.router else [Depends(known_parameters)],
+            responses={} if router is health.router else {422: {}},
+            generate_unique_id_function=_operation_id,
+        )
+    description.install(app)
+    docs.install(app)
+    app.add_exception_handler(405, _not_allowed)
+    app.add_middleware(SafeHeaders)
 
 
-PROBLEM: dict[str, Any] = {
-    "type": "object",
-    "required": ["type", "title", "status", "code", "detail"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "code": {"type": "string", "enum": sorted(STATUS)},
-        "detail": {"type": "string"},
-        "errors": {"type": "array", "items": {"type": "object"}},
-    },
-}
+def allowed_methods(path: str) -> list[str]:
+    """The methods that the path has, in alphabetical order; none for a path that is no route's."""
+    routes = [r for router in ROUTERS for r in router.routes if isinstance(r, APIRoute)]
+    return sorted({m for r in routes if r.path_regex.match(path) for m in r.methods or ()})
+
+
+def _operation_id(route: APIRoute) -> str:
+    """The function's own name: what a client's method is called."""
+    return route.name
+
+
+def _not_allowed(request: Request, _: Exception) -> Response:
+    allowed = ", ".join(allowed_methods(request.url.path)) or "GET"
+    answer = problem("method_not_allowed", f"{request.method} is not for this path; it takes {allowed}")
+    answer.headers["Allow"] = allowed
+    return answer

@@ -1,44 +1,59 @@
-"""What requests and answers look like. Requests refuse fields that nobody knows."""
+"""Databases, what their agents have told, tokens and the catalogue, as requests and answers."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from lutra_models.history import Approval, Mode, SessionState
+from lutra_models.catalog import engines
+from lutra_models.catalog.facts import Host, Role
+from lutra_models.guardrails import GuardName, Guardrail
+from lutra_models.history import Mode
+from lutra_models.knobs import Value
 from lutra_models.wire import Name, SettingValue
-from pydantic import AwareDatetime, BaseModel, Field, StringConstraints, field_validator
+from pydantic import AwareDatetime, Field, StringConstraints, field_validator
 
-from lutra_service.api.body import Body
-from lutra_service.api.guard_schemas import EventAnswer
+from lutra_service.api.body import Answer, Body
 from lutra_service.app.access import Scope
 
 Document = dict[str, Any]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Settings = Annotated[dict[Name, SettingValue], Field(max_length=500)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
+Values = dict[str, Value]
 
 
 class PolicyBody(Body):
     """What the operator allows. Values are texts with units or numbers in the server's own unit."""
 
     pins: Settings = Field(default={})
+    """Settings that are held at a value: name → value."""
     ranges: dict[Name, tuple[SettingValue, SettingValue]] = Field(default={}, max_length=500)
+    """Settings that are searched within narrower ends than the catalogue's: name → [low, high]."""
     movable: list[Name] | None = Field(default=None, max_length=500)
+    """The settings that may move; null for all that are tuned by default."""
     restart: bool = True
+    """Whether settings that need a restart may move, where the mode allows a restart."""
     durability: bool = False
+    """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
     memory_fraction: float = Field(default=0.8, gt=0, le=1)
+    """How much of the memory the worst case may take."""
 
 
 class PolicyPatch(Body):
     """Only the named parts change; null is a value of `movable` alone."""
 
     pins: Settings | None = None
+    """In place of all pins before: name → value."""
     ranges: dict[Name, tuple[SettingValue, SettingValue]] | None = Field(default=None, max_length=500)
+    """In place of all ranges before: name → [low, high]."""
     movable: list[Name] | None = Field(default=None, max_length=500)
+    """The settings that may move; null for all that are tuned by default."""
     restart: bool | None = None
+    """Whether settings that need a restart may move, where the mode allows a restart."""
     durability: bool | None = None
+    """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
     memory_fraction: float | None = Field(default=None, gt=0, le=1)
+    """How much of the memory the worst case may take."""
 
     @field_validator("pins", "ranges", "restart", "durability", "memory_fraction", mode="before")
     @classmethod
@@ -49,301 +64,120 @@ class PolicyPatch(Body):
 
 
 class NewDatabase(Body):
+    """A database server to look after."""
+
     name: Label
-    engine: Name
+    """What people call it; no two databases have the same name."""
+    engine: Name = Field(examples=list(engines()))
+    """Which kind of server it is: one of the engines that the catalogue has."""
     policy: PolicyBody = PolicyBody()
+    """What the operator allows."""
 
 
 class DatabasePatch(Body):
+    """What is to change."""
+
     policy: PolicyPatch
+    """The parts of the policy that change."""
 
 
-class DatabaseAnswer(BaseModel):
+class AgentAnswer(Answer):
+    """What the agent last said of itself."""
+
+    version: str = ""
+    """The agent's version."""
+    mode: Mode = "observe"
+    """The most that the agent's own file lets it do."""
+    paused: bool = False
+    """Whether somebody at the database has paused it."""
+    driver: str | None = None
+    """What makes the load in a lab, null where nothing does."""
+    spool_dropped: int = 0
+    """Reports that were lost because too many waited."""
+    spool_refused: int = 0
+    """Reports that the service refused for good."""
+    problems: list[str] = Field(default=[])
+    """What it could not do."""
+    guardrails: dict[GuardName, Guardrail] = Field(default={})
+    """The guardrails of its own file."""
+    firing: list[GuardName] = Field(default=[])
+    """The guards that fire now."""
+    provisional: str | None = None
+    """The recommendation whose change is not confirmed yet."""
+
+
+class DatabaseAnswer(Answer):
+    """A database server that is looked after."""
+
     id: str
+    """Its id."""
     name: str
+    """What people call it."""
     engine: str
+    """Which kind of server it is."""
     engine_version: str | None
-    role: str | None
+    """As its agent last reported it; null before the first report."""
+    role: Role | None
+    """As its agent last reported it; null before the first report."""
     policy: PolicyBody
-    host: Document | None
+    """What the operator allows."""
+    host: Host | None
+    """What the server may use of its host; null before the first report."""
     peak_connections: int
-    agent: Document | None
+    """The most connections seen at once; 0 where unknown."""
+    agent: AgentAnswer | None
+    """What its agent last said of itself; null before the first report."""
     created_at: datetime
+    """When it was registered."""
     last_report_at: datetime | None
+    """When its agent's last report came."""
     last_window_end: datetime | None
-
-
-class SettingAnswer(BaseModel):
-    """A live setting. `value` is in the server's own unit; `range` says where it is searched, null where it stays."""
-
-    setting: str
-    value: SettingValue
-    text: str
-    unit: str
-    applies: str
-    source: str
-    persisted: str | None = Field(description="What the file that the agent writes says of it.")
-    shadowed: str | None = Field(description="What outranks that file, so that a change would have no effect.")
-    pending_restart: bool
-    range: str | None
-
-
-class WindowAnswer(BaseModel):
-    id: str
-    start: datetime
-    end: datetime
-    metrics: dict[str, float]
-    p99_source: str | None
-    p99_of: str | None
-    failure: str | None
-    agent: str
-    session: str | None
-    recommendation: str | None = Field(description="The recommendation whose settings it measured.")
-    windows: int = Field(description="How many it stands for: more than one where old windows were drawn together.")
+    """The end of the last window that was measured."""
 
 
 class NewToken(Body):
+    """A token to make."""
+
     name: Label
+    """For people: whose it is, or what for."""
     scopes: list[Scope] = Field(min_length=1, max_length=4)
-    expires_at: AwareDatetime | None = Field(default=None, description="Null: it lives until it is revoked.")
+    """What it may do: `operate` includes `read`, `admin` includes both."""
+    expires_at: AwareDatetime | None = None
+    """Until when it is valid; null: until it is revoked."""
 
 
 class Rotation(Body):
     """How a token is replaced by one with another secret."""
 
-    grace_s: int = Field(default=0, ge=0, le=30 * 86400, description="For so long the old secret opens doors too.")
-    expires_at: AwareDatetime | None = Field(
-        default=None, description="Of the new one. Null: it lives as long as the old one was given."
-    )
+    grace_s: int = Field(default=0, ge=0, le=30 * 86400)
+    """For so many seconds the old secret is valid too."""
+    expires_at: AwareDatetime | None = None
+    """Until when the new one is valid; null: for as long as the old one was given."""
 
 
-class TokenAnswer(BaseModel):
+class TokenAnswer(Answer):
+    """A token, without its secret."""
+
     id: str
+    """Its id."""
     name: str
+    """Whose it is, or what for."""
     scopes: list[Scope]
+    """What it may do."""
     database: str | None
+    """The only database that it reaches; null where it reaches all."""
     created_at: datetime
+    """When it was made."""
     revoked_at: datetime | None
+    """Since when it is no longer valid; null while it is."""
     expires_at: datetime | None
-    last_used_at: datetime | None = Field(description="To the minute.")
+    """Until when it is valid; null: until it is revoked."""
+    last_used_at: datetime | None
+    """When it was last used, to the minute; null where it never was."""
 
 
 class NewTokenAnswer(TokenAnswer):
-    token: str | None = Field(description="Shown once; null where an Idempotency-Key asks a second time.")
+    """A token and its secret."""
 
-
-class ObjectiveBody(Body):
-    metric: Name
-    goal: Literal["minimize", "maximize"]
-
-
-class LimitBody(Body):
-    metric: Name
-    at_most: Finite | None = None
-    at_least: Finite | None = None
-
-
-class NewSession(Body):
-    objective: ObjectiveBody
-    limits: list[LimitBody] = Field(default=[], max_length=20)
-    mode: Mode = "observe"
-    approval: Approval = "manual"
-    max_trials: int = Field(default=30, ge=1, le=1000)
-    seed: int = Field(default=0, ge=0, le=2**53)
-
-
-class SessionAnswer(BaseModel):
-    id: str
-    database: str
-    state: SessionState
-    objective: ObjectiveBody
-    limits: list[LimitBody]
-    mode: Mode
-    effective_mode: Mode = Field(description="The weaker of `mode` and the most that the agent's own file allows.")
-    approval: Approval
-    max_trials: int
-    seed: int
-    trials_done: int
-    current: str | None = Field(description="The recommendation that is being computed, decided, applied or measured.")
-    incumbent: str | None = Field(description="The best measured one so far that keeps the limits.")
-    handover: str | None = Field(description="What the session leaves the database with, once it is known.")
-    baseline: Document | None
-    server: Document | None = Field(description="The server that it is for: role, version, name, memory, cores.")
-    rebased_at: datetime | None = Field(description="It began anew then, on a server that had become another one.")
-    p99_source: str | None
-    p99_of: str | None
-    message: str
-    opened_by_agent: bool = Field(description="By an agent's token: its trials are for that agent in mode lab alone.")
-    events: list[EventAnswer] = Field(description="Guards that fired, the newest first.")
-    created_at: datetime
-    ended_at: datetime | None
-
-
-class NewRecommendation(Body):
-    """Empty: the next one of the open session. With `settings`: these, laid over the current ones and checked."""
-
-    settings: Settings | None = None
-    approve: bool = False
-
-
-class Approving(Body):
-    settings: list[Name] | None = Field(default=None, max_length=500, description="Only these of its changes.")
-
-
-class ChangeAnswer(BaseModel):
-    setting: str
-    before: SettingValue
-    after: SettingValue
-    before_text: str
-    after_text: str
-    applies: str
-    do: str
-    undo: str
-
-
-class LeftOutAnswer(BaseModel):
-    n: int
-    held: int
-
-
-class PredictionAnswer(BaseModel):
-    median: float
-    low: float
-    high: float
-    level: float
-    far: bool = Field(description="Far from all that was measured: the interval is mostly prior.")
-    record: LeftOutAnswer | None = Field(
-        default=None, description="Of the `n` readings so far, `held` lay inside when predicted without themselves."
-    )
-
-
-class ReasonAnswer(BaseModel):
-    setting: str
-    before: SettingValue | None
-    after: SettingValue
-    sentence: str
-    effect: float | None
-
-
-class MemoryTermAnswer(BaseModel):
-    name: str
-    bytes: float
-    formula: str
-    assumption: str
-
-
-class MemoryAnswer(BaseModel):
-    terms: list[MemoryTermAnswer]
-    total_bytes: float
-    limit_bytes: float
-
-
-class RecommendationAnswer(BaseModel):
-    id: str
-    database: str
-    session: str | None
-    parent: str | None
-    trial: int | None
-    kind: str
-    origin: str | None
-    state: str
-    before: Document
-    configuration: Document | None
-    changes: list[ChangeAnswer] | None
-    reasons: list[ReasonAnswer] | None
-    predictions: dict[str, PredictionAnswer]
-    memory: MemoryAnswer | None
-    restart_needed: bool | None
-    warnings: list[str] | None
-    outcome: Document | None
-    measured: Document | None
-    failed: str | None
-    error: str | None
-    seed: int
-    key: str
-    package_version: str
-    created_at: datetime
-    proposed_at: datetime | None
-    decided_at: datetime | None
-    decided_by: str | None
-    applied_at: datetime | None
-    expires_at: datetime | None
-    ended_at: datetime | None
-    handed_out_at: datetime | None = Field(description="Since when its agent has it as a directive.")
-    withdrawn_at: datetime | None = Field(
-        description="It was withdrawn while its agent had it: it is rolled back if it becomes active."
-    )
-    withdrawn_by: str | None
-
-
-class TrialAnswer(BaseModel):
-    trial: int | None
-    recommendation: str
-    state: str
-    origin: str | None
-    configuration: Document | None
-    changes: list[ChangeAnswer] | None
-    reasons: list[ReasonAnswer] | None
-    predictions: dict[str, PredictionAnswer]
-    measured: Document | None
-    failed: str | None
-    memory: MemoryAnswer | None
-
-
-class NewPrediction(Body):
-    settings: Settings = Field(default={})
-    level: float = Field(default=0.9, ge=0.5, le=0.999)
-
-
-class RecordAnswer(BaseModel):
-    n: int
-    held: int
-    level: float
-
-
-class PredictionsAnswer(BaseModel):
-    configuration: Document
-    predictions: dict[str, PredictionAnswer]
-    changes: list[ChangeAnswer]
-    memory: MemoryAnswer
-    refusal: Document | None = Field(description="Why these settings would not be let through, where they would not.")
-    warnings: list[str]
-    observations: int
-    session: str | None
-    fitted_at: datetime
-    record: dict[str, RecordAnswer] = Field(description="Of `n` predicted readings the interval held `held`.")
-
-
-class KnobAnswer(BaseModel):
-    """One setting of the catalogue; `range` holds formulas of the host's facts."""
-
-    name: str
-    group: str
-    kind: str
-    unit: str
-    range: str
-    log: bool
-    special: list[float]
-    versions: str
-    applies: str
-    risk: str
-    tuned_by_default: bool
-    rule: str | None
-    meaning: str
-    manual: str
-
-
-class AuditAnswer(BaseModel):
-    """Who did what to what. `token` is null where the service decided, or somebody at its command line."""
-
-    id: str
-    at: datetime
-    action: str
-    target: str
-    database: str | None
     token: str | None
-    token_name: str
-    address: str
-    request_id: str
-    before: Document | None
-    after: Document | None
+    """The secret. Shown once; null where an Idempotency-Key asks a second time."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from lutra_models import serial
 from lutra_models.history import SessionState, TuningSession
 from lutra_models.metrics import Limit, Objective
 
-from lutra_service.api import schemas, views
+from lutra_service.api import session_schemas as schemas
+from lutra_service.api import views
 from lutra_service.api.csv import trials_csv
-from lutra_service.api.deps import Bearer, OnlyOnce, Page, Paging, Stored
-from lutra_service.app import histories, sessions
+from lutra_service.api.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, paging
+from lutra_service.app import histories, measured, sessions
 from lutra_service.app.access import Scope
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.live import live
@@ -21,6 +22,9 @@ from lutra_service.db.store import Unit
 
 router = APIRouter(tags=["sessions"])
 Answer = schemas.SessionAnswer
+Responses = dict[int | str, dict[str, Any]]
+AS_TABLE: Responses = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
+HISTORY: Responses = {200: {"model": schemas.HistoryAnswer, "description": "The history"}, 409: {}}
 
 
 @router.post("/v1/databases/{database}/sessions", status_code=201, response_model=Answer)
@@ -32,6 +36,7 @@ def open_session(
     asked = _parsed(body)
 
     def create(unit: Unit) -> Document:
+        measured.check(unit, unit.databases.get(database), asked)
         session = sessions.open_session(unit, database, asked, body.seed, by_agent=who.is_agent)
         return views.session(sessions.progress(unit, session)).model_dump(mode="json")
 
@@ -40,7 +45,9 @@ def open_session(
 
 
 @router.get("/v1/databases/{database}/sessions")
-def list_sessions(database: str, stored: Stored, who: Bearer, page: Paging) -> Page[Answer]:
+def list_sessions(
+    database: str, stored: Stored, who: Bearer, page: Annotated[PageQuery, Depends(paging("ts"))]
+) -> Page[Answer]:
     """Newest first."""
     who.require("read", "agent", database_id=database)
     found = stored.read(
@@ -54,35 +61,40 @@ def list_sessions(database: str, stored: Stored, who: Bearer, page: Paging) -> P
 
 @router.get("/v1/sessions/{session}")
 def get_session(session: str, stored: Stored, who: Bearer) -> Answer:
+    """Where it stands."""
     _may(stored, who, session, "read", "agent")
     return _shown(stored, session)
 
 
 @router.post("/v1/sessions/{session}/pause")
-def pause(session: str, stored: Stored, who: Bearer) -> Answer:
+def pause_session(session: str, stored: Stored, who: Bearer) -> Answer:
     """Take no further step; what is under way ends."""
     return _steer(stored, who, session, "paused")
 
 
 @router.post("/v1/sessions/{session}/resume")
-def resume(session: str, stored: Stored, who: Bearer) -> Answer:
+def resume_session(session: str, stored: Stored, who: Bearer) -> Answer:
+    """Go on. On a server that became another one it begins again there."""
     return _steer(stored, who, session, "running")
 
 
 @router.post("/v1/sessions/{session}/stop")
-def stop(session: str, stored: Stored, who: Bearer) -> Answer:
+def stop_session(session: str, stored: Stored, who: Bearer) -> Answer:
     """End it for good, and withdraw what is not yet applied."""
     return _steer(stored, who, session, "stopped")
 
 
-@router.get("/v1/sessions/{session}/trials", response_model=Page[schemas.TrialAnswer])
-def trials(
+@router.get("/v1/sessions/{session}/trials", response_model=Page[schemas.TrialAnswer], responses=AS_TABLE)
+def list_trials(
     session: str,
     stored: Stored,
     who: Bearer,
-    format_: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
+    format_: Annotated[Literal["json", "csv"], Query(alias="format", description="What the answer is.")] = "json",
 ) -> Any:
-    """Every trial in order, as JSON or (`?format=csv`) as a table."""
+    """Every trial in order, as JSON or (`?format=csv`) as a table.
+
+    In the table a text that begins like a spreadsheet's formula has an apostrophe in front.
+    """
     _may(stored, who, session, "read", "agent")
     found = [views.trial(r) for r in stored.read(lambda unit: sessions.trials(unit, session))]
     if format_ == "csv":
@@ -90,8 +102,8 @@ def trials(
     return {"items": found, "next": None}
 
 
-@router.get("/v1/sessions/{session}/history")
-def history(session: str, stored: Stored, who: Bearer) -> Document:
+@router.get("/v1/sessions/{session}/history", responses=HISTORY)
+def get_history(session: str, stored: Stored, who: Bearer) -> Document:
     """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
     _may(stored, who, session, "read", "agent")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 
 from lutra_service.api import schemas, views
-from lutra_service.api.deps import Bearer, OnlyOnce, Page, Paging, Stored
+from lutra_service.api.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, paging
 from lutra_service.app import access
 from lutra_service.db.records import Document, Token
 from lutra_service.db.store import Unit
@@ -17,7 +17,9 @@ router = APIRouter(tags=["tokens"])
 
 
 @router.get("/v1/tokens")
-def list_all_tokens(stored: Stored, who: Bearer, page: Paging) -> Page[schemas.TokenAnswer]:
+def list_all_tokens(
+    stored: Stored, who: Bearer, page: Annotated[PageQuery, Depends(paging("tok"))]
+) -> Page[schemas.TokenAnswer]:
     """Every token, whether it is bound to a database or to none, with its expiry and last use."""
     who.require("admin")
     found = stored.read(lambda unit: unit.tokens.listed(None, page.limit + 1, page.after))

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from lutra_service.api.guard_schemas import EventAnswer, GuardrailsAnswer, MaintenanceAnswer
-from lutra_service.api.schemas import (
-    AuditAnswer,
-    DatabaseAnswer,
-    NewTokenAnswer,
-    PredictionsAnswer,
-    RecommendationAnswer,
-    SessionAnswer,
-    SettingAnswer,
-    TokenAnswer,
-    TrialAnswer,
-    WindowAnswer,
-)
+from lutra_service.api.audit_schemas import AuditAnswer
+from lutra_service.api.guard_schemas import EventAnswer, GuardrailsBody, MaintenanceBody
+from lutra_service.api.prediction_schemas import PredictionsAnswer
+from lutra_service.api.recommendation_schemas import RecommendationAnswer
+from lutra_service.api.schemas import DatabaseAnswer, NewTokenAnswer, TokenAnswer
+from lutra_service.api.seen_schemas import SettingAnswer, WindowAnswer
+from lutra_service.api.session_schemas import SessionAnswer, TrialAnswer
 from lutra_service.app import known, plain, rules
 from lutra_service.app.predictions import WhatIf
 from lutra_service.app.seen import Setting
 from lutra_service.app.sessions import Progress
 from lutra_service.db.records import AuditEntry, Database, Event, Recommendation, StoredReport, Token
+
+WINDOW = "win_"
+"""Before a window's number, as every other id has its kind before it."""
 
 
 def database(record: Database) -> DatabaseAnswer:
@@ -39,7 +36,7 @@ def window(record: StoredReport, metrics: Collection[str]) -> WindowAnswer:
     """With those of its metrics that are named, or with all."""
     fields = {
         **vars(record),
-        "id": str(record.id),
+        "id": f"{WINDOW}{record.id}",
         "start": record.window_start,
         "end": record.window_end,
         "metrics": {n: v for n, v in record.metrics.items() if not metrics or n in metrics},
@@ -80,19 +77,18 @@ def event(record: Event) -> EventAnswer:
     return EventAnswer.model_validate({**record.told, **vars(record), **ids})
 
 
-def guardrails(database: Database) -> GuardrailsAnswer:
-    found = [
-        {**vars(r.rail), "guard": r.guard.name, "meaning": r.guard.meaning, "origin": r.origin}
-        for r in rules.rails(database)
-    ]
+def guardrails(database: Database) -> GuardrailsBody:
+    found = {
+        r.guard.name: {**vars(r.rail), "meaning": r.guard.meaning, "origin": r.origin} for r in rules.rails(database)
+    }
     firing = (database.agent_status or {}).get("firing", [])
-    return GuardrailsAnswer.model_validate({"guardrails": found, "firing": firing})
+    return GuardrailsBody.model_validate({"guardrails": found, "firing": firing})
 
 
-def maintenance(found: rules.Maintenance) -> MaintenanceAnswer:
+def maintenance(found: rules.Maintenance) -> MaintenanceBody:
     windows = [{**vars(w), "weekdays": list(w.weekdays)} for w in found.windows]
     upcoming = found.next and vars(found.next)
-    return MaintenanceAnswer.model_validate({"windows": windows, "open_until": found.open_until, "next": upcoming})
+    return MaintenanceBody.model_validate({"windows": windows, "open_until": found.open_until, "next": upcoming})
 
 
 def recommendation(record: Recommendation) -> RecommendationAnswer:

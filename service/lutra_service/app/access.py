@@ -60,12 +60,23 @@ class Principal:
 def authenticate(unit: Unit, secret: str | None) -> Principal:
     """The token's bearer. The secret is looked up by its digest, so timing tells nothing of the ones that exist."""
     token = unit.tokens.by_hash(secret_hash(secret)) if secret else None
-    if token is None or token.revoked_at is not None:
+    if token is None:
         raise Unauthorized("a valid bearer token is needed: Authorization: Bearer lutra_…")
-    if token.expires_at is not None and token.expires_at <= unit.now:
+    _check_valid(token, unit.now)
+    return Principal(token.id, frozenset(token.scopes), token.database_id, token.name, token.last_used_at)
+
+
+def still_valid(unit: Unit, who: Principal) -> None:
+    """Raise Unauthorized where the token ended after its bearer was let in: somebody who waited acts again."""
+    _check_valid(unit.tokens.get(who.token_id), unit.now)
+
+
+def _check_valid(token: Token, now: datetime) -> None:
+    if token.revoked_at is not None:
+        raise Unauthorized("this token was revoked; a valid one is needed: Authorization: Bearer lutra_…")
+    if token.expires_at is not None and token.expires_at <= now:
         expired = token.expires_at.isoformat(timespec="seconds")
         raise Unauthorized(f"this token expired at {expired}: an administrator rotates it or makes another one")
-    return Principal(token.id, frozenset(token.scopes), token.database_id, token.name, token.last_used_at)
 
 
 def note_use(store: Store, who: Principal) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Literal
 
 from lutra_models.guardrails import GUARDS, Guard, GuardName, Guardrail, laid_over
 from lutra_models.maintenance import Interval, MaintenanceWindow, current, following, known_zone
@@ -15,6 +16,9 @@ from lutra_service.app.errors import InvalidRequest
 from lutra_service.db.records import Database, Document
 from lutra_service.db.store import Unit
 
+Origin = Literal["service", "agent", "default"]
+SERVICE: Origin = "service"
+
 
 @dataclass(frozen=True)
 class Rail:
@@ -22,7 +26,7 @@ class Rail:
 
     guard: Guard
     rail: Guardrail
-    origin: str
+    origin: Origin
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,18 @@ def rails(database: Database) -> list[Rail]:
     return [Rail(g, effective[g.name], _origin(g, set_here, told)) for g in GUARDS]
 
 
-def set_guardrails(unit: Unit, id_: str, wanted: Mapping[GuardName, Guardrail]) -> Database:
-    """In place of all that were set here before; a guard that is not named is the agent's own again."""
-    before = unit.databases.lock(id_).guardrails
-    after: Document = {name: asdict(rail) for name, rail in wanted.items()}
-    unit.databases.change(id_, guardrails=after)
-    audit.record(unit, "guardrails.set", id_, before, after, database_id=id_)
+def set_guardrails(unit: Unit, id_: str, wanted: Mapping[GuardName, tuple[Guardrail, Origin | None]]) -> Database:
+    """In place of all that were set here before; a guard that is not named is the agent's own again.
+
+    So is one that comes with its origin elsewhere and with the values that hold there: it was read and put back.
+    """
+    database = unit.databases.lock(id_)
+    elsewhere = {r.guard.name: (r.rail, r.origin) for r in rails(database) if r.origin != SERVICE}
+    chosen: Document = {
+        name: asdict(rail) for name, (rail, origin) in wanted.items() if elsewhere.get(name) != (rail, origin)
+    }
+    unit.databases.change(id_, guardrails=chosen)
+    audit.record(unit, "guardrails.set", id_, database.guardrails, chosen, database_id=id_)
     unit.announce(id_)
     return unit.databases.get(id_)
 
@@ -75,7 +85,7 @@ def set_windows(unit: Unit, id_: str, windows: Sequence[MaintenanceWindow]) -> D
     return unit.databases.get(id_)
 
 
-def _origin(guard: Guard, set_here: Mapping[GuardName, Guardrail], told: Mapping[GuardName, Guardrail]) -> str:
+def _origin(guard: Guard, set_here: Mapping[GuardName, Guardrail], told: Mapping[GuardName, Guardrail]) -> Origin:
     if guard.name in set_here:
-        return "service"
+        return SERVICE
     return "agent" if told.get(guard.name, guard.default) != guard.default else "default"

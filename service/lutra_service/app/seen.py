@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 
 from lutra_models.catalog.facts import ServerSetting
 from lutra_models.errors import InvalidConfiguration
@@ -40,10 +41,17 @@ def settings(at: Live) -> list[Setting]:
     ]
 
 
-def windows(unit: Unit, database_id: str, limit: int, after: str | None) -> list[StoredReport]:
-    """Newest first. Raises NotFound and InvalidRequest."""
+def windows(
+    unit: Unit,
+    database_id: str,
+    limit: int,
+    after: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[StoredReport]:
+    """Newest first: those that ended after `since` and began before `until`. Raises NotFound and InvalidRequest."""
     unit.databases.get(database_id)
-    return unit.reports.windows(database_id, limit, None if after is None else _row_number(after))
+    return unit.reports.windows(database_id, limit, None if after is None else _row_number(after), since, until)
 
 
 def _row_number(cursor: str) -> int:

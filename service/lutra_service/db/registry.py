@@ -32,8 +32,9 @@ class Databases(Repository[Database]):
             raise NotFound(f"no database {id_!r}")
         return rows[0]
 
-    def listed(self, limit: int, after: str | None, only: str | None = None) -> list[Database]:
+    def listed(self, limit: int, after: str | None, only: str | None = None, name: str | None = None) -> list[Database]:
         where = [] if only is None else [self.table.c.id == only]
+        where += [] if name is None else [self.table.c.name == name]
         return self.page(*where, limit=limit, after=after)
 
     def settings(self, id_: str, hash_: str | None) -> Document | None:

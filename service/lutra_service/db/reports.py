@@ -63,10 +63,21 @@ class Reports(Repository[StoredReport]):
         kept = select(ranked.c.id).where(ranked.c.place <= newest)
         return self._many(select(self.table).where(c.id.in_(kept)).order_by(c.id))
 
-    def windows(self, database_id: str, limit: int, after: int | None) -> list[StoredReport]:
-        """Newest first, from below the row `after`."""
+    def windows(
+        self,
+        database_id: str,
+        limit: int,
+        after: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[StoredReport]:
+        """Newest first, from below the row `after`: those that ended after `since` and began before `until`."""
         c = self.table.c
         statement = select(self.table).where(c.database_id == database_id, c.window_end.is_not(None))
+        if since is not None:
+            statement = statement.where(c.window_end > since)
+        if until is not None:
+            statement = statement.where(c.window_start < until)
         if after is not None:
             statement = statement.where(c.id < after)
         return self._many(statement.order_by(c.id.desc()).limit(limit))

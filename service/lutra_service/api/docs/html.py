@@ -1,0 +1,34 @@
+"""HTML, escaped where it is made: a text becomes markup in `element` alone."""
+
+from __future__ import annotations
+
+import html
+import re
+
+VOID = ("meta", "link")
+
+
+class Markup(str):
+    """HTML that is safe to put into a page as it is."""
+
+    __slots__ = ()
+
+
+def element(tag: str, /, *content: str, **attributes: str) -> Markup:
+    """An element; content that is no markup yet is escaped."""
+    told = "".join(f' {k}="{html.escape(v)}"' for k, v in attributes.items())
+    inner = "" if tag in VOID else f"{join(*content)}</{tag}>"
+    return Markup(f"<{tag}{told}>{inner}")
+
+
+def join(*content: str, between: str = "") -> Markup:
+    return Markup(html.escape(between).join(c if isinstance(c, Markup) else html.escape(c) for c in content))
+
+
+def text(description: str) -> Markup:
+    """Paragraphs; what stands in backquotes is code."""
+    return join(*(element("p", *_pieces(p)) for p in description.split("\n\n")))
+
+
+def _pieces(paragraph: str) -> list[str]:
+    return [element("code", p) if i % 2 else p for i, p in enumerate(re.split(r"`([^`]*)`", paragraph))]

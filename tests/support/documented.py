@@ -1,0 +1,72 @@
+"""Every answer held against the OpenAPI document: its status, its type, its headers and each field."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import Any
+
+import httpx
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+from referencing.jsonschema import DRAFT202012
+from starlette.routing import compile_path
+
+Document = dict[str, Any]
+OURS = "urn:openapi"
+
+
+class Documented:
+    """Raises AssertionError for an answer that the document does not tell of."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    @cached_property
+    def _paths(self) -> list[tuple[Any, Document]]:
+        return [(compile_path(path)[0], operations) for path, operations in self.document["paths"].items()]
+
+    @cached_property
+    def _registry(self) -> Registry[Any]:
+        return Registry().with_resource(OURS, Resource(self.document, DRAFT202012))
+
+    def check(self, response: httpx.Response) -> None:
+        request = response.request
+        operation = self._operation(request.method, request.url.path)
+        if operation is None:
+            return
+        place = f"{operation['operationId']} {response.status_code}"
+        told = self._response(operation, response.status_code)
+        assert told is not None, f"{place} is not documented"
+        response.read()
+        content = told.get("content", {})
+        if not response.content:
+            assert not content, f"{place} has no body, and one is documented"
+            return
+        media = response.headers["content-type"].split(";")[0]
+        assert media in content, f"{place}: {media} is not documented, only {', '.join(content)}"
+        if media.endswith("json"):
+            self._fits(content[media]["schema"], response.json(), place)
+
+    def fits(self, name: str, value: Any) -> None:
+        """Whether `value` is one of the schema that is called so."""
+        self._fits({"$ref": f"#/components/schemas/{name}"}, value, name)
+
+    def _operation(self, method: str, path: str) -> Document | None:
+        for pattern, operations in self._paths:
+            if pattern.match(path):
+                found: Document | None = operations.get(method.lower())
+                return found
+        return None
+
+    def _response(self, operation: Document, status: int) -> Document | None:
+        refused = status >= 400
+        found = operation["responses"].get(str(status)) or (operation["responses"].get("default") if refused else None)
+        if found and "$ref" in found:
+            found = self.document["components"]["responses"][found["$ref"].rsplit("/", 1)[1]]
+        return found
+
+    def _fits(self, schema: Document, value: Any, place: str) -> None:
+        absolute = json.loads(json.dumps(schema).replace('"#/', f'"{OURS}#/'))
+        errors = list(Draft202012Validator(absolute, registry=self._registry).iter_errors(value))
+        assert not errors, f"{place}: {[(list(e.absolute_path), e.message[:300]) for e in errors[:3]]}"
