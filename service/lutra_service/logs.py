@@ -6,6 +6,8 @@ import json
 import logging
 from datetime import UTC, datetime
 
+from lutra_service.app.actor import current_actor
+
 
 class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
@@ -14,6 +16,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
+            **({"request": request} if (request := current_actor.get().request_id) else {}),
             **getattr(record, "fields", {}),
         }
         if record.exc_info:

@@ -11,19 +11,20 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lutra_models.knobs import fingerprint
 from pydantic import BaseModel
 
+from lutra_service.api.http.route import GuardedRequest
 from lutra_service.api.signals import Signals, preferred_wait
-from lutra_service.app.access import Principal, authenticate
+from lutra_service.app.access import Principal
 from lutra_service.app.idempotency import Once
 from lutra_service.db.store import Store
 
 T = TypeVar("T")
 
 
-def store(request: Request) -> Store:
+async def store(request: Request) -> Store:
     return cast(Store, request.app.state.store)
 
 
-def signals(request: Request) -> Signals:
+async def signals(request: Request) -> Signals:
     return cast(Signals, request.app.state.signals)
 
 
@@ -34,9 +35,10 @@ News = Annotated[Signals, Depends(signals)]
 _scheme = HTTPBearer(auto_error=False, scheme_name="token", description="A token of `lutra token create`.")
 
 
-def bearer(stored: Stored, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> Principal:
-    secret = given.credentials.strip() if given else None
-    return stored.read(lambda unit: authenticate(unit, secret))
+async def bearer(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> Principal:
+    """Whom `GuardedRoute` admitted."""
+    assert isinstance(request, GuardedRequest)
+    return request.bearer
 
 
 Bearer = Annotated[Principal, Depends(bearer)]
@@ -48,13 +50,13 @@ async def once(
     idempotency_key: Annotated[str | None, Header(description="The same key and request are carried out once.")] = None,
 ) -> Once:
     body = hashlib.sha256(await request.body()).hexdigest()
-    return Once(who, idempotency_key, fingerprint([request.method, request.url.path, body]))
+    return Once(who, idempotency_key, fingerprint([request.method, request.scope["path"], body]))
 
 
 OnlyOnce = Annotated[Once, Depends(once)]
 
 
-def wait_seconds(
+async def wait_seconds(
     prefer: Annotated[str | None, Header(description="`wait=N`: wait up to N ≤ 60 seconds for the answer.")] = None,
 ) -> float:
     return preferred_wait(prefer)
@@ -75,7 +77,7 @@ class PageQuery:
         return {"items": items, "next": items[-1].id if more else None}
 
 
-def page_query(
+async def page_query(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     after: Annotated[str | None, Query(max_length=64, description="The `next` of the page before.")] = None,
 ) -> PageQuery:

@@ -7,51 +7,51 @@ from lutra_models.guardrails import Guardrail
 from lutra_models.maintenance import MaintenanceWindow
 
 from lutra_service.api import guard_schemas, views
-from lutra_service.api.deps import Bearer, Page, Paging, Stored
+from lutra_service.api.deps import Page, Paging, Stored
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import events, rules
 from lutra_service.db.store import Unit
 
-router = APIRouter(prefix="/v1/databases", tags=["protection"])
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["protection"])
 
 
 @router.get("/{database}/guardrails")
-def get_guardrails(database: str, stored: Stored, who: Bearer) -> guard_schemas.GuardrailsAnswer:
+@allow("read", "agent", of="database")
+def get_guardrails(database: str, stored: Stored) -> guard_schemas.GuardrailsAnswer:
     """Every guard with its limit and hold time, and who set it."""
-    who.require("read", "agent", database_id=database)
     return views.guardrails(stored.read(lambda unit: unit.databases.get(database)))
 
 
 @router.put("/{database}/guardrails")
-def set_guardrails(
-    database: str, body: guard_schemas.GuardrailsBody, stored: Stored, who: Bearer
-) -> guard_schemas.GuardrailsAnswer:
+@allow("operate", of="database")
+def set_guardrails(database: str, body: guard_schemas.GuardrailsBody, stored: Stored) -> guard_schemas.GuardrailsAnswer:
     """Set guardrails in place of those set here before. The agent keeps them on its own disk."""
-    who.require("operate", database_id=database)
     wanted = {name: Guardrail(**rail.model_dump()) for name, rail in body.guardrails.items()}
     return views.guardrails(stored.write(lambda unit: rules.set_guardrails(unit, database, wanted)))
 
 
 @router.get("/{database}/events")
-def list_events(database: str, stored: Stored, who: Bearer, page: Paging) -> Page[guard_schemas.EventAnswer]:
+@allow("read", "agent", of="database")
+def list_events(database: str, stored: Stored, page: Paging) -> Page[guard_schemas.EventAnswer]:
     """Guards that fired, with the figures, newest first."""
-    who.require("read", "agent", database_id=database)
     found = stored.read(lambda unit: events.listed(unit, database, page.limit + 1, page.after))
     return Page[guard_schemas.EventAnswer].model_validate(page.of([views.event(e) for e in found]))
 
 
 @router.get("/{database}/maintenance-windows")
-def get_maintenance_windows(database: str, stored: Stored, who: Bearer) -> guard_schemas.MaintenanceAnswer:
+@allow("read", "agent", of="database")
+def get_maintenance_windows(database: str, stored: Stored) -> guard_schemas.MaintenanceAnswer:
     """When a restart may be, in mode restart_in_window."""
-    who.require("read", "agent", database_id=database)
     return stored.read(lambda unit: _shown(unit, database))
 
 
 @router.put("/{database}/maintenance-windows")
+@allow("operate", of="database")
 def set_maintenance_windows(
-    database: str, body: guard_schemas.MaintenanceBody, stored: Stored, who: Bearer
+    database: str, body: guard_schemas.MaintenanceBody, stored: Stored
 ) -> guard_schemas.MaintenanceAnswer:
     """Set them in place of those before. With none, nothing is restarted in mode restart_in_window."""
-    who.require("operate", database_id=database)
     wanted = [MaintenanceWindow(tuple(w.weekdays), w.start, w.minutes, w.zone) for w in body.windows]
 
     def write(unit: Unit) -> guard_schemas.MaintenanceAnswer:

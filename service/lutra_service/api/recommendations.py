@@ -9,15 +9,18 @@ from fastapi.concurrency import run_in_threadpool
 
 from lutra_service.api import schemas, views
 from lutra_service.api.deps import Bearer, News, OnlyOnce, Page, Paging, Stored, WaitSeconds
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import asking, deciding
 from lutra_service.db.records import Document, Recommendation
 from lutra_service.db.store import Unit
 
-router = APIRouter(tags=["recommendations"])
+router = APIRouter(route_class=GuardedRoute, tags=["recommendations"])
 Answer = schemas.RecommendationAnswer
 
 
 @router.post("/v1/databases/{database}/recommendations", status_code=201, response_model=Answer)
+@allow("operate", of="database")
 async def ask(
     database: str,
     stored: Stored,
@@ -32,7 +35,6 @@ async def ask(
 
     202 while it is being computed: look at `Location`, or wait here with `Prefer: wait=N`.
     """
-    who.require("operate", database_id=database)
     wanted = body or schemas.NewRecommendation()
     status, answer = await run_in_threadpool(
         lambda: stored.write(lambda unit: _create(unit, once, database, wanted, who.token_id))
@@ -46,27 +48,24 @@ async def ask(
 
 
 @router.get("/v1/databases/{database}/recommendations")
+@allow("read", "agent", of="database")
 def list_recommendations(
     database: str,
     stored: Stored,
-    who: Bearer,
     page: Paging,
     state: Annotated[str | None, Query(max_length=20)] = None,
 ) -> Page[Answer]:
     """Newest first."""
-    who.require("read", "agent", database_id=database)
     found = stored.read(lambda unit: unit.recommendations.listed(database, page.limit + 1, page.after, state))
     return Page[Answer].model_validate(page.of([views.recommendation(r) for r in found]))
 
 
 @router.get("/v1/recommendations/{recommendation}")
-async def get_recommendation(
-    recommendation: str, stored: Stored, news: News, who: Bearer, seconds: WaitSeconds
-) -> Answer:
+@allow("read", "agent", of="recommendation")
+async def get_recommendation(recommendation: str, stored: Stored, news: News, seconds: WaitSeconds) -> Answer:
     """The settings, the exact change and its undo, reasons, predictions and the memory sum. `Prefer: wait=N` waits
     while it is being computed."""
     found = await run_in_threadpool(lambda: stored.read(lambda unit: unit.recommendations.get(recommendation)))
-    who.require("read", "agent", database_id=found.database_id)
     if found.state == "computing" and seconds:
         settled = await _settled(stored, news, recommendation, seconds)
         if settled is not None:
@@ -75,23 +74,23 @@ async def get_recommendation(
 
 
 @router.post("/v1/recommendations/{recommendation}/approve")
+@allow("operate", of="recommendation")
 def approve(recommendation: str, stored: Stored, who: Bearer, body: schemas.Approving | None = None) -> Answer:
     """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked anew."""
-    _may_decide(stored, who, recommendation)
     names = body.settings if body else None
     return views.recommendation(stored.write(lambda unit: deciding.approve(unit, recommendation, who.token_id, names)))
 
 
 @router.post("/v1/recommendations/{recommendation}/reject")
+@allow("operate", of="recommendation")
 def reject(recommendation: str, stored: Stored, who: Bearer) -> Answer:
-    _may_decide(stored, who, recommendation)
     return views.recommendation(stored.write(lambda unit: deciding.reject(unit, recommendation, who.token_id)))
 
 
 @router.post("/v1/recommendations/{recommendation}/rollback", status_code=201, response_model=Answer)
+@allow("operate", of="recommendation")
 def rollback(recommendation: str, stored: Stored, who: Bearer, once: OnlyOnce, response: Response) -> Any:
     """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory."""
-    _may_decide(stored, who, recommendation)
     response.status_code, answer = stored.write(
         lambda unit: once(unit, 201, lambda: _shown(deciding.rollback(unit, recommendation, who.token_id)))
     )
@@ -118,11 +117,6 @@ def _asked(unit: Unit, id_: str, wanted: schemas.NewRecommendation, by: str) -> 
 
 def _shown(recommendation: Recommendation) -> Document:
     return views.recommendation(recommendation).model_dump(mode="json")
-
-
-def _may_decide(stored: Stored, who: Bearer, recommendation: str) -> None:
-    found = stored.read(lambda unit: unit.recommendations.get(recommendation))
-    who.require("operate", database_id=found.database_id)
 
 
 async def _settled(stored: Stored, news: News, id_: str, seconds: float) -> Document | None:

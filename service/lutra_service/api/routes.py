@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from lutra_service.api import databases, guarding, health, knobs, predictions, recommendations, reports, seen, sessions
+from lutra_service.api.deps import bearer
 from lutra_service.api.problems import STATUS
 
 ROUTERS = (
@@ -25,8 +26,10 @@ ROUTERS = (
 def include(app: FastAPI) -> None:
     problem = {"description": "A problem (RFC 9457)", "content": {"application/problem+json": {"schema": PROBLEM}}}
     for router in ROUTERS:
-        guarded: dict[str, Any] = {} if router is health.router else {"responses": {"default": problem}}
-        app.include_router(router, **guarded)
+        if router is health.router:
+            app.include_router(router)
+        else:
+            app.include_router(router, responses={"default": problem}, dependencies=[Depends(bearer)])
 
 
 PROBLEM: dict[str, Any] = {
@@ -38,6 +41,7 @@ PROBLEM: dict[str, Any] = {
         "status": {"type": "integer"},
         "code": {"type": "string", "enum": sorted(STATUS)},
         "detail": {"type": "string"},
+        "request_id": {"type": "string"},
         "errors": {"type": "array", "items": {"type": "object"}},
     },
 }

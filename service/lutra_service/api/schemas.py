@@ -274,7 +274,7 @@ class TrialAnswer(BaseModel):
 
 class NewPrediction(Body):
     settings: Settings = Field(default={})
-    level: float = Field(default=0.9, gt=0, lt=1)
+    level: float = Field(default=0.9, gt=0, le=0.9999)
 
 
 class RecordAnswer(BaseModel):

@@ -8,20 +8,22 @@ from fastapi import APIRouter, Query
 from lutra_models.wire import Name
 
 from lutra_service.api import schemas, views
-from lutra_service.api.deps import Bearer, Page, Paging, Stored
+from lutra_service.api.deps import Page, Paging, Stored
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import seen
 from lutra_service.app.live import live
 from lutra_service.db.store import Unit
 
-router = APIRouter(prefix="/v1/databases", tags=["databases"])
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["databases"])
 
 Metrics = Annotated[list[Name] | None, Query(max_length=50, description="Only these of its metrics; may be repeated.")]
 
 
 @router.get("/{database}/settings")
-def list_settings(database: str, stored: Stored, who: Bearer) -> Page[schemas.SettingAnswer]:
+@allow("read", "agent", of="database")
+def list_settings(database: str, stored: Stored) -> Page[schemas.SettingAnswer]:
     """The settings as the agent last reported them, and which of them may move now."""
-    who.require("read", "agent", database_id=database)
 
     def read(unit: Unit) -> list[seen.Setting]:
         return seen.settings(live(unit, unit.databases.get(database), unit.sessions.open_one(database)))
@@ -30,10 +32,8 @@ def list_settings(database: str, stored: Stored, who: Bearer) -> Page[schemas.Se
 
 
 @router.get("/{database}/windows")
-def list_windows(
-    database: str, stored: Stored, who: Bearer, page: Paging, metric: Metrics = None
-) -> Page[schemas.WindowAnswer]:
+@allow("read", "agent", of="database")
+def list_windows(database: str, stored: Stored, page: Paging, metric: Metrics = None) -> Page[schemas.WindowAnswer]:
     """What was measured, newest first: QPS, TPS, p99 with its source, and the counters."""
-    who.require("read", "agent", database_id=database)
     found = stored.read(lambda unit: seen.windows(unit, database, page.limit + 1, page.after))
     return Page[schemas.WindowAnswer].model_validate(page.of([views.window(r, metric or ()) for r in found]))

@@ -11,24 +11,23 @@ from lutra_models.metrics import Limit, Objective
 
 from lutra_service.api import schemas, views
 from lutra_service.api.csv import trials_csv
-from lutra_service.api.deps import Bearer, OnlyOnce, Page, Paging, Stored
+from lutra_service.api.deps import OnlyOnce, Page, Paging, Stored
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import histories, sessions
-from lutra_service.app.access import Scope
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.live import live
 from lutra_service.db.records import Document
 from lutra_service.db.store import Unit
 
-router = APIRouter(tags=["sessions"])
+router = APIRouter(route_class=GuardedRoute, tags=["sessions"])
 Answer = schemas.SessionAnswer
 
 
 @router.post("/v1/databases/{database}/sessions", status_code=201, response_model=Answer)
-def open_session(
-    database: str, body: schemas.NewSession, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
-) -> Any:
+@allow("operate", "agent", of="database")
+def open_session(database: str, body: schemas.NewSession, stored: Stored, once: OnlyOnce, response: Response) -> Any:
     """Open a tuning session. An agent may open one for its own database (`lutra-agent tune`)."""
-    who.require("operate", "agent", database_id=database)
     asked = _parsed(body)
 
     def create(unit: Unit) -> Document:
@@ -40,9 +39,9 @@ def open_session(
 
 
 @router.get("/v1/databases/{database}/sessions")
-def list_sessions(database: str, stored: Stored, who: Bearer, page: Paging) -> Page[Answer]:
+@allow("read", "agent", of="database")
+def list_sessions(database: str, stored: Stored, page: Paging) -> Page[Answer]:
     """Newest first."""
-    who.require("read", "agent", database_id=database)
     found = stored.read(
         lambda unit: [
             views.session(sessions.progress(unit, s))
@@ -53,37 +52,39 @@ def list_sessions(database: str, stored: Stored, who: Bearer, page: Paging) -> P
 
 
 @router.get("/v1/sessions/{session}")
-def get_session(session: str, stored: Stored, who: Bearer) -> Answer:
-    _may(stored, who, session, "read", "agent")
+@allow("read", "agent", of="session")
+def get_session(session: str, stored: Stored) -> Answer:
     return _shown(stored, session)
 
 
 @router.post("/v1/sessions/{session}/pause")
-def pause(session: str, stored: Stored, who: Bearer) -> Answer:
+@allow("operate", of="session")
+def pause(session: str, stored: Stored) -> Answer:
     """Take no further step; what is under way ends."""
-    return _steer(stored, who, session, "paused")
+    return _steer(stored, session, "paused")
 
 
 @router.post("/v1/sessions/{session}/resume")
-def resume(session: str, stored: Stored, who: Bearer) -> Answer:
-    return _steer(stored, who, session, "running")
+@allow("operate", of="session")
+def resume(session: str, stored: Stored) -> Answer:
+    return _steer(stored, session, "running")
 
 
 @router.post("/v1/sessions/{session}/stop")
-def stop(session: str, stored: Stored, who: Bearer) -> Answer:
+@allow("operate", of="session")
+def stop(session: str, stored: Stored) -> Answer:
     """End it for good, and withdraw what is not yet applied."""
-    return _steer(stored, who, session, "stopped")
+    return _steer(stored, session, "stopped")
 
 
 @router.get("/v1/sessions/{session}/trials", response_model=Page[schemas.TrialAnswer])
+@allow("read", "agent", of="session")
 def trials(
     session: str,
     stored: Stored,
-    who: Bearer,
     format_: Annotated[Literal["json", "csv"], Query(alias="format")] = "json",
 ) -> Any:
     """Every trial in order, as JSON or (`?format=csv`) as a table."""
-    _may(stored, who, session, "read", "agent")
     found = [views.trial(r) for r in stored.read(lambda unit: sessions.trials(unit, session))]
     if format_ == "csv":
         return Response(trials_csv(found), media_type="text/csv")
@@ -91,9 +92,9 @@ def trials(
 
 
 @router.get("/v1/sessions/{session}/history")
-def history(session: str, stored: Stored, who: Bearer) -> Document:
+@allow("read", "agent", of="session")
+def history(session: str, stored: Stored) -> Document:
     """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
-    _may(stored, who, session, "read", "agent")
 
     def read(unit: Unit) -> Document:
         found = unit.sessions.get(session)
@@ -116,16 +117,10 @@ def _parsed(body: schemas.NewSession) -> TuningSession:
         raise InvalidRequest(str(error)) from error
 
 
-def _steer(stored: Stored, who: Bearer, session: str, to: SessionState) -> Answer:
-    _may(stored, who, session, "operate")
+def _steer(stored: Stored, session: str, to: SessionState) -> Answer:
     stored.write(lambda unit: sessions.steer(unit, session, to))
     return _shown(stored, session)
 
 
 def _shown(stored: Stored, session: str) -> Answer:
     return views.session(stored.read(lambda unit: sessions.progress(unit, unit.sessions.get(session))))
-
-
-def _may(stored: Stored, who: Bearer, session: str, *scopes: Scope) -> None:
-    found = stored.read(lambda unit: unit.sessions.get(session))
-    who.require(*scopes, database_id=found.database_id)

@@ -30,6 +30,7 @@ class Principal:
     token_id: str
     scopes: frozenset[str]
     database_id: str | None = None
+    name: str = ""
 
     def require(self, *scopes: Scope, database_id: str | None = None) -> None:
         """One of `scopes`, for this database. Raises Forbidden.
@@ -48,7 +49,7 @@ def authenticate(unit: Unit, secret: str | None) -> Principal:
     token = unit.tokens.by_hash(secret_hash(secret)) if secret else None
     if token is None:
         raise Unauthorized("a valid bearer token is needed: Authorization: Bearer lutra_…")
-    return Principal(token.id, frozenset(token.scopes), token.database_id)
+    return Principal(token.id, frozenset(token.scopes), token.database_id, token.name)
 
 
 def create_token(unit: Unit, name: str, scopes: Sequence[str], database_id: str | None = None) -> tuple[Token, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from lutra_models.catalog.facts import ServerSetting
@@ -12,6 +13,8 @@ from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.live import Live
 from lutra_service.db.records import StoredReport
 from lutra_service.db.store import Unit
+
+_CURSOR = re.compile(r"[0-9]{1,18}")  # a longer number fits into no column
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,6 @@ def settings(at: Live) -> list[Setting]:
 def windows(unit: Unit, database_id: str, limit: int, after: str | None) -> list[StoredReport]:
     """Newest first. Raises NotFound and InvalidRequest."""
     unit.databases.get(database_id)
-    if after is not None and not after.isdecimal():
+    if after is not None and not _CURSOR.fullmatch(after):
         raise InvalidRequest(f"after: {after!r} is no cursor of this list")
     return unit.reports.windows(database_id, limit, None if after is None else int(after))
