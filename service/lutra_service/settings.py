@@ -26,6 +26,7 @@ class Settings(BaseSettings):
     max_body_bytes: int = 2 << 20
     max_expanded_bytes: int = 16 << 20
     max_small_body_bytes: int = Field(default=256 << 10, ge=1)
+    body_s: float = Field(default=5.0, gt=0)
     min_body_bytes_per_s: float = Field(default=64 << 10, gt=0)
     large_bodies: int = Field(default=2, ge=1)
 

@@ -19,8 +19,6 @@ from lutra_service.api.http.limits import Places
 from lutra_service.api.http.refusals import InvalidJson, TooLarge, TooSlow, UnsupportedEncoding
 from lutra_service.settings import Settings
 
-GRACE_S = 5.0
-"""Besides what the slowest allowed rate takes."""
 LARGE = 64 << 10
 SMALL_PLAIN = 256 << 10
 """A body of more than `LARGE` bytes as it comes, or of more than `SMALL_PLAIN` unpacked, takes one of few places."""
@@ -77,7 +75,7 @@ class Bodies:
         return _Bounds(min(small, settings.max_body_bytes), min(small, settings.max_expanded_bytes))
 
     async def _read(self, receive: Receive, declared: int | None, most: int) -> bytes:
-        seconds = GRACE_S + (most if declared is None else declared) / self._settings.min_body_bytes_per_s
+        seconds = self._settings.body_s + (most if declared is None else declared) / self._settings.min_body_bytes_per_s
         try:
             async with asyncio.timeout(seconds):
                 return await _all(receive, most)

@@ -10,11 +10,12 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
-from starlette.types import Receive
+from starlette.types import Receive, Scope
 
 from lutra_service.api.http.access import declared
 from lutra_service.api.http.bodies import Body
 from lutra_service.api.http.entry import Entry
+from lutra_service.api.http.protocol import CONNECTION
 from lutra_service.api.signals import preferred_wait
 from lutra_service.app.access import Principal
 from lutra_service.app.errors import InvalidRequest
@@ -50,6 +51,7 @@ class GuardedRoute(APIRoute):
         async def handle(request: Request) -> Response:
             entry: Entry = request.app.state.entry
             who = await entry.admit(request.headers, access, request.path_params)
+            _welcome(request.scope)
             body = await entry.bodies.take(request.headers, request.receive, who.token_id, access.large_body, make)
             guarded = GuardedRequest(request, who, body)
             if not preferred_wait(request.headers.get("prefer")):
@@ -59,6 +61,13 @@ class GuardedRoute(APIRoute):
             return found
 
         return handle
+
+
+def _welcome(scope: Scope) -> None:
+    """Its connection is not among the first to be closed any more. In a test there may be none."""
+    connection = scope.get(CONNECTION)
+    if connection is not None:
+        connection.welcome()
 
 
 def _maker(route: APIRoute) -> Make:
