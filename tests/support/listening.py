@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 from lutra_service.api.http.connections import Connections
+from lutra_service.api.signals import Signals
 from lutra_service.app.access import create_token
 from lutra_service.db import migrate
 from lutra_service.db.engine import make_engine
@@ -28,6 +29,7 @@ class Listening:
     service: Service
     port: int
     connections: Connections
+    signals: Signals
 
     def raw(self, data: bytes = b"") -> socket.socket:
         """A connection of its own, on which `data` was sent."""
@@ -54,7 +56,7 @@ def listening(directory: Path, **settings: Any) -> Iterator[Listening]:
     connections: Connections = config.http.keywords["connections"]  # type: ignore[union-attr]
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
-            yield Listening(Service(client, app.state.store, secret), port, connections)
+            yield Listening(Service(client, app.state.store, secret), port, connections, app.state.signals)
     finally:
         app.state.signals.close()
         server.should_exit = True
