@@ -56,6 +56,7 @@ def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
+        loop="lutra_service.api.http.tls:Loop",
         http=cast(Any, protocol),
         ws="none",
         backlog=ACCEPTED_AT_ONCE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -39,7 +40,8 @@ class Listening:
 
 
 @contextmanager
-def listening(directory: Path, **settings: Any) -> Iterator[Listening]:
+def listening(directory: Path, ca: Path | None = None, **settings: Any) -> Iterator[Listening]:
+    """With the authority of its certificate (`ca`), over TLS."""
     url = f"sqlite:///{directory}/lutra.db"
     engine = make_engine(url)
     migrate.upgrade(engine)
@@ -55,7 +57,9 @@ def listening(directory: Path, **settings: Any) -> Iterator[Listening]:
     port = server.servers[0].sockets[0].getsockname()[1]
     connections: Connections = config.http.keywords["connections"]  # type: ignore[union-attr]
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        trust: Any = True if ca is None else ssl.create_default_context(cafile=str(ca))
+        scheme = "http" if ca is None else "https"
+        with httpx.Client(base_url=f"{scheme}://127.0.0.1:{port}", timeout=30, verify=trust) as client:
             yield Listening(Service(client, app.state.store, secret), port, connections, app.state.signals)
     finally:
         app.state.signals.close()

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import get_remote_addr
 
 from lutra_service.api.http.addresses import counted
 from lutra_service.api.http.connections import Connections
@@ -32,7 +33,9 @@ class BoundedProtocol(H11Protocol):
     def __init__(self, *args: Any, connections: Connections, deadlines: Deadlines, **more: Any) -> None:
         super().__init__(*args, **more)
         self._all = connections
-        self._deadlines = deadlines
+        self.deadlines = deadlines
+        self._counted: asyncio.Transport | None = None
+        self._early = b""
         self._head: asyncio.TimerHandle | None = None
         self._write: asyncio.TimerHandle | None = None
         inner = cast(Any, self.app)
@@ -48,20 +51,37 @@ class BoundedProtocol(H11Protocol):
         self._all.welcome(self)
 
     def abort(self) -> None:
-        self.transport.abort()
+        assert self._counted is not None
+        self._counted.abort()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._all.opened(self, counted(self.client[0] if self.client else ""))
-        self._await_head(self._deadlines.head)
+    def accepted(self, transport: asyncio.Transport) -> None:
+        """Count the connection. What is to be encrypted comes here first, and to `connection_made` afterwards."""
+        self._counted = transport
+        peer = get_remote_addr(transport)
+        self._all.opened(self, counted(peer[0] if peer else ""))
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def left(self) -> None:
         self._all.closed(self)
         _cancel(self._head)
         _cancel(self._write)
-        super().connection_lost(exc)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        if self._counted is None:
+            self.accepted(transport)
+        super().connection_made(transport)
+        self._await_head(self.deadlines.head)
+        if self._early:
+            self.data_received(self._early)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.left()
+        if self.transport is not None:
+            super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self.transport is None:  # TLS hands on what came with the handshake's end before the handshake's answer
+            self._early += data
+            return
         super().data_received(data)
         if self._answering():
             _cancel(self._head)
@@ -69,12 +89,12 @@ class BoundedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self._answering():  # a pipelined request may be under way already
-            self._await_head(self._deadlines.idle + self._deadlines.head)
+            self._await_head(self.deadlines.idle + self.deadlines.head)
 
     def pause_writing(self) -> None:
         super().pause_writing()
         _cancel(self._write)
-        self._write = self.loop.call_later(self._deadlines.write, self.abort)
+        self._write = self.loop.call_later(self.deadlines.write, self.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()
