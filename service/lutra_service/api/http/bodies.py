@@ -19,9 +19,9 @@ from lutra_service.api.http.limits import Places
 from lutra_service.api.http.refusals import InvalidJson, TooLarge, TooSlow, UnsupportedEncoding
 from lutra_service.settings import Settings
 
-LARGE = 64 << 10
-SMALL_PLAIN = 256 << 10
-"""A body of more than `LARGE` bytes as it comes, or of more than `SMALL_PLAIN` unpacked, takes one of few places."""
+SMALL = 256 << 10
+"""A body of more bytes, as it comes or unpacked, takes one of few places."""
+SMALL_AT_ONCE, WAITING, SMALL_EACH = 64, 500, 32
 
 
 @dataclass(frozen=True)
@@ -44,26 +44,27 @@ class Bodies:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._large = Places("large bodies", settings.large_bodies, waiting=8 * settings.large_bodies, each=1)
-        self._parsing = Places("bodies to parse", 8, waiting=500, each=16)
+        self._small = Places("bodies", SMALL_AT_ONCE, WAITING, SMALL_EACH)
 
     async def take(self, headers: Headers, receive: Receive, key: str, large: bool, make: Callable[[Any], Any]) -> Body:
         """Raises what `refusals` has. `key` is whose share of the places is counted."""
         bounds, packed, declared = self._bounds(large), _is_packed(headers), _declared(headers)
         if declared is not None and declared > bounds.packed:
             raise TooLarge(f"a body has at most {bounds.packed} bytes here, got {declared}")
-        if declared is None or declared > LARGE:
-            async with self._large.taken(key):
-                body = await self._read(receive, declared, bounds.packed)
-                return await run_in_threadpool(_made, body, packed, bounds.plain, make)
-        body = await self._read(receive, declared, bounds.packed) if declared else b""
-        if not body:
+        expected = bounds.packed if declared is None else declared
+        if expected == 0:
             return Body(b"", None)
-        try:
-            async with self._parsing.taken(key):
-                return await run_in_threadpool(_made, body, packed, min(bounds.plain, SMALL_PLAIN), make)
-        except Expands:
-            if bounds.plain <= SMALL_PLAIN:
-                raise
+        if expected > SMALL:
+            async with self._large.taken(key):
+                body = await self._read(receive, expected, bounds.packed)
+                return await run_in_threadpool(_made, body, packed, bounds.plain, make)
+        async with self._small.taken(key):
+            body = await self._read(receive, expected, bounds.packed)
+            try:
+                return await run_in_threadpool(_made, body, packed, min(bounds.plain, SMALL), make)
+            except Expands:
+                if bounds.plain <= SMALL:
+                    raise
         async with self._large.taken(key):
             return await run_in_threadpool(_made, body, packed, bounds.plain, make)
 
@@ -74,8 +75,8 @@ class Bodies:
         small = settings.max_small_body_bytes
         return _Bounds(min(small, settings.max_body_bytes), min(small, settings.max_expanded_bytes))
 
-    async def _read(self, receive: Receive, declared: int | None, most: int) -> bytes:
-        seconds = self._settings.body_s + (most if declared is None else declared) / self._settings.min_body_bytes_per_s
+    async def _read(self, receive: Receive, expected: int, most: int) -> bytes:
+        seconds = self._settings.body_s + expected / self._settings.min_body_bytes_per_s
         try:
             async with asyncio.timeout(seconds):
                 return await _all(receive, most)
@@ -108,7 +109,7 @@ def _declared(headers: Headers) -> int | None:
         return None
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit() and len(length) <= 20):
-        raise TooLarge(f"Content-Length {length[:40]!r} is no length of a body")
+        raise InvalidJson(f"Content-Length {length[:40]!r} is no length of a body")
     return int(length)
 
 

@@ -99,4 +99,6 @@ def _record(scope: Scope, status: int, seconds: float) -> None:
     if route not in QUIET:
         actor = current_actor.get()
         fields = {"method": method, "path": scope["path"][:LOGGED], "status": status, "ms": round(seconds * 1000, 1)}
-        log.info("request", extra={"fields": {**fields, "token": actor.token_id, "address": actor.address}})
+        # Whoever is refused for asking too often writes no log as often.
+        level = logging.DEBUG if status == 429 and actor.token_id is None else logging.INFO
+        log.log(level, "request", extra={"fields": {**fields, "token": actor.token_id, "address": actor.address}})

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from lutra_service.logs import JsonLines
+from lutra_service.logs import JsonLines, Seldom
 
 from tests.support.asgi import ask
 from tests.support.service import Service, running
@@ -92,6 +92,26 @@ def test_behind_a_proxy_its_wellformed_request_id_is_kept(tmp_path: Path) -> Non
         assert ask(service, "GET", "/healthz", {"x-request-id": "proxy-1234"}).headers["x-request-id"] == "proxy-1234"
         for bad in ("", "x", "a" * 65, "line\nbreak", "ein Wort", '"}{'):
             assert ask(service, "GET", "/healthz", {"x-request-id": bad}).headers["x-request-id"].startswith("req_")
+
+
+def test_who_is_refused_for_asking_too_often_fills_no_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with running(tmp_path, anonymous_per_s=0.5) as service, caplog.at_level(logging.INFO, "lutra_service.requests"):
+        for _ in range(50):
+            ask(service, "GET", "/v1/databases", {})
+    assert len(lines(caplog)) == 5
+
+
+def test_warnings_that_any_client_brings_about_are_logged_seldom() -> None:
+    now = [0.0]
+    seldom = Seldom(60.0, lambda: now[0])
+
+    def passes(message: str) -> bool:
+        return bool(seldom.filter(logging.LogRecord("uvicorn.error", logging.WARNING, "", 0, message, (), None)))
+
+    assert [passes("Invalid HTTP request received.") for _ in range(3)] == [True, False, False]
+    assert [passes("Started server process") for _ in range(2)] == [True, True]
+    now[0] = 61.0
+    assert passes("Invalid HTTP request received.")
 
 
 class _Formatting(logging.Handler):

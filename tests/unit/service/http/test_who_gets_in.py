@@ -12,6 +12,7 @@ from fastapi import APIRouter
 from fastapi.testclient import TestClient
 from lutra_models.wire import Report
 from lutra_service.api import routes
+from lutra_service.api.http import entry
 from lutra_service.api.http.access import allow, declared
 from lutra_service.api.http.documents import MAX_MARKS
 from lutra_service.api.http.route import GuardedRoute
@@ -83,7 +84,7 @@ def test_a_token_that_has_no_tokens_form_is_not_even_looked_up(
     service: Service, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[object] = []
-    monkeypatch.setattr(service.store, "read", looked.append)
+    monkeypatch.setattr(entry, "authenticate", lambda *given: looked.append(given))
     for given in (None, "Bearer lutra_x", "Bearer " + "y" * 49, MADE_UP + "é"):
         assert bomb(service, f"/v1/databases/{database}/reports", given).status == 401
     assert looked == []
