@@ -47,9 +47,9 @@ def serve(settings: Settings) -> None:
 
 
 def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    most = min(settings.max_connections, max(16, _files() - FILES_BESIDE))
+    most = min(settings.client_connections, max(16, _files() - FILES_BESIDE))
     # Behind a proxy every connection has the proxy's address.
-    each = most if settings.behind_tls_proxy else min(most, settings.max_connections_per_address)
+    each = most if settings.behind_tls_proxy else min(most, settings.client_connections_per_address)
     deadlines = Deadlines(settings.head_s, settings.idle_s, settings.write_s)
     protocol = partial(BoundedProtocol, connections=Connections(most, each), deadlines=deadlines)
     return uvicorn.Config(

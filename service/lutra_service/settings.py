@@ -35,8 +35,8 @@ class Settings(BaseSettings):
     polls_per_token: int = Field(default=200, ge=1)
     polls_per_item: int = Field(default=16, ge=1)
 
-    max_connections: int = Field(default=4096, ge=8)
-    max_connections_per_address: int = Field(default=2048, ge=4)
+    client_connections: int = Field(default=4096, ge=8)
+    client_connections_per_address: int = Field(default=2048, ge=4)
     head_s: float = Field(default=10.0, gt=0)
     idle_s: int = Field(default=5, ge=1)
     write_s: float = Field(default=30.0, gt=0)

@@ -49,7 +49,7 @@ def test_half_a_body_of_a_valid_token_is_given_up(tmp_path: Path) -> None:
 
 
 def test_more_connections_than_may_be_close_the_oldest_that_showed_no_token(tmp_path: Path) -> None:
-    with listening(tmp_path, max_connections=20, head_s=600) as served:
+    with listening(tmp_path, client_connections=20, head_s=600) as served:
         database = served.service.database()  # its connection has shown a token, and stays
         half = [served.raw(head("POST", "/v1/databases", MADE_UP, "Content-Length: 9") + b"{") for _ in range(60)]
         until(lambda: len(served.connections) == 20)
@@ -60,7 +60,7 @@ def test_more_connections_than_may_be_close_the_oldest_that_showed_no_token(tmp_
 
 
 def test_one_address_has_its_share_of_the_connections(tmp_path: Path) -> None:
-    with listening(tmp_path, max_connections_per_address=5, head_s=600) as served:
+    with listening(tmp_path, client_connections_per_address=5, head_s=600) as served:
         silent = [served.raw() for _ in range(8)]
         until(lambda: len(served.connections) == 5)
         assert [ended(one) for one in silent[:3]] == [b"", b"", b""]

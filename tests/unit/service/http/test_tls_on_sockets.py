@@ -17,7 +17,7 @@ from tests.support.listening import Listening, ended, head, listening, until
 def served(tmp_path: Path) -> Iterator[Listening]:
     ca = certificates.authority(tmp_path)
     cert, key = certificates.server(tmp_path, ca)
-    with listening(tmp_path, ca, tls_cert=cert, tls_key=key, head_s=1, max_connections=20) as served:
+    with listening(tmp_path, ca, tls_cert=cert, tls_key=key, head_s=1, client_connections=20) as served:
         yield served
 
 
