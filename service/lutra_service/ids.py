@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from datetime import datetime
 
+_SECRET = re.compile(r"lutra_[A-Za-z0-9_\-]{43}")
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -16,6 +18,11 @@ def new_id(prefix: str, now: datetime) -> str:
 
 def new_secret() -> str:
     return f"lutra_{secrets.token_urlsafe(32)}"
+
+
+def is_secret(text: str) -> bool:
+    """Whether it has a secret's form. Nothing else is worth a look-up."""
+    return _SECRET.fullmatch(text) is not None
 
 
 def secret_hash(secret: str) -> str:

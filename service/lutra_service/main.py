@@ -9,8 +9,8 @@ from fastapi import FastAPI
 from lutra_models import __version__
 
 from lutra_service.api import problems, routes
-from lutra_service.api.bodies import Bodies
-from lutra_service.api.observed import Observed
+from lutra_service.api.http.entry import Entry
+from lutra_service.api.http.observed import Observed
 from lutra_service.api.signals import Signals
 from lutra_service.compute import Compute, MakesExecutor
 from lutra_service.db.engine import make_engine
@@ -27,7 +27,8 @@ def create_app(settings: Settings | None = None, executor: MakesExecutor | None 
     """The application over the database that `settings` name; without `executor` a process pool computes."""
     settings = settings or Settings()
     store = Store(make_engine(settings.database_url), daily_bytes=settings.daily_bytes)
-    signals = Signals()
+    signals = Signals(settings.polls_per_item, settings.polls_per_token)
+    entry = Entry(store, settings)
     compute, pruning = Compute(store, settings, executor), Pruning(store, settings)
     store.listeners += [signals.notify, compute.heard]
 
@@ -48,12 +49,13 @@ def create_app(settings: Settings | None = None, executor: MakesExecutor | None 
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # a redirect is built from the Host header, which anybody may write
     )
     app.state.store = store
     app.state.signals = signals
     app.state.compute = compute
-    app.add_middleware(Bodies, max_body_bytes=settings.max_body_bytes, max_expanded_bytes=settings.max_expanded_bytes)
-    app.add_middleware(Observed)
+    app.state.entry = entry
+    app.add_middleware(Observed, entry=entry, behind_proxy=settings.behind_tls_proxy)
     problems.install(app)
     routes.include(app)
     return app

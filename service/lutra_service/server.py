@@ -2,29 +2,66 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import socket
+from functools import partial
 from types import FrameType
+from typing import Any, cast
 
 import uvicorn
+from fastapi import FastAPI
 
 from lutra_service import logs
+from lutra_service.api.http.connections import Connections
+from lutra_service.api.http.protocol import BoundedProtocol, Deadlines
 from lutra_service.main import create_app
 from lutra_service.settings import Settings
 
+ACCEPTED_AT_ONCE = 32
+BACKLOG = 1024
+FILES = 65_536
+FILES_BESIDE = 192
+"""Open files that are no clients: the database's, the executor's, and those accepted before one can be closed."""
 
-class _Server(uvicorn.Server):
+
+class Server(uvicorn.Server):
     """Lets the waiting requests go when it is told to stop, so that stopping takes no minute."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.config.app.state.signals.close()  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # asyncio accepts as many at once as may queue, and only then lets the oldest go: a queue of its own length.
+        for server in self.servers:
+            for listening in server.sockets:
+                with socket.socket(fileno=os.dup(listening.fileno())) as same:
+                    same.listen(BACKLOG)
+
 
 def serve(settings: Settings) -> None:
     logs.configure(settings.log_level)
-    config = uvicorn.Config(
-        create_app(settings),
+    Server(configured(create_app(settings), settings)).run()
+
+
+def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    most = min(settings.client_connections, max(16, _files() - FILES_BESIDE))
+    # Behind a proxy every connection has the proxy's address.
+    each = most if settings.behind_tls_proxy else min(most, settings.client_connections_per_address)
+    deadlines = Deadlines(settings.head_s, settings.idle_s, settings.write_s)
+    protocol = partial(BoundedProtocol, connections=Connections(most, each), deadlines=deadlines)
+    return uvicorn.Config(
+        app,
         host=settings.host,
         port=settings.port,
+        loop="lutra_service.api.http.tls:Loop",
+        http=cast(Any, protocol),
+        ws="none",
+        backlog=ACCEPTED_AT_ONCE,
+        proxy_headers=False,  # whom a forwarded address may come from, `addresses` says
+        timeout_keep_alive=settings.idle_s,
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
         log_config=None,
@@ -32,4 +69,13 @@ def serve(settings: Settings) -> None:
         server_header=False,
         timeout_graceful_shutdown=5,
     )
-    _Server(config).run()
+
+
+def _files() -> int:
+    """How many files this process may have open, after asking for as many as the system gives."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return FILES if soft == resource.RLIM_INFINITY else soft

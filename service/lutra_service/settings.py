@@ -27,6 +27,21 @@ class Settings(BaseSettings):
 
     max_body_bytes: int = 2 << 20
     max_expanded_bytes: int = 16 << 20
+    max_small_body_bytes: int = Field(default=256 << 10, ge=1)
+    body_s: float = Field(default=5.0, gt=0)
+    min_body_bytes_per_s: float = Field(default=64 << 10, gt=0)
+    large_bodies: int = Field(default=2, ge=1)
+
+    requests_per_s: float = Field(default=200.0, gt=0)
+    anonymous_per_s: float = Field(default=20.0, gt=0)
+    polls_per_token: int = Field(default=200, ge=1)
+    polls_per_item: int = Field(default=16, ge=1)
+
+    client_connections: int = Field(default=4096, ge=8)
+    client_connections_per_address: int = Field(default=2048, ge=4)
+    head_s: float = Field(default=10.0, gt=0)
+    idle_s: int = Field(default=5, ge=1)
+    write_s: float = Field(default=30.0, gt=0)
 
     dask_scheduler: str | None = None
     workers: int = Field(default_factory=lambda: max(1, (os.cpu_count() or 2) // 2), ge=1)

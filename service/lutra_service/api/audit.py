@@ -8,26 +8,26 @@ from fastapi import APIRouter, Depends, Query
 
 from lutra_service.api import views
 from lutra_service.api.audit_schemas import AuditAnswer
-from lutra_service.api.deps import Bearer, Page, PageQuery, Stored, paging
+from lutra_service.api.deps import Page, PageQuery, Stored, paging
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 
-router = APIRouter(tags=["audit"])
+router = APIRouter(route_class=GuardedRoute, tags=["audit"])
 Paging = Annotated[PageQuery, Depends(paging("aud"))]
 Action = Annotated[str | None, Query(max_length=40, description="Only this action, such as `recommendation.approve`.")]
 
 
 @router.get("/v1/audit")
-def list_audit(stored: Stored, who: Bearer, page: Paging, action: Action = None) -> Page[AuditAnswer]:
+@allow("admin", of="service")
+def list_audit(stored: Stored, page: Paging, action: Action = None) -> Page[AuditAnswer]:
     """Who did what, on every database and to every token, newest first."""
-    who.require("admin")
     return _listed(stored, page, None, action)
 
 
 @router.get("/v1/databases/{database}/audit")
-def list_database_audit(
-    database: str, stored: Stored, who: Bearer, page: Paging, action: Action = None
-) -> Page[AuditAnswer]:
+@allow("operate", of="database")
+def list_database_audit(database: str, stored: Stored, page: Paging, action: Action = None) -> Page[AuditAnswer]:
     """Who did what to this database, newest first."""
-    who.require("operate", database_id=database)
     stored.read(lambda unit: unit.databases.get(database))
     return _listed(stored, page, database, action)
 

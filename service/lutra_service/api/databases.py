@@ -8,17 +8,17 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from lutra_service.api import schemas, views
 from lutra_service.api.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, paging
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import access, registry
 
-router = APIRouter(prefix="/v1/databases")
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases")
 
 
 @router.post("", status_code=201, tags=["databases"], response_model=schemas.DatabaseAnswer)
-def register_database(
-    body: schemas.NewDatabase, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
-) -> Any:
+@allow("operate", of="service")
+def register_database(body: schemas.NewDatabase, stored: Stored, once: OnlyOnce, response: Response) -> Any:
     """Register a database server. Its agent then needs a token of its own."""
-    who.require("operate")
     response.status_code, answer = stored.write(
         lambda unit: once(
             unit,
@@ -32,6 +32,7 @@ def register_database(
 
 
 @router.get("", tags=["databases"])
+@allow("read", "agent", of="any")
 def list_databases(
     stored: Stored,
     who: Bearer,
@@ -39,32 +40,29 @@ def list_databases(
     name: Annotated[str | None, Query(max_length=200, description="Only the one of exactly this name.")] = None,
 ) -> Page[schemas.DatabaseAnswer]:
     """Those that the token reaches, the oldest first."""
-    who.require("read", "agent", database_id=who.database_id)
     found = stored.read(lambda unit: unit.databases.listed(page.limit + 1, page.after, who.database_id, name))
     return Page[schemas.DatabaseAnswer].model_validate(page.of([views.database(d) for d in found]))
 
 
 @router.get("/{database}", tags=["databases"])
-def get_database(database: str, stored: Stored, who: Bearer) -> schemas.DatabaseAnswer:
+@allow("read", "agent", of="database")
+def get_database(database: str, stored: Stored) -> schemas.DatabaseAnswer:
     """What is known of it: policy, server, host, and what its agent last said of itself."""
-    who.require("read", "agent", database_id=database)
     return views.database(stored.read(lambda unit: unit.databases.get(database)))
 
 
 @router.patch("/{database}", tags=["databases"])
-def change_database(database: str, body: schemas.DatabasePatch, stored: Stored, who: Bearer) -> schemas.DatabaseAnswer:
+@allow("operate", of="database")
+def change_database(database: str, body: schemas.DatabasePatch, stored: Stored) -> schemas.DatabaseAnswer:
     """Change the policy: pins, ranges, which settings may move, durability, restart, the memory limit."""
-    who.require("operate", database_id=database)
     patch = body.policy.model_dump(mode="json", exclude_unset=True)
     return views.database(stored.write(lambda unit: registry.change_policy(unit, database, patch)))
 
 
 @router.post("/{database}/tokens", status_code=201, tags=["tokens"], response_model=schemas.NewTokenAnswer)
-def create_token(
-    database: str, body: schemas.NewToken, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
-) -> Any:
+@allow("admin", of="database")
+def create_token(database: str, body: schemas.NewToken, stored: Stored, once: OnlyOnce, response: Response) -> Any:
     """A token that reaches this database alone. The secret is in this answer and nowhere else."""
-    who.require("admin", database_id=database)
     response.status_code, answer = stored.write(
         lambda unit: once(
             unit,
@@ -79,17 +77,17 @@ def create_token(
 
 
 @router.get("/{database}/tokens", tags=["tokens"])
+@allow("admin", of="database")
 def list_tokens(
-    database: str, stored: Stored, who: Bearer, page: Annotated[PageQuery, Depends(paging("tok"))]
+    database: str, stored: Stored, page: Annotated[PageQuery, Depends(paging("tok"))]
 ) -> Page[schemas.TokenAnswer]:
     """The tokens of this database, the oldest first, without their secrets."""
-    who.require("admin", database_id=database)
     found = stored.read(lambda unit: unit.tokens.listed(database, page.limit + 1, page.after))
     return Page[schemas.TokenAnswer].model_validate(page.of([views.token(t) for t in found]))
 
 
 @router.delete("/{database}/tokens/{token}", tags=["tokens"])
-def revoke_token(database: str, token: str, stored: Stored, who: Bearer) -> schemas.TokenAnswer:
+@allow("admin", of="database")
+def revoke_token(database: str, token: str, stored: Stored) -> schemas.TokenAnswer:
     """End a token for good. Doing it twice is no error."""
-    who.require("admin", database_id=database)
     return views.token(stored.write(lambda unit: access.revoke_token(unit, token, database)))

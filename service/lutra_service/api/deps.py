@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar, cast
 
 from fastapi import Depends, Header, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lutra_models.knobs import fingerprint
 from pydantic import BaseModel, ConfigDict
 
+from lutra_service.api.http.route import GuardedRequest
 from lutra_service.api.signals import Signals, preferred_wait
-from lutra_service.app.access import Principal, authenticate, note_use
-from lutra_service.app.actor import current_actor
+from lutra_service.app.access import Principal
 from lutra_service.app.idempotency import Once
 from lutra_service.db.store import Store
 
 T = TypeVar("T")
 
 
-def store(request: Request) -> Store:
+async def store(request: Request) -> Store:
     return cast(Store, request.app.state.store)
 
 
-def signals(request: Request) -> Signals:
+async def signals(request: Request) -> Signals:
     return cast(Signals, request.app.state.signals)
 
 
@@ -37,12 +36,10 @@ News = Annotated[Signals, Depends(signals)]
 _scheme = HTTPBearer(auto_error=False, scheme_name="token", description="A token of `lutra token create`.")
 
 
-async def bearer(stored: Stored, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> Principal:
-    secret = given.credentials.strip() if given else None
-    who = await run_in_threadpool(lambda: stored.read(lambda unit: authenticate(unit, secret)))
-    await run_in_threadpool(note_use, stored, who)
-    current_actor.set(replace(current_actor.get(), token_id=who.token_id, token_name=who.name))
-    return who
+async def bearer(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> Principal:
+    """Whom `GuardedRoute` admitted."""
+    assert isinstance(request, GuardedRequest)
+    return request.bearer
 
 
 Bearer = Annotated[Principal, Depends(bearer)]
@@ -54,13 +51,13 @@ async def once(
     idempotency_key: Annotated[str | None, Header(description="The same key and request are carried out once.")] = None,
 ) -> Once:
     body = hashlib.sha256(await request.body()).hexdigest()
-    return Once(who, idempotency_key, fingerprint([request.method, request.url.path, body]))
+    return Once(who, idempotency_key, fingerprint([request.method, request.scope["path"], body]))
 
 
 OnlyOnce = Annotated[Once, Depends(once)]
 
 
-def wait_seconds(
+async def wait_seconds(
     response: Response,
     prefer: Annotated[str | None, Header(description="`wait=N`: wait up to N ≤ 60 seconds for the answer.")] = None,
 ) -> float:

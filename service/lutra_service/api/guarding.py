@@ -8,57 +8,57 @@ from fastapi import APIRouter, Depends
 from lutra_models.maintenance import MaintenanceWindow
 
 from lutra_service.api import guard_schemas, views
-from lutra_service.api.deps import Bearer, Page, PageQuery, Stored, paging
+from lutra_service.api.deps import Page, PageQuery, Stored, paging
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import events, rules
 from lutra_service.db.store import Unit
 
-router = APIRouter(prefix="/v1/databases", tags=["protection"])
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["protection"])
 
 
 @router.get("/{database}/guardrails")
-def get_guardrails(database: str, stored: Stored, who: Bearer) -> guard_schemas.GuardrailsBody:
+@allow("read", "agent", of="database")
+def get_guardrails(database: str, stored: Stored) -> guard_schemas.GuardrailsBody:
     """Every guard with its limit and hold time, and who set it."""
-    who.require("read", "agent", database_id=database)
     return views.guardrails(stored.read(lambda unit: unit.databases.get(database)))
 
 
 @router.put("/{database}/guardrails")
-def set_guardrails(
-    database: str, body: guard_schemas.GuardrailsBody, stored: Stored, who: Bearer
-) -> guard_schemas.GuardrailsBody:
+@allow("operate", of="database")
+def set_guardrails(database: str, body: guard_schemas.GuardrailsBody, stored: Stored) -> guard_schemas.GuardrailsBody:
     """Set guardrails in place of those set here before. The agent keeps them on its own disk.
 
     What was read can be edited and put back whole: a guardrail that still has the `origin` agent or default, and the
     values that hold there, stays theirs.
     """
-    who.require("operate", database_id=database)
     wanted = {name: (rail.of_core(), rail.origin) for name, rail in body.guardrails.items()}
     return views.guardrails(stored.write(lambda unit: rules.set_guardrails(unit, database, wanted)))
 
 
 @router.get("/{database}/events")
+@allow("read", "agent", of="database")
 def list_events(
-    database: str, stored: Stored, who: Bearer, page: Annotated[PageQuery, Depends(paging("ev"))]
+    database: str, stored: Stored, page: Annotated[PageQuery, Depends(paging("ev"))]
 ) -> Page[guard_schemas.EventAnswer]:
     """Guards that fired, with the figures, newest first."""
-    who.require("read", "agent", database_id=database)
     found = stored.read(lambda unit: events.listed(unit, database, page.limit + 1, page.after))
     return Page[guard_schemas.EventAnswer].model_validate(page.of([views.event(e) for e in found]))
 
 
 @router.get("/{database}/maintenance-windows")
-def get_maintenance_windows(database: str, stored: Stored, who: Bearer) -> guard_schemas.MaintenanceBody:
+@allow("read", "agent", of="database")
+def get_maintenance_windows(database: str, stored: Stored) -> guard_schemas.MaintenanceBody:
     """When a restart may be, in mode restart_in_window."""
-    who.require("read", "agent", database_id=database)
     return stored.read(lambda unit: _shown(unit, database))
 
 
 @router.put("/{database}/maintenance-windows")
+@allow("operate", of="database")
 def set_maintenance_windows(
-    database: str, body: guard_schemas.MaintenanceBody, stored: Stored, who: Bearer
+    database: str, body: guard_schemas.MaintenanceBody, stored: Stored
 ) -> guard_schemas.MaintenanceBody:
     """Set them in place of those before. With none, nothing is restarted in mode restart_in_window."""
-    who.require("operate", database_id=database)
     wanted = [MaintenanceWindow(tuple(w.weekdays), w.start, w.minutes, w.zone) for w in body.windows]
 
     def write(unit: Unit) -> guard_schemas.MaintenanceBody:

@@ -10,9 +10,11 @@ from lutra_models.catalog.rows import Kind
 from lutra_models.knobs import Applies, Risk
 
 from lutra_service.api.body import Answer
-from lutra_service.api.deps import Bearer, Page
+from lutra_service.api.deps import Page
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 
-router = APIRouter(tags=["knobs"])
+router = APIRouter(route_class=GuardedRoute, tags=["knobs"])
 
 
 class KnobAnswer(Answer):
@@ -49,13 +51,12 @@ class KnobAnswer(Answer):
 
 
 @router.get("/v1/knobs")
+@allow("read", "agent", of="any")
 def list_knobs(
-    who: Bearer,
     engine: Annotated[str, Query(max_length=64, description="Which kind of server.", examples=list(engines()))],
     version: Annotated[str | None, Query(max_length=64, description="Only what this version has.")] = None,
 ) -> Page[KnobAnswer]:
     """Every setting that Lutra knows of an engine: meaning, range, risk, restart or reload."""
-    who.require("read", "agent", database_id=who.database_id)
     catalog = load(engine)
     rows = catalog.rows if version is None else catalog.rows_for(version)
     return Page[KnobAnswer].model_validate({"items": [row.to_dict() for row in rows], "next": None})

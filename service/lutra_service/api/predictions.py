@@ -6,18 +6,20 @@ from fastapi import APIRouter
 
 from lutra_service.api import prediction_schemas as schemas
 from lutra_service.api import views
-from lutra_service.api.deps import Bearer, Stored
+from lutra_service.api.deps import Stored
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import predictions
 from lutra_service.app.live import live
 from lutra_service.db.store import Unit
 
-router = APIRouter(tags=["predictions"])
+router = APIRouter(route_class=GuardedRoute, tags=["predictions"])
 
 
 @router.post("/v1/databases/{database}/predictions")
-def predict(database: str, body: schemas.NewPrediction, stored: Stored, who: Bearer) -> schemas.PredictionsAnswer:
+@allow("read", "agent", of="database")
+def predict(database: str, body: schemas.NewPrediction, stored: Stored) -> schemas.PredictionsAnswer:
     """Predicted p99 and QPS of `settings` laid over the current ones, with the record of past predictions."""
-    who.require("read", "agent", database_id=database)
 
     def answer(unit: Unit) -> predictions.WhatIf:
         found = unit.databases.get(database)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,15 +13,14 @@ from lutra_models.errors import LutraError
 from lutra_models.wire import PROTOCOL
 from starlette.exceptions import HTTPException
 
-from lutra_service.app.errors import QuotaExceeded
-
-log = logging.getLogger(__name__)
+from lutra_service.app.actor import current_actor
 
 STATUS = {
     "unauthorized": 401,
     "forbidden": 403,
     "not_found": 404,
     "method_not_allowed": 405,
+    "too_slow": 408,
     "conflict": 409,
     "illegal_transition": 409,
     "session_closed": 409,
@@ -37,8 +35,10 @@ STATUS = {
     "unknown_field": 422,
     "idempotency_key_reused": 422,
     "quota_exceeded": 429,
+    "too_many_requests": 429,
     "fit_failed": 500,
     "internal_error": 500,
+    "busy": 503,
     "outcome_unknown": 503,
 }
 _TITLES = {
@@ -46,6 +46,7 @@ _TITLES = {
     403: "Forbidden",
     404: "Not found",
     405: "Method not allowed",
+    408: "Request timeout",
     409: "Conflict",
     413: "Too large",
     415: "Unsupported media type",
@@ -62,26 +63,32 @@ SHOWN = 20
 """Of a body's many errors the first ones are told."""
 
 
-def problem(code: str, detail: str, **more: Any) -> JSONResponse:
+def problem(code: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> JSONResponse:
     status = STATUS.get(code, 400)
+    request_id = current_actor.get().request_id
     body = {
         "type": f"urn:lutra:problem:{code}",
         "title": _TITLES.get(status, "Bad request"),
         "status": status,
         "code": code,
         "detail": detail,
+        **({"request_id": request_id} if request_id else {}),
         **more,
     }
-    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-    headers |= {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-    return JSONResponse(body, status, headers, media_type="application/problem+json")
+    always = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+    always |= {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    return JSONResponse(body, status, {**always, **(headers or {})}, media_type="application/problem+json")
+
+
+def refused(error: LutraError) -> JSONResponse:
+    retry_after_s = getattr(error, "retry_after_s", None)
+    return problem(error.code, str(error), None if retry_after_s is None else {"Retry-After": str(retry_after_s)})
 
 
 def install(app: FastAPI) -> None:
     app.add_exception_handler(LutraError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unexpected)
 
 
 def invalid(errors: Sequence[Mapping[str, Any]]) -> JSONResponse:
@@ -97,10 +104,7 @@ def invalid(errors: Sequence[Mapping[str, Any]]) -> JSONResponse:
 
 def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, LutraError)
-    answer = problem(error.code, str(error))
-    if isinstance(error, QuotaExceeded):
-        answer.headers["Retry-After"] = str(error.retry_after_s)
-    return answer
+    return refused(error)
 
 
 def _invalid(_: Request, error: Exception) -> Response:
@@ -111,12 +115,7 @@ def _invalid(_: Request, error: Exception) -> Response:
 def _http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     codes = {404: "not_found", 405: "method_not_allowed"}
-    return problem(codes.get(error.status_code, "invalid_request"), str(error.detail))
-
-
-def _unexpected(request: Request, error: Exception) -> Response:
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return problem("internal_error", "the service failed; its log says why")
+    return problem(codes.get(error.status_code, "invalid_request"), str(error.detail), error.headers)
 
 
 def _messages(errors: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -11,13 +11,15 @@ from lutra_models.advice import RecommendationState
 from lutra_service.api import recommendation_schemas as schemas
 from lutra_service.api import views
 from lutra_service.api.deps import Bearer, News, OnlyOnce, Page, PageQuery, Stored, WaitSeconds, paging
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.waiting import wait_for_next, wait_until
 from lutra_service.app import access, asking, deciding
 from lutra_service.app.reached import Until, reached
 from lutra_service.db.records import Document, Recommendation
 from lutra_service.db.store import Unit
 
-router = APIRouter(tags=["recommendations"])
+router = APIRouter(route_class=GuardedRoute, tags=["recommendations"])
 Answer = schemas.RecommendationAnswer
 NOTHING, WHOLE = schemas.NewRecommendation(), schemas.Approving()
 NOT_NEXT = ("computing", *deciding.UNDER_WAY)
@@ -30,6 +32,7 @@ ASKED: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("/v1/databases/{database}/recommendations", status_code=201, response_model=Answer, responses=ASKED)
+@allow("operate", of="database")
 async def ask_recommendation(
     database: str,
     stored: Stored,
@@ -45,7 +48,6 @@ async def ask_recommendation(
     202 while there is no next one yet: it is being computed, or the one before it is still under way and is the
     answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
     """
-    who.require("operate", database_id=database)
     status, answer = await run_in_threadpool(
         lambda: stored.write(lambda unit: once(unit, 201, lambda: _shown(_asked(unit, database, body, who.token_id))))
     )
@@ -57,25 +59,24 @@ async def ask_recommendation(
 
 
 @router.get("/v1/databases/{database}/recommendations")
+@allow("read", "agent", of="database")
 def list_recommendations(
     database: str,
     stored: Stored,
-    who: Bearer,
     page: Annotated[PageQuery, Depends(paging("rec"))],
     state: Annotated[RecommendationState | None, Query(description="Only those in this state.")] = None,
 ) -> Page[Answer]:
     """Newest first."""
-    who.require("read", "agent", database_id=database)
     found = stored.read(lambda unit: unit.recommendations.listed(database, page.limit + 1, page.after, state))
     return Page[Answer].model_validate(page.of([views.recommendation(r) for r in found]))
 
 
 @router.get("/v1/recommendations/{recommendation}")
+@allow("read", "agent", of="recommendation")
 async def get_recommendation(
     recommendation: str,
     stored: Stored,
     news: News,
-    who: Bearer,
     seconds: WaitSeconds,
     until: Annotated[Until, Query(description="What `Prefer: wait=N` waits for.")] = "computed",
 ) -> Answer:
@@ -89,7 +90,6 @@ async def get_recommendation(
         return stored.read(lambda unit: unit.recommendations.get(recommendation))
 
     found = await run_in_threadpool(read)
-    who.require("read", "agent", database_id=found.database_id)
     if seconds and not reached(found, until):
         later = await wait_until(stored, news, recommendation, until, seconds)
         found = later if later is not None else await run_in_threadpool(read)
@@ -97,27 +97,27 @@ async def get_recommendation(
 
 
 @router.post("/v1/recommendations/{recommendation}/approve")
+@allow("operate", of="recommendation")
 def approve_recommendation(recommendation: str, stored: Stored, who: Bearer, body: schemas.Approving = WHOLE) -> Answer:
     """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again."""
-    _may_decide(stored, who, recommendation)
     return views.recommendation(
         stored.write(lambda unit: deciding.approve(unit, recommendation, who.token_id, body.settings))
     )
 
 
 @router.post("/v1/recommendations/{recommendation}/reject")
+@allow("operate", of="recommendation")
 def reject_recommendation(recommendation: str, stored: Stored, who: Bearer) -> Answer:
     """Turn it down: its settings are not made active."""
-    _may_decide(stored, who, recommendation)
     return views.recommendation(stored.write(lambda unit: deciding.reject(unit, recommendation, who.token_id)))
 
 
 @router.post("/v1/recommendations/{recommendation}/rollback", status_code=201, response_model=Answer)
+@allow("operate", of="recommendation")
 def roll_back_recommendation(
     recommendation: str, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
 ) -> Any:
     """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory."""
-    _may_decide(stored, who, recommendation)
     response.status_code, answer = stored.write(
         lambda unit: once(unit, 201, lambda: _shown(deciding.rollback(unit, recommendation, who.token_id)))
     )
@@ -152,8 +152,3 @@ async def _next(stored: Stored, news: News, who: Bearer, asked: Document, second
 
 def _shown(recommendation: Recommendation) -> Document:
     return views.recommendation(recommendation).model_dump(mode="json")
-
-
-def _may_decide(stored: Stored, who: Bearer, recommendation: str) -> None:
-    found = stored.read(lambda unit: unit.recommendations.get(recommendation))
-    who.require("operate", database_id=found.database_id)

@@ -8,18 +8,20 @@ from fastapi import APIRouter, Query, Response
 from lutra_models.errors import LutraError
 from lutra_models.wire import Directive, Identifier, Receipt, Report
 
-from lutra_service.api.deps import Bearer, News, Stored, WaitSeconds
+from lutra_service.api.deps import News, Stored, WaitSeconds
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import directives, intake
 from lutra_service.app.holding import Holder
 from lutra_service.telemetry import REPORTS
 
-router = APIRouter(prefix="/v1/databases", tags=["agents"])
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["agents"])
 
 
 @router.post("/{database}/reports")
-def send_report(database: str, report: Report, stored: Stored, who: Bearer) -> Receipt:
+@allow("agent", of="database", large_body=True)
+def send_report(database: str, report: Report, stored: Stored) -> Receipt:
     """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
-    who.require("agent", database_id=database)
     try:
         receipt = stored.write(lambda unit: intake.accept(unit, database, report))
     except LutraError:
@@ -30,11 +32,11 @@ def send_report(database: str, report: Report, stored: Stored, who: Bearer) -> R
 
 
 @router.get("/{database}/directive", responses={204: {"description": "Nothing to do"}}, response_model=Directive)
+@allow("agent", of="database")
 async def get_directive(
     database: str,
     stored: Stored,
     news: News,
-    who: Bearer,
     seconds: WaitSeconds,
     response: Response,
     agent: Annotated[
@@ -43,7 +45,6 @@ async def get_directive(
     epoch: Annotated[Identifier | None, Query(description="The epoch of its reports.")] = None,
 ) -> Any:
     """The directive to carry out now, to one agent at a time. With `Prefer: wait=N` the answer waits for one."""
-    who.require("agent", database_id=database)
     holder = Holder(agent, epoch) if agent and epoch else None
 
     def look() -> Directive | None:

@@ -20,6 +20,7 @@ from lutra_service.api import (
     sessions,
     tokens,
 )
+from lutra_service.api.deps import bearer
 from lutra_service.api.headers import SafeHeaders
 from lutra_service.api.problems import problem
 from lutra_service.api.queries import known_parameters
@@ -43,7 +44,7 @@ def include(app: FastAPI) -> None:
     for router in ROUTERS:
         app.include_router(
             router,
-            dependencies=[] if router is health.router else [Depends(known_parameters)],
+            dependencies=[] if router is health.router else [Depends(bearer), Depends(known_parameters)],
             responses={} if router is health.router else {422: {}},
             generate_unique_id_function=_operation_id,
         )

@@ -9,21 +9,23 @@ from lutra_models.wire import Name
 
 from lutra_service.api import seen_schemas as schemas
 from lutra_service.api import views
-from lutra_service.api.deps import Bearer, Page, PageQuery, Stored, paging
+from lutra_service.api.deps import Page, PageQuery, Stored, paging
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.queries import Moment
 from lutra_service.app import seen
 from lutra_service.app.live import live
 from lutra_service.db.store import Unit
 
-router = APIRouter(prefix="/v1/databases", tags=["databases"])
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["databases"])
 
 Metrics = Annotated[list[Name] | None, Query(max_length=50, description="Only these of its metrics; may be repeated.")]
 
 
 @router.get("/{database}/settings", responses={409: {}})
-def list_settings(database: str, stored: Stored, who: Bearer) -> Page[schemas.SettingAnswer]:
+@allow("read", "agent", of="database")
+def list_settings(database: str, stored: Stored) -> Page[schemas.SettingAnswer]:
     """The settings as the agent last reported them, and which of them may move now."""
-    who.require("read", "agent", database_id=database)
 
     def read(unit: Unit) -> list[seen.Setting]:
         return seen.settings(live(unit, unit.databases.get(database), unit.sessions.open_one(database)))
@@ -32,17 +34,16 @@ def list_settings(database: str, stored: Stored, who: Bearer) -> Page[schemas.Se
 
 
 @router.get("/{database}/windows")
+@allow("read", "agent", of="database")
 def list_windows(
     database: str,
     stored: Stored,
-    who: Bearer,
     page: Annotated[PageQuery, Depends(paging("win", "[0-9]{1,18}"))],
     metric: Metrics = None,
     since: Annotated[Moment | None, Query(description="Only windows that ended after it.")] = None,
     until: Annotated[Moment | None, Query(description="Only windows that began before it.")] = None,
 ) -> Page[schemas.WindowAnswer]:
     """What was measured, newest first: QPS, TPS, p99 with its source, and the counters."""
-    who.require("read", "agent", database_id=database)
     after = page.after and page.after.removeprefix(views.WINDOW)
     found = stored.read(lambda unit: seen.windows(unit, database, page.limit + 1, after, since, until))
     return Page[schemas.WindowAnswer].model_validate(page.of([views.window(r, metric or ()) for r in found]))

@@ -13,14 +13,15 @@ from lutra_service.api import session_schemas as schemas
 from lutra_service.api import views
 from lutra_service.api.csv import trials_csv
 from lutra_service.api.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, paging
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import histories, measured, sessions
-from lutra_service.app.access import Scope
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.live import live
 from lutra_service.db.records import Document
 from lutra_service.db.store import Unit
 
-router = APIRouter(tags=["sessions"])
+router = APIRouter(route_class=GuardedRoute, tags=["sessions"])
 Answer = schemas.SessionAnswer
 Responses = dict[int | str, dict[str, Any]]
 AS_TABLE: Responses = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
@@ -28,11 +29,11 @@ HISTORY: Responses = {200: {"model": schemas.HistoryAnswer, "description": "The 
 
 
 @router.post("/v1/databases/{database}/sessions", status_code=201, response_model=Answer)
+@allow("operate", "agent", of="database")
 def open_session(
     database: str, body: schemas.NewSession, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
 ) -> Any:
     """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`)."""
-    who.require("operate", "agent", database_id=database)
     asked = _parsed(body)
 
     def create(unit: Unit) -> Document:
@@ -45,11 +46,9 @@ def open_session(
 
 
 @router.get("/v1/databases/{database}/sessions")
-def list_sessions(
-    database: str, stored: Stored, who: Bearer, page: Annotated[PageQuery, Depends(paging("ts"))]
-) -> Page[Answer]:
+@allow("read", "agent", of="database")
+def list_sessions(database: str, stored: Stored, page: Annotated[PageQuery, Depends(paging("ts"))]) -> Page[Answer]:
     """Newest first."""
-    who.require("read", "agent", database_id=database)
     found = stored.read(
         lambda unit: [
             views.session(sessions.progress(unit, s))
@@ -60,42 +59,44 @@ def list_sessions(
 
 
 @router.get("/v1/sessions/{session}")
-def get_session(session: str, stored: Stored, who: Bearer) -> Answer:
+@allow("read", "agent", of="session")
+def get_session(session: str, stored: Stored) -> Answer:
     """Where it stands."""
-    _may(stored, who, session, "read", "agent")
     return _shown(stored, session)
 
 
 @router.post("/v1/sessions/{session}/pause")
+@allow("operate", of="session")
 def pause_session(session: str, stored: Stored, who: Bearer) -> Answer:
     """Take no further step; what is under way ends."""
     return _steer(stored, who, session, "paused")
 
 
 @router.post("/v1/sessions/{session}/resume")
+@allow("operate", of="session")
 def resume_session(session: str, stored: Stored, who: Bearer) -> Answer:
     """Go on. On a server that became another one it begins again there."""
     return _steer(stored, who, session, "running")
 
 
 @router.post("/v1/sessions/{session}/stop")
+@allow("operate", of="session")
 def stop_session(session: str, stored: Stored, who: Bearer) -> Answer:
     """End it for good, and withdraw what is not yet applied."""
     return _steer(stored, who, session, "stopped")
 
 
 @router.get("/v1/sessions/{session}/trials", response_model=Page[schemas.TrialAnswer], responses=AS_TABLE)
+@allow("read", "agent", of="session")
 def list_trials(
     session: str,
     stored: Stored,
-    who: Bearer,
     format_: Annotated[Literal["json", "csv"], Query(alias="format", description="What the answer is.")] = "json",
 ) -> Any:
     """Every trial in order, as JSON or (`?format=csv`) as a table.
 
     In the table a text that begins like a spreadsheet's formula has an apostrophe in front.
     """
-    _may(stored, who, session, "read", "agent")
     found = [views.trial(r) for r in stored.read(lambda unit: sessions.trials(unit, session))]
     if format_ == "csv":
         return Response(trials_csv(found), media_type="text/csv")
@@ -103,9 +104,9 @@ def list_trials(
 
 
 @router.get("/v1/sessions/{session}/history", responses=HISTORY)
-def get_history(session: str, stored: Stored, who: Bearer) -> Document:
+@allow("read", "agent", of="session")
+def get_history(session: str, stored: Stored) -> Document:
     """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
-    _may(stored, who, session, "read", "agent")
 
     def read(unit: Unit) -> Document:
         found = unit.sessions.get(session)
@@ -129,15 +130,9 @@ def _parsed(body: schemas.NewSession) -> TuningSession:
 
 
 def _steer(stored: Stored, who: Bearer, session: str, to: SessionState) -> Answer:
-    _may(stored, who, session, "operate")
     stored.write(lambda unit: sessions.steer(unit, session, to, who.token_id))
     return _shown(stored, session)
 
 
 def _shown(stored: Stored, session: str) -> Answer:
     return views.session(stored.read(lambda unit: sessions.progress(unit, unit.sessions.get(session))))
-
-
-def _may(stored: Stored, who: Bearer, session: str, *scopes: Scope) -> None:
-    found = stored.read(lambda unit: unit.sessions.get(session))
-    who.require(*scopes, database_id=found.database_id)

@@ -6,7 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.support.service import Agent, Service
+from tests.support.service import Agent, Service, approved
 
 
 def test_the_same_report_sent_many_times_at_once_is_stored_once(service: Service, agent: Agent, database: str) -> None:
@@ -36,19 +36,18 @@ def test_the_same_key_at_once_creates_once(service: Service) -> None:
     assert len(set(made)) == 1
 
 
-def test_many_waiting_agents_hold_neither_threads_nor_connections(
-    service: Service, agent: Agent, database: str
-) -> None:
-    agent.send()
-    waiting = 60  # more than there are threads or pooled connections
-    with ThreadPoolExecutor(waiting) as pool:
-        polls = [pool.submit(agent.directive, 20) for _ in range(waiting)]
-        _until_waiting(service, waiting)
-        assert service.take("GET", f"/v1/databases/{database}")["id"] == database
-        path = f"/v1/databases/{database}/recommendations"
-        made = service.take("POST", path, {"settings": {"work_mem": "8MB"}, "approve": True})
+def test_many_waiting_agents_hold_neither_threads_nor_connections(service: Service) -> None:
+    agents = [service.agent(service.database(f"shop{n}")) for n in range(6)]
+    for agent in agents:
+        agent.send()
+    waiting = [agent for agent in agents for _ in range(10)]  # more than there are threads or pooled connections
+    with ThreadPoolExecutor(len(waiting)) as pool:
+        polls = [pool.submit(agent.directive, 20) for agent in waiting]
+        _until_waiting(service, len(waiting))
+        assert service.take("GET", f"/v1/databases/{agents[0].database}")["id"] == agents[0].database
+        made = {approved(service, agent, work_mem="8MB")["id"] for agent in agents}
         found = [poll.result(timeout=20) for poll in polls]
-    assert {f["id"] for f in found if f} == {made["id"]}
+    assert {f["id"] for f in found if f} == made
     assert None not in found
 
 

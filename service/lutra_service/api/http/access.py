@@ -1,0 +1,62 @@
+"""Who may call a route: declared on the route's function, kept by `route.GuardedRoute` before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from lutra_service.app.access import Principal, Scope
+from lutra_service.db.store import Unit
+
+Of = Literal["service", "any", "database", "session", "recommendation"]
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+_DECLARED = "lutra_access"
+
+
+@dataclass(frozen=True)
+class Access:
+    """One of `scopes`, for what the route is about.
+
+    `of` names the path parameter whose database the token has to reach. `service`: what belongs to no database, which
+    a token that is bound to one does not reach. `any`: the route itself shows each bearer only what is theirs.
+    """
+
+    scopes: tuple[Scope, ...]
+    of: Of
+    large_body: bool = False
+
+    def check(self, unit: Unit, who: Principal, path: Mapping[str, str]) -> None:
+        """Raises Forbidden, and NotFound where the session or recommendation does not exist."""
+        who.require(*self.scopes, database_id=self._database(unit, who, path))
+
+    def _database(self, unit: Unit, who: Principal, path: Mapping[str, str]) -> str | None:
+        match self.of:
+            case "service":
+                return None
+            case "any":
+                return who.database_id
+            case "database":
+                return path["database"]
+            case "session":
+                return unit.sessions.get(path["session"]).database_id
+            case "recommendation":
+                return unit.recommendations.get(path["recommendation"]).database_id
+
+
+def allow(*scopes: Scope, of: Of, large_body: bool = False) -> Callable[[Endpoint], Endpoint]:
+    """Decorate a route's function: whoever has one of `scopes` may call it."""
+
+    def declare(endpoint: Endpoint) -> Endpoint:
+        setattr(endpoint, _DECLARED, Access(scopes, of, large_body))
+        return endpoint
+
+    return declare
+
+
+def declared(endpoint: Callable[..., Any]) -> Access:
+    """Raises TypeError for a route that does not say who may call it."""
+    access = getattr(endpoint, _DECLARED, None)
+    if not isinstance(access, Access):
+        raise TypeError(f"the route {endpoint.__name__} does not say who may call it: decorate it with @allow(…)")
+    return access

@@ -1,0 +1,116 @@
+"""Who gets in: tokens looked up before anything of a body is read, and everybody's share counted."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+
+from lutra_models.errors import LutraError
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from lutra_service.api.http.access import Access
+from lutra_service.api.http.addresses import counted
+from lutra_service.api.http.bodies import Bodies
+from lutra_service.api.http.limits import MAX_KEYS, Places, Rate
+from lutra_service.app.access import Principal, authenticate, note_use
+from lutra_service.app.actor import current_actor
+from lutra_service.app.errors import Unauthorized
+from lutra_service.db.store import Store, Unit
+from lutra_service.ids import is_secret, secret_hash
+from lutra_service.settings import Settings
+
+Found = Unauthorized | tuple[Principal, LutraError | None]
+UNCOUNTED = "/healthz"
+"""Answered to everybody and always: whoever asks has to learn that the service lives."""
+WANTED = "a valid bearer token is needed: Authorization: Bearer lutra_…"
+
+
+class Entry:
+    """A request is counted on its token; one without a valid token on its address, and there more tightly."""
+
+    def __init__(self, store: Store, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._by_token = Rate(settings.requests_per_s, clock)
+        self._by_address = Rate(settings.anonymous_per_s, clock)
+        self._strangers = Places("unknown tokens", 4, waiting=500, each=200)
+        self._known: OrderedDict[str, None] = OrderedDict()
+        self.bodies = Bodies(settings)
+
+    def meet(self, scope: Scope) -> None:
+        """Before anything else of a request. Raises TooManyRequests."""
+        if scope["path"] != UNCOUNTED and secret_of(Headers(scope=scope)) is None:
+            self._count_address()
+
+    async def admit(self, headers: Headers, access: Access, path: dict[str, str]) -> Principal:
+        """The bearer, who may do this. Raises Unauthorized, Forbidden, NotFound and Later."""
+        secret = secret_of(headers)
+        if secret is None:
+            raise Unauthorized(WANTED)
+        found = await self._looked_up(secret, access, path)
+        if isinstance(found, Unauthorized):
+            self._count_address()
+            raise found
+        who, refusal = found
+        self._by_token.take(who.token_id, "a token")
+        current_actor.set(replace(current_actor.get(), token_id=who.token_id, token_name=who.name))
+        if refusal is not None:
+            raise refusal
+        return who
+
+    async def admit_again(self, headers: Headers, access: Access, path: dict[str, str]) -> None:
+        """After a wait, in which the token may have been revoked. Counts nothing."""
+        secret = secret_of(headers) or ""
+        found = await run_in_threadpool(self._store.read, lambda unit: _admitted(unit, secret, access, path))
+        refusal = found if isinstance(found, Unauthorized) else found[1]
+        if refusal is not None:
+            raise refusal
+
+    async def _looked_up(self, secret: str, access: Access, path: dict[str, str]) -> Found:
+        """Every time: a revoked token is refused at once. One that was valid before does not queue with those that
+        never were, so that a flood of made-up tokens holds no agent up, not even one of the same address."""
+        digest = secret_hash(secret)
+        if digest in self._known:
+            found = await run_in_threadpool(self._look, secret, access, path)
+        else:
+            async with self._strangers.taken(counted(current_actor.get().address)):
+                found = await run_in_threadpool(self._look, secret, access, path)
+        self._known.pop(digest, None)
+        if not isinstance(found, Unauthorized):
+            self._known[digest] = None
+        if len(self._known) > MAX_KEYS:
+            self._known.popitem(last=False)
+        return found
+
+    def _look(self, secret: str, access: Access, path: dict[str, str]) -> Found:
+        found = self._store.read(lambda unit: _admitted(unit, secret, access, path))
+        if not isinstance(found, Unauthorized):
+            note_use(self._store, found[0])
+        return found
+
+    def _count_address(self) -> None:
+        self._by_address.take(counted(current_actor.get().address), "an address without a valid token")
+
+
+def secret_of(headers: Headers) -> str | None:
+    """What stands in the one Authorization header, where it has a token's form."""
+    given = headers.getlist("authorization")
+    scheme, _, secret = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    secret = secret.strip(" ")
+    return secret if scheme.lower() == "bearer" and is_secret(secret) else None
+
+
+def _admitted(unit: Unit, secret: str, access: Access, path: dict[str, str]) -> Found:
+    """In one transaction: whose token it is, and what stands in the way of this request."""
+    try:
+        who = authenticate(unit, secret)
+    except Unauthorized as refusal:
+        return refusal
+    try:
+        access.check(unit, who, path)
+    except LutraError as refusal:
+        return who, refusal
+    return who, None

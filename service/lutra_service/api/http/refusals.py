@@ -1,0 +1,43 @@
+"""What the edge itself refuses, besides the use cases' errors."""
+
+from __future__ import annotations
+
+from lutra_models.errors import LutraError
+
+
+class TooLarge(LutraError):
+    code = "too_large"
+
+
+class UnsupportedEncoding(LutraError):
+    code = "unsupported_encoding"
+
+
+class InvalidJson(LutraError):
+    code = "invalid_json"
+
+
+class TooSlow(LutraError):
+    """The body did not arrive in time. What is left of it will not be read."""
+
+    code = "too_slow"
+
+
+class Later(LutraError):
+    """The same request is welcome after `retry_after_s` whole seconds."""
+
+    def __init__(self, message: str, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class TooManyRequests(Later):
+    """This client's own share is used up."""
+
+    code = "too_many_requests"
+
+
+class Busy(Later):
+    """Everybody's share is used up."""
+
+    code = "busy"

@@ -1,0 +1,105 @@
+"""Routes that let nobody in unasked: the token, its scope and its database first, the body afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
+from starlette.types import Receive, Scope
+
+from lutra_service.api.http.access import declared
+from lutra_service.api.http.bodies import Body
+from lutra_service.api.http.entry import Entry
+from lutra_service.api.http.protocol import CONNECTION
+from lutra_service.api.signals import preferred_wait
+from lutra_service.app.access import Principal
+from lutra_service.app.errors import InvalidRequest
+
+MAX_ERRORS = 2_000
+"""Beyond, a body is no attempt at the right one, and its errors are not worth the memory that telling them takes."""
+
+Make = Callable[[Any], Any]
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class GuardedRequest(Request):
+    """A request whose bearer is admitted and whose body was read, parsed and validated, once."""
+
+    def __init__(self, request: Request, who: Principal, body: Body) -> None:
+        super().__init__(request.scope, request.receive)
+        self.bearer = who
+        self._given = body
+
+    async def body(self) -> bytes:
+        return self._given.plain
+
+    async def json(self) -> Any:
+        return self._given.made
+
+
+class GuardedRoute(APIRoute):
+    """Every route that needs a token; its function says by `@allow` who may call it."""
+
+    def get_route_handler(self) -> Handler:
+        answer, access, make = super().get_route_handler(), declared(self.endpoint), _maker(self)
+
+        async def handle(request: Request) -> Response:
+            entry: Entry = request.app.state.entry
+            who = await entry.admit(request.headers, access, request.path_params)
+            _welcome(request.scope)
+            body = await entry.bodies.take(request.headers, request.receive, who.token_id, access.large_body, make)
+            guarded = GuardedRequest(request, who, body)
+            if not preferred_wait(request.headers.get("prefer")):
+                return await answer(guarded)
+            found = await _while_connected(request.receive, answer(guarded))
+            await entry.admit_again(request.headers, access, request.path_params)
+            return found
+
+        return handle
+
+
+def _welcome(scope: Scope) -> None:
+    """Its connection is not among the first to be closed any more. In a test there may be none."""
+    connection = scope.get(CONNECTION)
+    if connection is not None:
+        connection.welcome()
+
+
+def _maker(route: APIRoute) -> Make:
+    """Validates a parsed document as the route's body."""
+    if route.body_field is None:
+        return lambda document: document
+    wanted: Any = route.body_field.field_info.annotation
+    adapter = TypeAdapter[Any](wanted)
+
+    def make(document: Any) -> Any:
+        try:
+            return adapter.validate_python(document)
+        except ValidationError as error:
+            if error.error_count() > MAX_ERRORS:
+                raise InvalidRequest(f"the body has {error.error_count()} faults: it is none of this route") from None
+            found = error.errors(include_url=False)
+            raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in found]) from None
+
+    return make
+
+
+async def _while_connected(receive: Receive, answer: Awaitable[Response]) -> Response:
+    """The answer; or none where the client leaves, who then takes no place among those who wait."""
+    waiting, leaving = asyncio.ensure_future(answer), asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait((waiting, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return await waiting if waiting.done() or not leaving.done() else Response(status_code=204)
+    finally:
+        leaving.cancel()
+        waiting.cancel()
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

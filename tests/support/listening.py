@@ -1,0 +1,90 @@
+"""The service on a real socket, in a thread of the test, so that a test sees its connections; and raw clients."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from lutra_service.api.http.connections import Connections
+from lutra_service.api.signals import Signals
+from lutra_service.app.access import create_token
+from lutra_service.db import migrate
+from lutra_service.db.engine import make_engine
+from lutra_service.main import create_app
+from lutra_service.server import Server, configured
+from lutra_service.settings import Settings
+
+from tests.support.service import Service, fake_executor
+
+
+@dataclass
+class Listening:
+    service: Service
+    port: int
+    connections: Connections
+    signals: Signals
+
+    def raw(self, data: bytes = b"") -> socket.socket:
+        """A connection of its own, on which `data` was sent."""
+        made = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        made.sendall(data)
+        return made
+
+
+@contextmanager
+def listening(directory: Path, ca: Path | None = None, **settings: Any) -> Iterator[Listening]:
+    """With the authority of its certificate (`ca`), over TLS."""
+    url = f"sqlite:///{directory}/lutra.db"
+    engine = make_engine(url)
+    migrate.upgrade(engine)
+    engine.dispose()
+    made = Settings(database_url=url, sweep_s=0.2, port=0, **settings)
+    app = create_app(made, fake_executor())
+    _, secret = app.state.store.write(lambda unit: create_token(unit, "test", ["admin"]))
+    config = configured(app, made)
+    server = Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until(lambda: server.started)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    connections: Connections = config.http.keywords["connections"]  # type: ignore[union-attr]
+    try:
+        trust: Any = True if ca is None else ssl.create_default_context(cafile=str(ca))
+        scheme = "http" if ca is None else "https"
+        with httpx.Client(base_url=f"{scheme}://127.0.0.1:{port}", timeout=30, verify=trust) as client:
+            yield Listening(Service(client, app.state.store, secret), port, connections, app.state.signals)
+    finally:
+        app.state.signals.close()
+        server.should_exit = True
+        thread.join(20)
+
+
+def until(so: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait for a state. The time bounds a failing test, it is no claim."""
+    deadline = time.monotonic() + seconds
+    while not so():
+        assert time.monotonic() < deadline, "it did not come to be"
+        time.sleep(0.01)
+
+
+def ended(connection: socket.socket) -> bytes:
+    """What is still received until the other side ends the connection."""
+    received = bytearray()
+    try:
+        while piece := connection.recv(65536):
+            received += piece
+    except ConnectionError:
+        pass
+    return bytes(received)
+
+
+def head(method: str, path: str, *more: str) -> bytes:
+    return "\r\n".join((f"{method} {path} HTTP/1.1", "Host: lutra", *more, "", "")).encode()
