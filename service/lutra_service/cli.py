@@ -56,7 +56,7 @@ def serve(host: str | None, port: int | None) -> None:
     settings = _settings()
     given = {k: v for k, v in (("host", host), ("port", port)) if v is not None}
     settings = settings.model_copy(update=given)
-    refusal = settings.refusal_to_bind()
+    refusal = settings.refusal_to_bind() or settings.refusal_of_scheduler()
     if refusal is not None:
         raise click.ClickException(refusal)
     if _schema_pending(settings):
@@ -137,9 +137,13 @@ def replay(recommendation: str) -> None:
     from lutra_models.errors import LutraError
 
     from lutra_service.app.replaying import stored_answer
-    from lutra_service.compute import call, make_executor
+    from lutra_service.compute import make_worker
+    from lutra_service.workers import NoWorker, WorkerLost
 
     settings = _settings()
+    refusal = settings.refusal_of_scheduler()
+    if refusal is not None:
+        raise click.ClickException(refusal)
     store = _store(settings)
     try:
         request, answered = store.read(lambda unit: stored_answer(unit, recommendation))
@@ -148,8 +152,13 @@ def replay(recommendation: str) -> None:
     finally:
         store.close()
     # In a worker of the same make: the number of BLAS threads alone changes the last bits.
-    with make_executor(settings) as executor:
-        again = executor.submit(call, request.task, request.payload).result()
+    worker = make_worker(settings)
+    try:
+        again = worker.run(request.task, request.payload)
+    except (LutraError, WorkerLost, NoWorker) as error:
+        raise click.ClickException(f"{recommendation} could not be computed again: {error}") from error
+    finally:
+        worker.close()
     different = [name for name, value in answered.items() if json.loads(json.dumps(again[name])) != value]
     if different:
         click.echo(f"{recommendation}: different in {', '.join(different)}", err=True)

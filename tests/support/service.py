@@ -6,7 +6,6 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,11 +16,13 @@ from fastapi.testclient import TestClient
 from lutra_models import serial
 from lutra_models.catalog.facts import ServerSetting
 from lutra_service.app.access import create_token
+from lutra_service.compute import MakesWorker
 from lutra_service.db import migrate
 from lutra_service.db.engine import make_engine
 from lutra_service.db.store import Store
 from lutra_service.main import create_app
 from lutra_service.settings import Settings
+from lutra_service.workers import opened, sealed
 
 MEMORY_BYTES = 8 << 30
 Document = dict[str, Any]
@@ -77,22 +78,27 @@ def answer(configuration: Document, origin: str, observations: int, predictions:
     }
 
 
-class FakeExecutor(ThreadPoolExecutor):
-    """Runs the fakes' tasks where the service would run the worker's."""
+class FakeWorker:
+    """Runs the fakes' tasks in the test's own process."""
 
     def __init__(self, fakes: Fakes) -> None:
-        super().__init__(1)
         self._fakes = fakes
 
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not args:
-            return super().submit(lambda: None)
-        task, payload = args
-        return super().submit(getattr(self._fakes, task), json.loads(json.dumps(payload)))
+    def start(self) -> None:
+        return
+
+    def run(self, task: str, payload: Mapping[str, Any]) -> Document:
+        return opened(sealed(lambda: getattr(self._fakes, task)(json.loads(json.dumps(payload)))))
+
+    def kill(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
 
 
-def fake_executor(fakes: Fakes | None = None) -> Callable[[], Executor]:
-    return lambda: FakeExecutor(fakes or Fakes())
+def fake_executor(fakes: Fakes | None = None) -> MakesWorker:
+    return lambda: FakeWorker(fakes or Fakes())
 
 
 class Api:
@@ -255,7 +261,7 @@ def look(service: Service, made: Document) -> Document:
 
 @contextmanager
 def running(
-    directory: Path, url: str | None = None, executor: Callable[[], Executor] | None = None, **settings: Any
+    directory: Path, url: str | None = None, executor: MakesWorker | None = None, **settings: Any
 ) -> Iterator[Service]:
     """The application over a fresh database of its own, made by the migrations."""
     url = url or f"sqlite:///{directory}/lutra.db"

@@ -17,6 +17,9 @@ Document = dict[str, Any]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Settings = Annotated[dict[Name, SettingValue], Field(max_length=500)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Past = Literal["all", "label", "none"]
+PAST = "Whose models it leans on, and who leans on its own: databases of every label, of the same label, or nobody's."
+LABEL = "Databases of one label belong together; those without any belong together too."
 
 
 class PolicyBody(Body):
@@ -28,6 +31,7 @@ class PolicyBody(Body):
     restart: bool = True
     durability: bool = False
     memory_fraction: float = Field(default=0.8, gt=0, le=1)
+    past: Past = Field(default="label", description=PAST)
 
 
 class PolicyPatch(Body):
@@ -39,8 +43,9 @@ class PolicyPatch(Body):
     restart: bool | None = None
     durability: bool | None = None
     memory_fraction: float | None = Field(default=None, gt=0, le=1)
+    past: Past | None = Field(default=None, description=PAST)
 
-    @field_validator("pins", "ranges", "restart", "durability", "memory_fraction", mode="before")
+    @field_validator("pins", "ranges", "restart", "durability", "memory_fraction", "past", mode="before")
     @classmethod
     def _says_something(cls, value: Any) -> Any:
         if value is None:
@@ -52,10 +57,14 @@ class NewDatabase(Body):
     name: Label
     engine: Name
     policy: PolicyBody = PolicyBody()
+    label: Label | None = Field(default=None, description=LABEL)
 
 
 class DatabasePatch(Body):
-    policy: PolicyPatch
+    """What is named changes. `label` needs a token that is bound to no database; null takes it away."""
+
+    policy: PolicyPatch = PolicyPatch()
+    label: Label | None = Field(default=None, description=LABEL)
 
 
 class DatabaseAnswer(BaseModel):
@@ -64,6 +73,7 @@ class DatabaseAnswer(BaseModel):
     engine: str
     engine_version: str | None
     role: str | None
+    label: str | None
     policy: PolicyBody
     host: Document | None
     peak_connections: int

@@ -28,6 +28,7 @@ class Database:
     identifier: str | None = None
     guardrails: Document | None = None
     maintenance_windows: list[Document] | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,14 @@ class Recommendation:
     applied_at: datetime | None = None
     expires_at: datetime | None = None
     ended_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A computation that nobody works on."""
+
+    recommendation_id: str
+    database_id: str
 
 
 @dataclass(frozen=True)

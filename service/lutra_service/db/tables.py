@@ -46,7 +46,8 @@ class Table(DeclarativeBase):
 class DatabaseRow(Table):
     """A registered database server, with what its agent last said of it.
 
-    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be.
+    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `label` says
+    which databases belong together (see `Snapshots.of_others`).
     """
 
     __tablename__ = "databases"
@@ -67,6 +68,7 @@ class DatabaseRow(Table):
     identifier: Mapped[str | None] = mapped_column(String(128))
     guardrails: Mapped[Document | None]
     maintenance_windows: Mapped[list[Any] | None]
+    label: Mapped[str | None] = mapped_column(String(200))
 
 
 class SettingsRow(Table):
