@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from functools import partial
 from typing import Any
 
@@ -64,18 +65,13 @@ def _compute(
 
 
 def _awaited(future: Any, refused: list[str]) -> str:
-    import distributed
-
-    wait: Any = distributed.wait
-    while not refused:
-        try:
-            wait(future, timeout=_LOOK_S)
-        except TimeoutError:
-            continue
-        except Exception as error:
-            return type(error).__name__
-        return str(future.status)
-    raise WorkerLost(f"the cluster sent a pickle that names {refused[-1]}")
+    """What became of it, in distributed's word."""
+    done = threading.Event()
+    future.add_done_callback(lambda _: done.set())
+    while not done.wait(_LOOK_S):
+        if refused:  # whoever was to handle it may be gone for good
+            raise WorkerLost(f"the cluster sent a pickle that names {refused[-1]}")
+    return str(future.status)
 
 
 if __name__ == "__main__":
