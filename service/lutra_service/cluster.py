@@ -13,6 +13,8 @@ from typing import Any
 
 from lutra_service.workers import TASKS, Limits, NoWorker, WorkerProcess, local_worker, sealed
 
+CONNECT_S = 10.0
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -34,7 +36,7 @@ class Cluster:
         files = {"tls_ca_file": self.tls_ca, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
         named = {name: str(path) for name, path in files.items() if path is not None}
         security: Any = Security(require_encryption=encrypted, **named)  # type: ignore[no-untyped-call]
-        return Client(self.address, security=security, set_as_default=False)  # type: ignore[no-untyped-call]
+        return Client(self.address, timeout=CONNECT_S, security=security, set_as_default=False)  # type: ignore[no-untyped-call]
 
 
 def cluster_worker(cluster: Cluster, limits: Limits, tasks: str = TASKS) -> WorkerProcess:

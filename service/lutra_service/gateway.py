@@ -27,8 +27,8 @@ class PickleRefused(Exception):
 def main() -> None:
     """Arguments: the cluster, the module of the tasks, and the limits of one computation."""
     cluster, tasks, timeout_s, memory_bytes = sys.argv[1:]
-    client = Cluster(**json.loads(cluster)).connect()
     refused = refuse_pickles()
+    client = Cluster(**json.loads(cluster)).connect()
     serve(partial(_compute, client, Limits(float(timeout_s), int(memory_bytes)), tasks, refused))
 
 
@@ -51,7 +51,7 @@ def _compute(
 ) -> Document:
     future = client.submit(compute, task, json.dumps(payload), limits, tasks, pure=False)
     status = _awaited(future, refused)
-    if status != "finished":  # why is in a pickle
+    if status != "finished":
         raise NoWorker(f"the cluster lost it ({status}); the scheduler's log says why")
     try:
         text = future.result()
@@ -69,8 +69,8 @@ def _awaited(future: Any, refused: list[str]) -> str:
     done = threading.Event()
     future.add_done_callback(lambda _: done.set())
     while not done.wait(_LOOK_S):
-        if refused:  # whoever was to handle it may be gone for good
-            raise WorkerLost(f"the cluster sent a pickle that names {refused[-1]}")
+        if refused:  # why a task failed in the cluster is a pickle too, and not the computation's fault
+            raise NoWorker(f"the cluster sent a pickle that names {refused[-1]}; the scheduler's log may say why")
     return str(future.status)
 
 

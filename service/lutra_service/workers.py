@@ -114,7 +114,7 @@ class WorkerProcess:
         self._wait_until_ready()
         try:
             return opened(_parsed(self._exchange(request, self._patience)))
-        except WorkerLost:
+        except (WorkerLost, NoWorker):
             self.close()
             raise
 

@@ -12,9 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 from fastapi.testclient import TestClient
 from lutra_models import serial
 from lutra_models.catalog.facts import ServerSetting
+from lutra_models.gp.encoding import Encoding
+from lutra_models.gp.posterior import GaussianProcess
+from lutra_models.gp.snapshot import Snapshot
+from lutra_models.gp.transforms import Transform
+from lutra_models.serial import knob_from_dict
 from lutra_service.app.access import create_token
 from lutra_service.compute import MakesWorker
 from lutra_service.db import migrate
@@ -76,6 +82,16 @@ def answer(configuration: Document, origin: str, observations: int, predictions:
         "snapshot": None,
         "observations": observations,
     }
+
+
+def a_model(request: Mapping[str, Any]) -> Document:
+    """The smallest model that answers `request`: of one setting, with one row."""
+    (knob,) = (k for k in request["history"]["knobs"] if k["name"] == "work_mem")
+    encoding = Encoding([knob_from_dict(knob)])
+    row = np.full((1, encoding.d), 0.5)
+    one, none = np.ones(1), Transform(log=True, shift=6.0, scale=0.1)
+    gp = GaussianProcess(row, np.zeros(1), one, np.ones(encoding.d), variance=1.0, noise=0.1, transform=none)
+    return Snapshot(encoding, {"qps": gp}, np.full(1, 0.5)).to_dict()
 
 
 class FakeWorker:
