@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from lutra_service.workers import TASKS, Limits, NoWorker, WorkerProcess, local_worker, sealed
+from lutra_service.processes import TASKS, WorkerProcess, local_worker
+from lutra_service.workers import Limits, NoWorker, sealed
 
 CONNECT_S = 10.0
 

@@ -19,9 +19,10 @@ from lutra_service.app.turns import Turns
 from lutra_service.cluster import Cluster, cluster_worker
 from lutra_service.db.records import Document, Waiting
 from lutra_service.db.store import Store, Work
+from lutra_service.processes import local_worker
 from lutra_service.settings import Settings
 from lutra_service.telemetry import JOB_SECONDS, JOBS
-from lutra_service.workers import Limits, NoWorker, Worker, WorkerLost, local_worker
+from lutra_service.workers import Limits, NoWorker, Worker, WorkerLost
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ import json
 import sys
 import threading
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from lutra_service.cluster import Cluster, compute
@@ -27,6 +28,7 @@ class PickleRefused(Exception):
 def main() -> None:
     """Arguments: the cluster, the module of the tasks, and the limits of one computation."""
     cluster, tasks, timeout_s, memory_bytes = sys.argv[1:]
+    import_module("distributed")  # which pickles some functions of its own, for good reason, while it is loaded
     refused = refuse_pickles()
     client = Cluster(**json.loads(cluster)).connect()
     serve(partial(_compute, client, Limits(float(timeout_s), int(memory_bytes)), tasks, refused))

@@ -73,9 +73,24 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
     strange = sorted({*answer.configuration, *(r.setting for r in answer.reasons)} - _names(request))
     if strange:
         raise InvalidAnswer(f"settings that nobody asked about: {', '.join(strange[:5])}")
+    if not _finite(result):
+        raise InvalidAnswer("the answer, or the model in it, holds numbers that are not finite")
     if answer.snapshot is not None:
         _check_model(answer.snapshot, request)
     return result
+
+
+def _finite(document: object) -> bool:
+    waiting = [document]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+        elif isinstance(part, float) and not math.isfinite(part):
+            return False
+    return True
 
 
 def _names(request: Mapping[str, Any]) -> set[str]:

@@ -13,8 +13,9 @@ import psutil
 import pytest
 from lutra_service.cluster import Cluster, cluster_worker
 from lutra_service.compute import make_worker
+from lutra_service.processes import WorkerProcess, local_worker
 from lutra_service.settings import Settings
-from lutra_service.workers import ComputationFailed, Limits, NoWorker, Worker, WorkerLost, WorkerProcess, local_worker
+from lutra_service.workers import ComputationFailed, Limits, NoWorker, Worker, WorkerLost
 
 from tests.support import cluster as hostile
 from tests.support import poison
