@@ -56,7 +56,7 @@ def serve(host: str | None, port: int | None) -> None:
     settings = _settings()
     given = {k: v for k, v in (("host", host), ("port", port)) if v is not None}
     settings = settings.model_copy(update=given)
-    refusal = settings.refusal_to_bind()
+    refusal = settings.refusal_to_bind() or settings.refusal_of_scheduler()
     if refusal is not None:
         raise click.ClickException(refusal)
     from lutra_service.opening import check_schema
@@ -101,16 +101,27 @@ def prune(days: float | None) -> None:
 @click.argument("recommendation")
 def replay(recommendation: str) -> None:
     """Compute a recommendation again from what it was given, and compare every bit."""
+    from lutra_models.errors import LutraError
+
     from lutra_service.app.replaying import stored_answer
-    from lutra_service.compute import call, make_executor
+    from lutra_service.compute import make_worker
     from lutra_service.opening import opened
+    from lutra_service.workers import NoWorker, WorkerLost
 
     settings = _settings()
+    refusal = settings.refusal_of_scheduler()
+    if refusal is not None:
+        raise click.ClickException(refusal)
     with opened(settings) as store:
         request, answered = store.read(lambda unit: stored_answer(unit, recommendation))
     # In a worker of the same make: the number of BLAS threads alone changes the last bits.
-    with make_executor(settings) as executor:
-        again = executor.submit(call, request.task, request.payload).result()
+    worker = make_worker(settings)
+    try:
+        again = worker.run(request.task, request.payload)
+    except (LutraError, WorkerLost, NoWorker) as error:
+        raise click.ClickException(f"{recommendation} could not be computed again: {error}") from error
+    finally:
+        worker.close()
     different = [name for name, value in answered.items() if json.loads(json.dumps(again[name])) != value]
     if different:
         click.echo(f"{recommendation}: different in {', '.join(different)}", err=True)

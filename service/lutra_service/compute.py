@@ -1,94 +1,79 @@
-"""Computations outside the API's process: rows `computing` are claimed, submitted to an executor, and completed.
+"""Computations outside the API's process: rows `computing` are claimed, given to a worker, and completed.
 
-The executor is a process pool on one machine or a Dask cluster's; both are `concurrent.futures` and neither keeps any
-state: a worker that dies loses nothing but time.
+A worker is a process of this machine, or one of a Dask cluster. It computes one thing at a time and keeps no state: one
+that dies loses nothing but time, and takes no other computation along.
 """
 
 from __future__ import annotations
 
 import logging
-import multiprocessing
-import os
-import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from collections.abc import Callable
 from functools import partial
-from importlib import import_module
-from multiprocessing.connection import wait
-from typing import Any, Protocol
 
 from lutra_models.errors import LutraError
 
-from lutra_service.app import computing
-from lutra_service.app.computing import Job
-from lutra_service.db.store import Store, Unit
+from lutra_service.app import computing, results
+from lutra_service.app.turns import Turns
+from lutra_service.cluster import Cluster, cluster_worker
+from lutra_service.db.records import Document, Waiting
+from lutra_service.db.store import Store, Work
+from lutra_service.processes import local_worker
 from lutra_service.settings import Settings
 from lutra_service.telemetry import JOB_SECONDS, JOBS
+from lutra_service.workers import Limits, NoWorker, Worker, WorkerLost
 
 log = logging.getLogger(__name__)
 
-WORKER = "lutra_service.worker"
-IN_FLIGHT_PER_WORKER = 4
-LEASES = 10
-"""A computation's lease is renewed this often before it counts as hung."""
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+MakesWorker = Callable[[], Worker]
 
 
-class MakesExecutor(Protocol):
-    def __call__(self) -> Executor: ...
-
-
-def call(task: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Run in the executor: the worker's function `task`, resolved there by name."""
-    result: dict[str, Any] = getattr(import_module(WORKER), task)(payload)
-    return result
-
-
-def make_executor(settings: Settings) -> Executor:
-    if settings.dask_scheduler is not None:
-        from distributed import Client
-
-        client: Any = Client(settings.dask_scheduler, set_as_default=False)  # type: ignore[no-untyped-call]
-        executor: Executor = client.get_executor(pure=False)
-        return executor
-    spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(settings.workers, mp_context=spawn, initializer=_prepare)
+def make_worker(settings: Settings) -> Worker:
+    limits = Limits(settings.fit_timeout_s, settings.fit_memory_bytes)
+    if settings.dask_scheduler is None:
+        return local_worker(limits)
+    tls = (settings.dask_tls_ca, settings.dask_tls_cert, settings.dask_tls_key)
+    return cluster_worker(Cluster(settings.dask_scheduler, *tls), limits)
 
 
 class Compute:
-    """Claims, submits, completes. `wake` may be called from any thread; `start` and `stop` once each."""
+    """Claims, computes, completes. `wake` may be called from any thread; `start` and `stop` once each."""
 
-    def __init__(self, store: Store, settings: Settings, executor: MakesExecutor | None = None) -> None:
+    def __init__(self, store: Store, settings: Settings, executor: MakesWorker | None = None) -> None:
         self._store = store
         self._settings = settings
-        self._make: MakesExecutor = executor or partial(make_executor, settings)
-        self._executor: Executor | None = None
-        self._held: dict[str, float] = {}
+        self._make: MakesWorker = executor or partial(make_worker, settings)
+        self._idle: list[Worker] = []
+        self._running: dict[str, tuple[Waiting, Worker]] = {}
         self._lock = threading.Lock()
+        """Held where a worker goes from one computation to another, and where one is killed for what it computes."""
+        self._turns = Turns()
         self._news = threading.Event()
-        self._stopping = False
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="compute", daemon=True)
-
-    @property
-    def executor(self) -> Executor | None:
-        """The one in use; None before the first turn, and after a loss until the next."""
-        return self._executor
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
         """What is being computed is left to whoever starts next."""
-        self._stopping = True
+        self._stopping.set()
         self.wake()
         if self._thread.ident is not None:
             self._thread.join(timeout=10)
-        if self._executor is not None:
-            _end(self._executor)
-        for id_ in list(self._held):
-            self._release(id_)
+        unfinished = list(self._running.values())
+        for worker in list(self._idle):
+            worker.close()
+        for waiting, worker in unfinished:
+            worker.kill()
+            self._release(waiting.recommendation_id)
+
+    def _release(self, id_: str) -> None:
+        try:
+            self._store.write(lambda u: u.recommendations.release(id_))
+        except Exception:
+            log.exception("the lease of %s could not be released; it runs out", id_)
 
     def wake(self) -> None:
         self._news.set()
@@ -100,122 +85,113 @@ class Compute:
 
     def _run(self) -> None:
         swept = 0.0
-        while not self._stopping:
+        self._get_ready()
+        while not self._stopping.is_set():
             try:
                 self._claim()
                 if time.monotonic() - swept > self._settings.sweep_s:
                     self._sweep()
                     swept = time.monotonic()
             except Exception:
-                # The database or the cluster may be away for a while; the rows wait.
+                # The database may be away for a while; the rows wait.
                 log.exception("the computations' turn failed")
             self._news.wait(self._settings.sweep_s)
             self._news.clear()
 
+    def _get_ready(self) -> None:
+        """One worker, before anybody asks for a computation: a new process loads for seconds."""
+        worker = self._make()
+        self._idle.append(worker)
+        try:
+            worker.start()
+        except NoWorker:
+            log.exception("the first worker could not be started")
+
     def _claim(self) -> None:
-        pool = self._pool()
-        room = IN_FLIGHT_PER_WORKER * self._settings.workers - len(self._held)
-        if room <= 0 or not self._store.read(lambda u: u.recommendations.claimable(u.now, 1)):
+        """As many computations as there are free workers, each of another database than those that are being run."""
+        free = self._settings.workers - len(self._running)
+        busy = {waiting.database_id for waiting, _ in list(self._running.values())}
+        if free <= 0 or not self._store.read(lambda u: computing.waiting(u, busy)):
             return
-        lease_s, attempts = self._settings.lease_s, self._settings.max_attempts
-        for job in self._store.write(lambda u: computing.claim(u, lease_s, attempts, room)):
-            self._submit(job, pool)
+        pick = partial(self._turns.next, free)
+        for waiting in self._store.write(lambda u: computing.claim(u, self._settings.lease_s, busy, pick)):
+            self._turns.took(waiting.database_id)
+            worker = self._idle.pop() if self._idle else self._make()
+            self._running[waiting.recommendation_id] = waiting, worker
+            self._begin(waiting, worker)
+
+    def _begin(self, waiting: Waiting, worker: Worker) -> None:
+        try:
+            threading.Thread(target=self._compute, args=(waiting, worker), daemon=True).start()
+        except RuntimeError:  # no more threads: the lease runs out
+            self._free(waiting, worker)
+            raise
+
+    def _free(self, waiting: Waiting, worker: Worker) -> None:
+        with self._lock:
+            self._idle.append(worker)
+            del self._running[waiting.recommendation_id]
 
     def _sweep(self) -> None:
-        """Keep the leases of what is still being computed, and end what waited too long, each by itself."""
-        oldest = time.monotonic() - LEASES * self._settings.lease_s
-        held = [id_ for id_, since in list(self._held.items()) if since > oldest]
+        """Keep the leases of what is being computed, end what nobody waits for, and what waited too long."""
+        held = list(self._running)
         self._store.write(lambda u: computing.renew(u, held, self._settings.lease_s))
+        for id_ in self._store.read(lambda u: computing.withdrawn(u, held)):
+            self._kill(id_)
         for id_ in self._store.read(computing.overdue):
             try:
                 self._store.write(partial(computing.end_overdue, id_=id_))
             except Exception:
                 log.exception("%s waited too long and could not be ended", id_)
 
-    def _submit(self, job: Job, pool: Executor) -> None:
-        self._held[job.recommendation_id] = time.monotonic()
-        try:
-            future = pool.submit(call, job.task, job.payload)
-        except BrokenExecutor:
-            self._lost(job, pool)
-            return
-        future.add_done_callback(partial(self._done, job, pool))
-
-    def _done(self, job: Job, pool: Executor, future: Future[dict[str, Any]]) -> None:
-        if self._stopping:
-            return
-        JOB_SECONDS.labels(job.task).observe(time.monotonic() - self._held[job.recommendation_id])
-        try:
-            result = future.result()
-        except (BrokenExecutor, CancelledError):
-            self._lost(job, pool)
-        except Exception as error:
-            self._failed(job, error)
-        else:
-            self._end(job, "done", lambda u: computing.complete(u, job.recommendation_id, result))
-
-    def _failed(self, job: Job, error: Exception) -> None:
-        code = error.code if isinstance(error, LutraError) else "internal_error"
-        log.error("%s of %s failed", job.task, job.recommendation_id, exc_info=error)
-        self._end(job, "failed", lambda u: computing.give_up(u, job.recommendation_id, f"{code}: {error}"))
-
-    def _lost(self, job: Job, pool: Executor) -> None:
-        log.warning("the worker of %s was lost; it is submitted again", job.recommendation_id)
+    def _kill(self, id_: str) -> None:
         with self._lock:
-            if self._executor is pool:
-                self._executor = None
-        self._end(job, "lost", lambda u: u.recommendations.release(job.recommendation_id))
+            if id_ in self._running:
+                self._running[id_][1].kill()
 
-    def _release(self, id_: str) -> None:
-        self._held.pop(id_, None)
+    def _compute(self, waiting: Waiting, worker: Worker) -> None:
+        id_ = waiting.recommendation_id
         try:
-            self._store.write(lambda u: u.recommendations.release(id_))
-        except Exception:
-            log.exception("the lease of %s could not be released; it runs out", id_)
+            name, work = self._outcome(id_, worker)
+            if not self._stopping.is_set():
+                self._store_end(id_, name, work)
+        finally:
+            self._free(waiting, worker)
+            self.wake()
 
-    def _end(self, job: Job, result: str, work: Callable[[Unit], object]) -> None:
-        """Where this cannot be stored, the lease runs out and the row is computed again."""
-        self._held.pop(job.recommendation_id, None)
-        JOBS.labels(job.task, result).inc()
+    def _outcome(self, id_: str, worker: Worker) -> tuple[str, Work[object]]:
+        """How the computation ended, in a word, and what to store then."""
+        try:
+            result = self._result(id_, worker)
+        except NoWorker as error:
+            log.warning("%s waits: nothing could compute it: %s", id_, error)
+            self._stopping.wait(self._settings.sweep_s)
+            return "unavailable", lambda u: u.recommendations.release(id_)
+        except LutraError as error:
+            log.exception("%s failed", id_)
+            return "failed", partial(computing.give_up, id_=id_, error=f"{error.code}: {error}")
+        except Exception as error:
+            log.exception("%s was lost", id_)
+            return "lost", self._lost(id_, str(error) if isinstance(error, WorkerLost) else repr(error))
+        return "done", partial(computing.complete, id_=id_, result=result)
+
+    def _result(self, id_: str, worker: Worker) -> Document:
+        job = self._store.read(lambda u: computing.job(u, id_))
+        with JOB_SECONDS.labels(job.task).time():
+            return results.checked(worker.run(job.task, job.payload), job.payload)
+
+    def _lost(self, id_: str, why: str) -> Work[object]:
+        return partial(computing.lose, id_=id_, why=why, max_attempts=self._settings.max_attempts)
+
+    def _store_end(self, id_: str, name: str, work: Work[object]) -> None:
+        """An end that cannot be stored is one more attempt; where not even that can be stored, the lease runs out."""
+        JOBS.labels(name).inc()
         try:
             self._store.write(work)
+            return
         except Exception:
-            log.exception("the end of %s could not be stored", job.recommendation_id)
-        self.wake()
-
-    def _pool(self) -> Executor:
-        with self._lock:
-            if self._executor is None:
-                self._executor = self._make()
-                self._executor.submit(_warm)
-            return self._executor
-
-
-def _prepare() -> None:
-    """In a new worker process: one thread each, Ctrl-C is the parent's business, and no life without the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in _ONE_THREAD:
-        os.environ[name] = "1"
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A pool's worker holds both ends of its queue, so it would wait forever for a parent that was killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
-def _warm() -> None:
-    import_module(WORKER).warm()
-
-
-def _end(executor: Executor) -> None:
-    if not isinstance(executor, ProcessPoolExecutor):
-        executor.shutdown(wait=False)
-        return
-    processes = list((executor._processes or {}).values())
-    executor.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
-        process.terminate()
+            log.exception("the end of %s could not be stored", id_)
+        try:
+            self._store.write(self._lost(id_, "its end could not be stored"))
+        except Exception:
+            log.exception("the lease of %s runs out", id_)

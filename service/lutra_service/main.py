@@ -12,7 +12,7 @@ from lutra_service.api import problems, routes
 from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.observed import Observed
 from lutra_service.api.signals import Signals
-from lutra_service.compute import Compute, MakesExecutor
+from lutra_service.compute import Compute, MakesWorker
 from lutra_service.db.engine import make_engine
 from lutra_service.db.store import Store
 from lutra_service.pruning import Pruning
@@ -23,8 +23,8 @@ DESCRIPTION = """Recommends database settings and predicts what they give.
 Every call carries `Authorization: Bearer lutra_…`. Errors are RFC 9457 problems with a stable `code`."""
 
 
-def create_app(settings: Settings | None = None, executor: MakesExecutor | None = None) -> FastAPI:
-    """The application over the database that `settings` name; without `executor` a process pool computes."""
+def create_app(settings: Settings | None = None, executor: MakesWorker | None = None) -> FastAPI:
+    """The application over the database that `settings` name. Workers are what they name, or what `executor` makes."""
     settings = settings or Settings()
     store = Store(make_engine(settings.database_url), daily_bytes=settings.daily_bytes)
     signals = Signals(settings.polls_per_item, settings.polls_per_token)

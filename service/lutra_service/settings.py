@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -44,9 +45,14 @@ class Settings(BaseSettings):
     write_s: float = Field(default=30.0, gt=0)
 
     dask_scheduler: str | None = None
+    dask_tls_ca: Path | None = None
+    dask_tls_cert: Path | None = None
+    dask_tls_key: Path | None = None
     workers: int = Field(default_factory=lambda: max(1, (os.cpu_count() or 2) // 2), ge=1)
     lease_s: float = Field(default=60.0, gt=0)
     max_attempts: int = Field(default=3, ge=1)
+    fit_timeout_s: float = Field(default=600.0, gt=0, le=86400)
+    fit_memory_bytes: int = Field(default=4 << 30, ge=512 << 20)
     sweep_s: float = Field(default=2.0, gt=0)
 
     daily_bytes: int = Field(default=DAILY_BYTES, ge=1 << 20)
@@ -62,6 +68,22 @@ class Settings(BaseSettings):
         return (
             f"{self.host} is not a loopback address: set LUTRA_TLS_CERT and LUTRA_TLS_KEY, or LUTRA_BEHIND_TLS_PROXY=1 "
             "where a proxy in front of the service ends TLS"
+        )
+
+    def refusal_of_scheduler(self) -> str | None:
+        """Why the service must not use the Dask scheduler: histories travel to it, and it runs what it is sent."""
+        if self.dask_scheduler is None:
+            return None
+        scheme, host = urlsplit(self.dask_scheduler).scheme, urlsplit(self.dask_scheduler).hostname
+        if scheme == "tls":
+            files = (self.dask_tls_ca, self.dask_tls_cert, self.dask_tls_key)
+            missing = "a tls:// scheduler needs LUTRA_DASK_TLS_CA, LUTRA_DASK_TLS_CERT and LUTRA_DASK_TLS_KEY"
+            return missing if None in files else None
+        if scheme == "tcp" and _loopback(host or ""):
+            return None
+        return (
+            f"LUTRA_DASK_SCHEDULER is {self.dask_scheduler}: take tls://host:port with LUTRA_DASK_TLS_CA, "
+            "LUTRA_DASK_TLS_CERT and LUTRA_DASK_TLS_KEY; tcp:// is for a scheduler on loopback alone"
         )
 
 

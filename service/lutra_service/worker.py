@@ -1,6 +1,6 @@
 """What runs inside the executor: pure functions of a stored request. The only module of the service that fits models.
 
-It is reached by name, from `compute` alone, so that the API's process never loads GPy.
+It is reached by name, from `worker_process` alone, so that the API's process never loads GPy.
 """
 
 from __future__ import annotations

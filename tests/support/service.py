@@ -6,22 +6,29 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 from fastapi.testclient import TestClient
 from lutra_models import serial
 from lutra_models.catalog.facts import ServerSetting
+from lutra_models.gp.encoding import Encoding
+from lutra_models.gp.posterior import GaussianProcess
+from lutra_models.gp.snapshot import Snapshot
+from lutra_models.gp.transforms import Transform
+from lutra_models.serial import knob_from_dict
 from lutra_service.app.access import create_token
+from lutra_service.compute import MakesWorker
 from lutra_service.db import migrate
 from lutra_service.db.engine import make_engine
 from lutra_service.db.store import Store, Unit
 from lutra_service.main import create_app
 from lutra_service.settings import Settings
+from lutra_service.workers import opened, sealed
 
 from tests.support.documented import Documented
 
@@ -79,22 +86,37 @@ def answer(configuration: Document, origin: str, observations: int, predictions:
     }
 
 
-class FakeExecutor(ThreadPoolExecutor):
-    """Runs the fakes' tasks where the service would run the worker's."""
+def a_model(request: Mapping[str, Any]) -> Document:
+    """The smallest model that answers `request`: of one setting, with one row."""
+    (knob,) = (k for k in request["history"]["knobs"] if k["name"] == "work_mem")
+    encoding = Encoding([knob_from_dict(knob)])
+    row = np.full((1, encoding.d), 0.5)
+    one, none = np.ones(1), Transform(log=True, shift=6.0, scale=0.1)
+    gp = GaussianProcess(row, np.zeros(1), one, np.ones(encoding.d), variance=1.0, noise=0.1, transform=none)
+    return Snapshot(encoding, {"qps": gp}, np.full(1, 0.5)).to_dict()
+
+
+class FakeWorker:
+    """Runs the fakes' tasks in the test's own process."""
 
     def __init__(self, fakes: Fakes) -> None:
-        super().__init__(1)
         self._fakes = fakes
 
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        if not args:
-            return super().submit(lambda: None)
-        task, payload = args
-        return super().submit(getattr(self._fakes, task), json.loads(json.dumps(payload)))
+    def start(self) -> None:
+        return
+
+    def run(self, task: str, payload: Mapping[str, Any]) -> Document:
+        return opened(sealed(lambda: getattr(self._fakes, task)(json.loads(json.dumps(payload)))))
+
+    def kill(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
 
 
-def fake_executor(fakes: Fakes | None = None) -> Callable[[], Executor]:
-    return lambda: FakeExecutor(fakes or Fakes())
+def fake_executor(fakes: Fakes | None = None) -> MakesWorker:
+    return lambda: FakeWorker(fakes or Fakes())
 
 
 class Api:
@@ -277,7 +299,7 @@ def silent_for(service: Service, agent: Agent, minutes: int = 5) -> None:
 
 @contextmanager
 def running(
-    directory: Path, url: str | None = None, executor: Callable[[], Executor] | None = None, **settings: Any
+    directory: Path, url: str | None = None, executor: MakesWorker | None = None, **settings: Any
 ) -> Iterator[Service]:
     """The application over a fresh database of its own, made by the migrations."""
     url = url or f"sqlite:///{directory}/lutra.db"

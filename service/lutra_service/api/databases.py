@@ -11,6 +11,8 @@ from lutra_service.api.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, pa
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import access, registry
+from lutra_service.db.records import Database
+from lutra_service.db.store import Unit
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases")
 
@@ -24,7 +26,7 @@ def register_database(body: schemas.NewDatabase, stored: Stored, once: OnlyOnce,
             unit,
             201,
             lambda: views.database(
-                registry.register(unit, body.name, body.engine, body.policy.model_dump(mode="json"))
+                registry.register(unit, body.name, body.engine, body.policy.model_dump(mode="json"), body.label)
             ).model_dump(mode="json"),
         )
     )
@@ -53,10 +55,21 @@ def get_database(database: str, stored: Stored) -> schemas.DatabaseAnswer:
 
 @router.patch("/{database}", tags=["databases"])
 @allow("operate", of="database")
-def change_database(database: str, body: schemas.DatabasePatch, stored: Stored) -> schemas.DatabaseAnswer:
-    """Change the policy: pins, ranges, which settings may move, durability, restart, the memory limit."""
+def change_database(database: str, body: schemas.DatabasePatch, stored: Stored, who: Bearer) -> schemas.DatabaseAnswer:
+    """Change the policy: pins, ranges, which settings may move, durability, restart, the memory limit, the past.
+
+    The label says which databases share what was learned, so nobody gives it who may reach one of them alone.
+    """
+    labelled = "label" in body.model_fields_set
+    if labelled:
+        who.require("operate")
     patch = body.policy.model_dump(mode="json", exclude_unset=True)
-    return views.database(stored.write(lambda unit: registry.change_policy(unit, database, patch)))
+
+    def change(unit: Unit) -> Database:
+        changed = registry.change_policy(unit, database, patch)
+        return registry.set_label(unit, database, body.label) if labelled else changed
+
+    return views.database(stored.write(change))
 
 
 @router.post("/{database}/tokens", status_code=201, tags=["tokens"], response_model=schemas.NewTokenAnswer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from lutra_models.catalog import engines
 from lutra_models.catalog.facts import Host, Role
@@ -20,6 +20,7 @@ Document = dict[str, Any]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Settings = Annotated[dict[Name, SettingValue], Field(max_length=500)]
 Values = dict[str, Value]
+Past = Literal["all", "label", "none"]
 
 
 class PolicyBody(Body):
@@ -37,6 +38,8 @@ class PolicyBody(Body):
     """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
     memory_fraction: float = Field(default=0.8, gt=0, le=1)
     """How much of the memory the worst case may take."""
+    past: Past = "label"
+    """Whose models it leans on, and who leans on its own: databases of every label, of the same label, or nobody's."""
 
 
 class PolicyPatch(Body):
@@ -54,8 +57,10 @@ class PolicyPatch(Body):
     """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
     memory_fraction: float | None = Field(default=None, gt=0, le=1)
     """How much of the memory the worst case may take."""
+    past: Past | None = None
+    """Whose models it leans on, and who leans on its own: databases of every label, of the same label, or nobody's."""
 
-    @field_validator("pins", "ranges", "restart", "durability", "memory_fraction", mode="before")
+    @field_validator("pins", "ranges", "restart", "durability", "memory_fraction", "past", mode="before")
     @classmethod
     def _says_something(cls, value: Any) -> Any:
         if value is None:
@@ -72,13 +77,17 @@ class NewDatabase(Body):
     """Which kind of server it is: one of the engines that the catalogue has."""
     policy: PolicyBody = PolicyBody()
     """What the operator allows."""
+    label: Label | None = None
+    """Databases of one label belong together; those without any belong together too."""
 
 
 class DatabasePatch(Body):
-    """What is to change."""
+    """What is named changes. `label` needs a token that is bound to no database; null takes it away."""
 
-    policy: PolicyPatch
+    policy: PolicyPatch = PolicyPatch()
     """The parts of the policy that change."""
+    label: Label | None = None
+    """Databases of one label belong together; those without any belong together too."""
 
 
 class AgentAnswer(Answer):
@@ -119,6 +128,8 @@ class DatabaseAnswer(Answer):
     """As its agent last reported it; null before the first report."""
     role: Role | None
     """As its agent last reported it; null before the first report."""
+    label: str | None
+    """Databases of one label belong together; those without any belong together too."""
     policy: PolicyBody
     """What the operator allows."""
     host: Host | None

@@ -63,7 +63,7 @@ def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendatio
         "entropy": entropy,
         "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
         "safe": at.mode != "lab",
-        "past": unit.snapshots.of_others(session.id, at.database.engine, PAST_WORKLOADS),
+        "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
     }
     asked = [session.id, task, entropy, number, handovers, seen.key, at.server.settings_hash, __version__]
     recommendation = Recommendation(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -13,9 +13,10 @@ from lutra_models.knobs import Configuration
 from lutra_service.app import audit, details, holding, known, sessions, withdrawing
 from lutra_service.app.live import Live, effective_mode, live
 from lutra_service.app.pausing import pause
-from lutra_service.db.records import Document, Recommendation, Session, Snapshot
+from lutra_service.db.records import Document, Recommendation, Session, Snapshot, Waiting
 from lutra_service.db.store import Unit
 
+Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
 MEASUREMENT_LATE = timedelta(hours=2)
 
 
@@ -26,15 +27,15 @@ class Job:
     payload: Document
 
 
-def claim(unit: Unit, lease_s: float, max_attempts: int, limit: int = 50) -> list[Job]:
-    """Computations that nobody works on, each now leased to the caller. The often lost are given up."""
-    jobs = []
-    for row in unit.recommendations.claimable(unit.now, limit):
-        if row.attempts >= max_attempts:
-            give_up(unit, row.id, f"the computation was lost {row.attempts} times")
-        elif unit.recommendations.claim(row, unit.now + timedelta(seconds=lease_s)):
-            jobs.append(job(unit, row.id))
-    return jobs
+def waiting(unit: Unit, busy: Collection[str] = ()) -> list[Waiting]:
+    return unit.recommendations.waiting(unit.now, busy)
+
+
+def claim(unit: Unit, lease_s: float, busy: Collection[str] = (), pick: Pick = list) -> list[Waiting]:
+    """The waiting computations that `pick` chooses, each now leased to the caller. `busy` databases have to wait."""
+    until = unit.now + timedelta(seconds=lease_s)
+    chosen = pick(waiting(unit, busy))
+    return [w for w in chosen if unit.recommendations.claim(w.recommendation_id, unit.now, until)]
 
 
 def job(unit: Unit, id_: str) -> Job:
@@ -42,6 +43,23 @@ def job(unit: Unit, id_: str) -> Job:
     request = unit.requests.get(id_)
     past = [unit.snapshots.get(snapshot).payload for snapshot in request.payload.get("past", ())]
     return Job(id_, request.task, {**request.payload, "past": past})
+
+
+def lose(unit: Unit, id_: str, why: str, max_attempts: int) -> None:
+    """Its worker was lost while it computed this and nothing else: computed again, but not for ever."""
+    found = _computing(unit, id_)
+    if found is None:
+        return
+    attempts = found[0].attempts + 1
+    if attempts >= max_attempts:
+        give_up(unit, id_, f"the computation was lost {attempts} times: {why}")
+    else:
+        unit.recommendations.change(id_, attempts=attempts, lease_until=None)
+
+
+def withdrawn(unit: Unit, held: Sequence[str]) -> set[str]:
+    """Those of `held` that nobody waits for any more: their session was stopped, or they ended elsewhere."""
+    return set(held) - unit.recommendations.computing(held)
 
 
 def complete(unit: Unit, id_: str, result: Mapping[str, Any]) -> None:

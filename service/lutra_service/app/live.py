@@ -16,6 +16,7 @@ from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.maintenance import MaintenanceWindow, closed
 
 from lutra_service.app.rules import rules_of
+from lutra_service.app.sharing import settings_policy
 from lutra_service.db.records import Database, Session
 from lutra_service.db.store import Unit
 
@@ -75,7 +76,7 @@ def live(unit: Unit, database: Database, session: Session | None = None) -> Live
     server = server_of(unit, database)
     catalog = load(database.engine)
     mode = effective_mode(database, session)
-    policy = serial.policy_from_dict(database.policy)
+    policy = settings_policy(database.policy)
     windows = rules_of(database).maintenance_windows
     if mode == "reload_only" or (mode == "restart_in_window" and not windows):
         policy = replace(policy, restart=False)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutra_models import serial
 from lutra_models.catalog import did_you_mean, engines, load
 from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 
 from lutra_service.app import audit
 from lutra_service.app.errors import Conflict, InvalidRequest
 from lutra_service.app.live import live
+from lutra_service.app.sharing import settings_policy
 from lutra_service.db.records import Database, Document
 from lutra_service.db.store import Unit
 
 
-def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any]) -> Database:
+def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any], label: str | None = None) -> Database:
     """Raises InvalidRequest for an engine without a catalogue, Conflict where the name is taken."""
     if engine not in engines():
         raise InvalidRequest(f"engine: {engine!r} is none of {', '.join(engines())}{did_you_mean(engine, engines())}")
@@ -24,9 +24,9 @@ def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any]) -> D
     taken = unit.databases.named(name)
     if taken is not None:
         raise Conflict(f"{taken.id} is already called {name!r}")
-    database = Database(unit.new_id("db"), name, engine, dict(policy), unit.now)
+    database = Database(unit.new_id("db"), name, engine, dict(policy), unit.now, label=label)
     unit.databases.add(database)
-    after = {"name": name, "engine": engine, "policy": database.policy}
+    after = {"name": name, "engine": engine, "policy": database.policy, "label": label}
     audit.record(unit, "database.register", database.id, None, after, database_id=database.id)
     return database
 
@@ -53,9 +53,17 @@ def change_policy(unit: Unit, id_: str, patch: Mapping[str, Any]) -> Database:
     return changed
 
 
+def set_label(unit: Unit, id_: str, label: str | None) -> Database:
+    """Which databases it belongs with; None: with those that have no label either."""
+    before = unit.databases.lock(id_)
+    unit.databases.change(id_, label=label)
+    audit.record(unit, "database.label", id_, {"label": before.label}, {"label": label}, database_id=id_)
+    return unit.databases.get(id_)
+
+
 def _check_policy(engine: str, policy: Mapping[str, Any]) -> None:
     known = {row.name for row in load(engine).rows}
-    serial.policy_from_dict(policy)
+    settings_policy(policy)
     named = {*policy.get("pins", {}), *policy.get("ranges", {}), *(policy.get("movable") or ())}
     unknown = sorted(named - known)
     if unknown:

@@ -31,6 +31,7 @@ class Database:
     filled_bytes: int = 0
     filled_at: datetime | None = None
     reporter: str | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,14 @@ class Recommendation:
     handed_to: str | None = None
     withdrawn_at: datetime | None = None
     withdrawn_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A computation that nobody works on."""
+
+    recommendation_id: str
+    database_id: str
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class DatabaseRow(Table):
 
     `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `filled_bytes`
     is how full the database's daily quota was at `filled_at` (see `ledger`). `reporter` is the agent, and the epoch of
-    its state, whose report is the newest.
+    its state, whose report is the newest. `label` says which databases belong together (see `Snapshots.of_others`).
     """
 
     __tablename__ = "databases"
@@ -103,6 +103,7 @@ class DatabaseRow(Table):
     filled_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
     filled_at: Mapped[datetime | None]
     reporter: Mapped[str | None] = mapped_column(String(129))
+    label: Mapped[str | None] = mapped_column(String(200))
 
 
 class SettingsRow(Table):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from lutra_models.knobs import fingerprint
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select
 
 from lutra_service.db.packed import pack, unpack
-from lutra_service.db.records import Recommendation, Request, Session, Snapshot
+from lutra_service.db.records import Database, Recommendation, Request, Session, Snapshot, Waiting
 from lutra_service.db.repository import Condition, Repository
 from lutra_service.db.tables import (
     DatabaseRow,
@@ -20,6 +20,10 @@ from lutra_service.db.tables import (
     SessionRow,
     SnapshotRow,
 )
+
+EVERY_PAST, SAME_LABEL, NO_PAST = "all", "label", "none"
+"""The policy `past`: whose models a database leans on, and who may lean on its own; those without a label share one."""
+PAST_READINGS = 3
 
 OUTLINED = ("before", "predictions", "reasons", "memory", "changes", "warnings")
 
@@ -127,25 +131,37 @@ class Recommendations(Repository[Recommendation]):
         """In state `to`, where it is still in the state that it was read in."""
         return self.change(recommendation.id, self.table.c.state == recommendation.state, state=to, **values)
 
-    def claimable(self, now: datetime, limit: int) -> list[Recommendation]:
-        """Computations that nobody holds: never begun, or their lease ran out."""
+    def waiting(self, now: datetime, busy: Collection[str]) -> list[Waiting]:
+        """Of each database the computation that waits for the longest time, in the order of asking.
+
+        Databases that are `busy`, or have a computation that somebody holds, have none.
+        """
+        c, held = self.table.c, self.table.alias().c
+        leased = exists().where(held.database_id == c.database_id, held.state == "computing", held.lease_until >= now)
+        first = func.min(c.id)
+        found = (
+            select(first.label("recommendation_id"), c.database_id)
+            .where(c.state == "computing", ~leased, c.database_id.not_in(busy))
+            .group_by(c.database_id)
+            .order_by(first)
+        )
+        return [Waiting(**row) for row in self._db.execute(found).mappings()]
+
+    def claim(self, id_: str, now: datetime, until: datetime) -> bool:
         c = self.table.c
         free = or_(c.lease_until.is_(None), c.lease_until < now)
-        return self._many(select(self.table).where(c.state == "computing", free).order_by(c.id).limit(limit))
+        return self.change(id_, c.state == "computing", free, lease_until=until)
 
-    def claim(self, recommendation: Recommendation, until: datetime) -> bool:
+    def computing(self, ids: Sequence[str]) -> set[str]:
+        """Those of `ids` whose answer is still waited for."""
         c = self.table.c
-        unchanged = c.attempts == recommendation.attempts
-        return self.change(
-            recommendation.id,
-            and_(c.state == "computing", unchanged),
-            lease_until=until,
-            attempts=recommendation.attempts + 1,
-        )
+        return set(self._db.execute(select(c.id).where(c.id.in_(ids), c.state == "computing")).scalars())
 
     def renew(self, ids: Sequence[str], until: datetime) -> int:
+        """One that was released meanwhile stays so."""
         c = self.table.c
-        return self._update(c.id.in_(ids), c.state == "computing", lease_until=until) if ids else 0
+        held = and_(c.id.in_(ids), c.state == "computing", c.lease_until.is_not(None))
+        return self._update(held, lease_until=until) if ids else 0
 
     def release(self, id_: str) -> bool:
         return self.change(id_, self.table.c.state == "computing", lease_until=None)
@@ -200,20 +216,40 @@ class Snapshots(Repository[Snapshot]):
         found = self.page(self.table.c.database_id == database_id, limit=1, newest_first=True)
         return found[0] if found else None
 
-    def of_others(self, session_id: str, engine: str, limit: int) -> list[str]:
-        """Ids of the last snapshot of each other session on this engine, the latest first."""
+    def of_others(self, session_id: str, database: Database, limit: int) -> list[str]:
+        """Ids of models that other sessions on this engine left, the latest first.
+
+        Of the database itself each session's last one. Of another database, where the policies of both allow it, only
+        the last one, and only of a session with enough confirmed readings: no database can push the others out.
+        """
         c = self.table.c
-        last = func.max(c.id)
-        asked = (
-            select(last)
+        own = select(func.max(c.id)).where(c.database_id == database.id, c.session_id != session_id)
+        others = (
+            select(func.max(c.id))
             .join(DatabaseRow, DatabaseRow.id == c.database_id)
-            .where(DatabaseRow.engine == engine, c.session_id != session_id)
-            .group_by(c.session_id)
-            .order_by(last.desc())
-            .limit(limit)
+            .where(DatabaseRow.id != database.id, DatabaseRow.engine == database.engine)
+            .where(_shared_with(database), c.session_id.in_(_measured_sessions()))
         )
-        return list(self._db.execute(asked).scalars())
+        asked = own.group_by(c.session_id).union(others.group_by(c.database_id))
+        return sorted(self._db.execute(asked).scalars(), reverse=True)[:limit]
 
     def newest_id(self, database_id: str) -> str | None:
         c = self.table.c
         return self._db.execute(select(func.max(c.id)).where(c.database_id == database_id)).scalar()
+
+
+def _measured_sessions() -> Any:
+    """Sessions that have enough confirmed readings for others to learn from."""
+    c = RecommendationRow.__table__.c
+    measured = select(c.session_id).where(c.state == "confirmed", c.measured.is_not(None))
+    return measured.group_by(c.session_id).having(func.count() >= PAST_READINGS)
+
+
+def _shared_with(database: Database) -> ColumnElement[bool]:
+    """Which other databases share with `database` what was learned: the stricter of the two policies counts."""
+    own = database.policy.get("past", SAME_LABEL)
+    if own == NO_PAST:
+        return false()
+    theirs = func.coalesce(DatabaseRow.policy["past"].as_string(), SAME_LABEL)
+    alike = and_(DatabaseRow.label.is_not_distinct_from(database.label), theirs != NO_PAST)
+    return alike if own == SAME_LABEL else or_(theirs == EVERY_PAST, alike)

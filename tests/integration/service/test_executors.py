@@ -1,35 +1,48 @@
-"""The real executors: a process pool whose worker is killed, and a Dask cluster."""
+"""The real workers: processes that end, hang, grow or lie, and a Dask cluster."""
 
 from __future__ import annotations
 
 import os
 import signal
-import time
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from lutra_service.cluster import Cluster, cluster_worker
+from lutra_service.compute import make_worker
+from lutra_service.processes import WorkerProcess, local_worker
+from lutra_service.settings import Settings
+from lutra_service.workers import ComputationFailed, Limits, NoWorker, Worker, WorkerLost
 
+from tests.support import cluster as hostile
+from tests.support import poison
 from tests.support.service import Agent, Document, Service, running
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parents[3]
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
+LIMITS = Limits(120.0, 2 << 30)
+POISON = "tests.support.poison"
 
 
-def pooled(tmp_path: Path, **settings: Any) -> Any:
-    """The application with the executor that its settings name."""
-    from lutra_service.compute import make_executor
-    from lutra_service.settings import Settings
-
-    url = f"sqlite:///{tmp_path}/lutra.db"
-    return running(tmp_path, url, lambda: make_executor(Settings(database_url=url, **settings)), **settings)
+@pytest.fixture(autouse=True)
+def _findable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers' processes find the tests' own tasks."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
-def an_agent_in_a_session(service: Service) -> Agent:
-    agent = service.agent(service.database(), mode="reload_only")
+def poisoned(limits: Limits = LIMITS) -> Callable[[], Worker]:
+    return lambda: local_worker(limits, POISON)
+
+
+def an_agent_in_a_session(service: Service, name: str = "shop", seed: int = 0) -> Agent:
+    agent = service.agent(service.database(name), mode="reload_only")
     agent.send()
-    service.take("POST", f"/v1/databases/{agent.database}/sessions", SESSION)
+    service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, "seed": seed})
     return agent
 
 
@@ -39,26 +52,196 @@ def asked(service: Service, agent: Agent, wait: int) -> Document:
     return found
 
 
+def ended(service: Service, agent: Agent) -> Document:
+    return settled(service, asked(service, agent, wait=0))
+
+
+def settled(service: Service, made: Document) -> Document:
+    return service.until(f"/v1/recommendations/{made['id']}", lambda r: r["state"] != "computing", 120)
+
+
+def session_of(service: Service, agent: Agent) -> Document:
+    (session,) = service.take("GET", f"/v1/databases/{agent.database}/sessions")["items"]
+    found: Document = session
+    return found
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("seed", [poison.ENDS, poison.KILLED])
+def test_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, workers: int, seed: int) -> None:
+    with running(tmp_path, executor=poisoned(), workers=workers) as service:
+        bad = an_agent_in_a_session(service, "bad", seed)
+        sound = [an_agent_in_a_session(service, f"sound {n}") for n in range(4)]
+        made = [asked(service, agent, wait=0) for agent in (*sound[:2], bad, *sound[2:])]
+        found = [
+            service.until(f"/v1/recommendations/{m['id']}", lambda r: r["state"] != "computing", 120) for m in made
+        ]
+        assert [r["state"] for r in found] == ["proposed", "proposed", "failed", "proposed", "proposed"]
+        assert "lost 3 times: its process" in found[2]["error"]
+        attempts = [service.store.read(lambda u, m=m: u.recommendations.get(m["id"]).attempts) for m in made]
+        assert attempts[:2] + attempts[3:] == [0, 0, 0, 0]
+        assert {session_of(service, agent)["state"] for agent in sound} == {"running"}
+        assert session_of(service, bad)["state"] == "paused"
+
+
+@pytest.mark.parametrize(
+    ("seed", "limits", "why"),
+    [
+        (poison.HANGS, Limits(1.0, 2 << 30), "no answer within 1 s (LUTRA_FIT_TIMEOUT_S)"),
+        (poison.STOPS, Limits(1.0, 2 << 30), "no answer within 1 s (LUTRA_FIT_TIMEOUT_S)"),
+        (poison.GROWS, LIMITS, "more memory than LUTRA_FIT_MEMORY_BYTES allows"),
+        (poison.NO_NUMBER, LIMITS, "internal_error: the answer is no plain document"),
+        (poison.LONG, LIMITS, "its answer was longer than"),
+        (poison.ENVIRONMENT, LIMITS, "invalid_answer"),
+    ],
+)
+def test_one_that_hangs_grows_or_lies_fails_alone_and_its_worker_is_free_again(
+    tmp_path: Path, seed: int, limits: Limits, why: str
+) -> None:
+    with running(tmp_path, executor=poisoned(limits), workers=1) as service:
+        bad, sound = an_agent_in_a_session(service, "bad", seed), an_agent_in_a_session(service, "sound")
+        failed = ended(service, bad)
+        assert (failed["state"], why in failed["error"]) == ("failed", True), failed["error"]
+        assert ended(service, sound)["state"] == "proposed"
+        assert session_of(service, sound)["state"] == "running"
+
+
+def test_what_a_task_prints_is_no_answer() -> None:
+    worker = poisoned()()
+    try:
+        with pytest.raises(ComputationFailed):  # the request is none; what was printed would have been an answer
+            worker.run("recommend", {"entropy": [poison.TALKS]})
+    finally:
+        worker.close()
+
+
+def test_a_worker_does_not_know_the_services_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LUTRA_DATABASE_URL", "postgresql://lutra:secret@127.0.0.1/lutra")
+    worker = poisoned()()
+    try:
+        found = worker.run("recommend", {"entropy": [poison.ENVIRONMENT]})["environment"]
+        assert "PATH" in found
+        assert not [name for name in found if name.startswith("LUTRA_")]
+    finally:
+        worker.close()
+
+
+def test_a_process_that_does_not_get_ready_is_nobodys_fault() -> None:
+    worker = local_worker(LIMITS, "tests.support.no_such_module")
+    with pytest.raises(NoWorker, match="ended with status 1"):
+        worker.run("recommend", {})
+
+
 def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path: Path) -> None:
-    with pooled(tmp_path, workers=1) as service:
-        compute = service.client.app.state.compute
-        deadline = time.monotonic() + 60
-        while not getattr(compute.executor, "_processes", None) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        (worker,) = compute.executor._processes
+    made: list[WorkerProcess] = []
+
+    def make() -> Worker:
+        made.append(local_worker(LIMITS))
+        return made[-1]
+
+    with running(tmp_path, executor=make, workers=1) as service:
         agent = an_agent_in_a_session(service)
-        os.kill(worker, signal.SIGKILL)
+        while not made or made[0].pid is None:
+            threading.Event().wait(0.01)
+        os.kill(made[0].pid, signal.SIGKILL)
         assert asked(service, agent, wait=60)["state"] == "proposed"
 
 
-def test_a_dask_cluster_computes_without_any_other_change(tmp_path: Path) -> None:
+def test_no_process_is_left_behind(tmp_path: Path) -> None:
+    before = set(psutil.Process().children(recursive=True))
+    with running(tmp_path, executor=poisoned(), workers=2) as service:
+        hanging, sound = an_agent_in_a_session(service, "a", poison.HANGS), an_agent_in_a_session(service, "b")
+        asked(service, hanging, wait=0)
+        assert ended(service, sound)["state"] == "proposed"
+    left = set(psutil.Process().children(recursive=True)) - before
+    assert not psutil.wait_procs(left, timeout=30)[1]
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path) -> Iterator[str]:
     distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
-        ) as cluster,
-        pooled(tmp_path, dask_scheduler=cluster.scheduler_address) as service,
-    ):
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=2, dashboard_address=None, local_directory=str(tmp_path)
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_a_dask_cluster_computes_without_any_other_change(tmp_path: Path, scheduler: str) -> None:
+    settings = Settings(dask_scheduler=scheduler)
+    with running(tmp_path, executor=lambda: make_worker(settings), dask_scheduler=scheduler) as service:
         agent = an_agent_in_a_session(service)
         found = asked(service, agent, wait=60)
         assert (found["state"], found["origin"]) == ("proposed", "current")
+
+
+def test_in_a_cluster_too_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, scheduler: str) -> None:
+    def make() -> Worker:
+        return cluster_worker(Cluster(scheduler), LIMITS, POISON)
+
+    with running(tmp_path, executor=make, workers=2) as service:
+        bad, sound = an_agent_in_a_session(service, "bad", poison.ENDS), an_agent_in_a_session(service, "sound")
+        made = [asked(service, agent, wait=0) for agent in (bad, sound)]
+        found = [
+            service.until(f"/v1/recommendations/{m['id']}", lambda r: r["state"] != "computing", 120) for m in made
+        ]
+        assert [r["state"] for r in found] == ["failed", "proposed"]
+        assert "lost 3 times: its process ended with status 7" in found[0]["error"]
+
+
+def test_a_cluster_that_cannot_be_reached_is_nobodys_fault() -> None:
+    worker = cluster_worker(Cluster("tcp://127.0.0.1:1"), LIMITS, POISON)
+    with pytest.raises(NoWorker):
+        worker.run("recommend", {"entropy": [0]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "why"),
+    [
+        ("a pickle that runs code", WorkerLost, "no plain data: a pickle names pathlib.Path.touch"),
+        ("a pickled error that runs code", NoWorker, "the cluster sent a pickle that names"),
+        ("no text", WorkerLost, "is a int, no text"),
+        ("no JSON", ComputationFailed, "JSONDecodeError"),
+    ],
+)
+def test_what_a_hostile_cluster_answers_runs_nowhere(
+    tmp_path: Path, answer: str, error: type[Exception], why: str
+) -> None:
+    """The cluster's worker is in this process, where `compute` is not what the service thinks it is."""
+    marker = tmp_path / "marker"
+    with hostile.answering(answer, marker) as address:
+        worker = cluster_worker(Cluster(address), LIMITS, POISON)
+        try:
+            with pytest.raises(error, match=why):
+                worker.run("recommend", {"entropy": [0]})
+        finally:
+            worker.close()
+    assert not marker.exists()
+
+
+def test_the_same_answer_runs_where_it_is_unpickled(tmp_path: Path) -> None:
+    """The attack above is one: a client of `distributed` is taken over by it."""
+    distributed = pytest.importorskip("distributed")
+    marker = tmp_path / "marker"
+    with (
+        hostile.answering("a pickle that runs code", marker) as address,
+        distributed.Client(address, set_as_default=False) as client,
+    ):
+        from lutra_service import cluster
+
+        client.submit(cluster.compute, "recommend", "{}", LIMITS, POISON, pure=False).result(timeout=60)
+    assert marker.exists()
+
+
+def test_an_encrypted_cluster_computes_for_who_has_a_certificate(tmp_path: Path) -> None:
+    with hostile.encrypted(tmp_path) as (address, files):
+        settings: dict[str, Any] = {"dask_scheduler": address, **files}
+        worker = make_worker(Settings(**settings))
+        stranger = cluster_worker(Cluster(address, tls_ca=files["dask_tls_ca"]), LIMITS)
+        try:
+            with pytest.raises(ComputationFailed, match="KeyError"):  # computed: the request lacks its history
+                worker.run("recommend", {})
+            with pytest.raises(NoWorker):
+                stranger.run("recommend", {})
+        finally:
+            worker.close()
+            stranger.close()

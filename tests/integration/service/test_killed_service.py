@@ -34,7 +34,7 @@ def sender(agent: Agent, acknowledged: set[int], done: threading.Event) -> None:
 
 
 def workers_of(pid: int) -> list[psutil.Process]:
-    return [p for p in psutil.Process(pid).children(recursive=True) if "spawn_main" in " ".join(p.cmdline())]
+    return [p for p in psutil.Process(pid).children(recursive=True) if "lutra_service.worker_process" in p.cmdline()]
 
 
 def test_what_a_killed_service_was_computing_is_computed_by_the_next(tmp_path: Path) -> None:
@@ -50,6 +50,7 @@ def test_what_a_killed_service_was_computing_is_computed_by_the_next(tmp_path: P
         assert made["state"] == "computing"
         assert served.process is not None
         workers = workers_of(served.process.pid)
+        assert workers
         served.kill()
         _, alive = psutil.wait_procs(workers, timeout=10)
         assert not alive

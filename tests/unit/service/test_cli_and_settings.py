@@ -32,6 +32,29 @@ def test_anything_else_does(host: str) -> None:
     assert Settings(host=host, tls_cert=Path("c")).refusal_to_bind() is not None
 
 
+@pytest.mark.parametrize("scheduler", ["tcp://127.0.0.1:8786", "tcp://localhost:8786", "tcp://[::1]:8786"])
+def test_a_dask_scheduler_on_loopback_needs_no_tls(scheduler: str) -> None:
+    assert Settings(dask_scheduler=scheduler).refusal_of_scheduler() is None
+
+
+@pytest.mark.parametrize("scheduler", ["tcp://10.0.0.5:8786", "tcp://dask.example.org:8786", "10.0.0.5:8786", "ws://x"])
+def test_any_other_is_refused_with_the_way_out(own_url: str, scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LUTRA_DASK_SCHEDULER", scheduler)
+    for command in (["serve"], ["replay", "rec_1"]):
+        told = CliRunner().invoke(main, command)
+        assert told.exit_code == 1
+        assert scheduler in told.output
+        assert "take tls://host:port with LUTRA_DASK_TLS_CA" in told.output
+
+
+def test_a_dask_scheduler_over_tls_needs_all_three_files() -> None:
+    scheduler, ca, cert, key = "tls://dask.example.org:8786", Path("ca"), Path("c"), Path("k")
+    some = Settings(dask_scheduler=scheduler, dask_tls_ca=ca, dask_tls_cert=cert)
+    assert "LUTRA_DASK_TLS_KEY" in (some.refusal_of_scheduler() or "")
+    every = Settings(dask_scheduler=scheduler, dask_tls_ca=ca, dask_tls_cert=cert, dask_tls_key=key)
+    assert every.refusal_of_scheduler() is None
+
+
 def test_serve_refuses_an_open_address_and_an_old_schema(own_url: str) -> None:
     run = CliRunner()
     told = run.invoke(main, ["serve", "--host", "0.0.0.0"])

@@ -25,7 +25,7 @@ from lutra_service.pruning import Pruning
 from lutra_service.settings import Settings
 from sqlalchemy import create_engine, update
 
-from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+from tests.support.service import Agent, Document, Fakes, Service, a_model, fake_executor, running
 
 EVERYTHING = timedelta(seconds=-60)
 DAY = timedelta(days=1)
@@ -134,10 +134,10 @@ def test_a_session_has_the_same_trials_and_history_afterwards(service: Service, 
 
 
 class Learning(Fakes):
-    """Every answer comes with a snapshot."""
+    """Every answer comes with a model."""
 
     def recommend(self, request: Mapping[str, Any]) -> Document:
-        return {**super().recommend(request), "snapshot": {"past": len(request["past"])}}
+        return {**super().recommend(request), "snapshot": a_model(request)}
 
 
 def long_ago(service: Service, ids: list[str], url: str) -> None:

@@ -1,0 +1,139 @@
+"""What a worker answered, checked before anything of it is stored: a worker may be another machine's, and be wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from lutra_models.errors import LutraError
+from lutra_models.wire import Name, SettingValue
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+Document = dict[str, Any]
+Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
+MAX_FEATURES = 10_000
+
+
+class InvalidAnswer(LutraError):
+    """A worker's answer that is not one to the question that it was asked."""
+
+    code = "invalid_answer"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Record(_Part):
+    n: Count
+    held: Count
+
+
+class _Prediction(_Part):
+    median: Finite
+    low: Finite
+    high: Finite
+    level: Finite = Field(gt=0, lt=1)
+    far: bool = Field(strict=True)
+    record: _Record | None = None
+
+    @model_validator(mode="after")
+    def _holds_its_median(self) -> _Prediction:
+        if not self.low <= self.median <= self.high:
+            raise ValueError(f"an interval must hold its median, got {self.low}, {self.median}, {self.high}")
+        return self
+
+
+class _Reason(_Part):
+    setting: Name
+    before: SettingValue | None
+    after: SettingValue
+    sentence: Annotated[str, StringConstraints(max_length=2000)]
+    effect: Finite | None
+
+
+class _Answer(_Part):
+    configuration: dict[Name, SettingValue] = Field(min_length=1, max_length=500)
+    origin: Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,40}$")]
+    predictions: dict[Name, _Prediction] = Field(max_length=50)
+    reasons: list[_Reason] = Field(max_length=500)
+    snapshot: Document | None
+    observations: Count
+
+
+def checked(result: Document, request: Mapping[str, Any]) -> Document:
+    """`result`, as it came, where it answers `request`. Raises InvalidAnswer."""
+    try:
+        answer = _Answer.model_validate(result)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise InvalidAnswer(f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg']}") from error
+    strange = sorted({*answer.configuration, *(r.setting for r in answer.reasons)} - _names(request))
+    if strange:
+        raise InvalidAnswer(f"settings that nobody asked about: {', '.join(strange[:5])}")
+    if not _finite(result):
+        raise InvalidAnswer("the answer, or the model in it, holds numbers that are not finite")
+    if answer.snapshot is not None:
+        _check_model(answer.snapshot, request)
+    return result
+
+
+def _finite(document: object) -> bool:
+    waiting = [document]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+        elif isinstance(part, float) and not math.isfinite(part):
+            return False
+    return True
+
+
+def _names(request: Mapping[str, Any]) -> set[str]:
+    history = request["history"]
+    return {k["name"] for k in history["knobs"]} | set(history["current"] or ()) | set(request["baseline"])
+
+
+def _check_model(model: Document, request: Mapping[str, Any]) -> None:
+    """A fitted model of these settings, no larger than what was measured, that predicts numbers."""
+    from lutra_models.gp.fitted.snapshot import Snapshot
+
+    try:
+        for posterior in _posteriors(model):
+            _check_size(posterior, _largest(request))
+        snapshot = Snapshot.from_dict(model)
+        strange = sorted({k.name for k in snapshot.encoding.knobs} - _names(request))
+        if strange:
+            raise InvalidAnswer(f"the model is of settings that nobody asked about: {', '.join(strange[:5])}")
+        here = {**request["baseline"], **(request["history"]["current"] or {})}
+        predicted = snapshot.predict([here])[0].values()
+    except InvalidAnswer:
+        raise
+    except Exception as error:
+        raise InvalidAnswer(f"the model cannot be read: {type(error).__name__}: {error}") from error
+    if not all(math.isfinite(n) for p in predicted for n in (p.median, p.low, p.high)):
+        raise InvalidAnswer("the model predicts no numbers")
+
+
+def _posteriors(model: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from model["posteriors"].values()
+    for trends in model["trends"].values():
+        yield from (trend["gp"] for trend in trends)
+
+
+def _largest(request: Mapping[str, Any]) -> int:
+    """How many rows a posterior can have: one an observation, here or in a past workload."""
+    past = (len(p["x"]) for model in request["past"] for p in _posteriors(model))
+    return max(len(request["history"]["observations"]), *past, 1)
+
+
+def _check_size(posterior: Mapping[str, Any], rows: int) -> None:
+    """Reading a model takes the square of its rows in memory."""
+    x, wide = posterior["x"], len(posterior["x"][0])
+    if len(x) > rows or wide > MAX_FEATURES or len(posterior["lengthscales"]) > wide:
+        found = f"{len(x)} rows of {wide} and {len(posterior['lengthscales'])} length-scales"
+        raise InvalidAnswer(f"the model is larger than what was measured: {found}, of {rows} rows")

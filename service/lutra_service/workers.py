@@ -1,0 +1,82 @@
+"""What the service asks of a worker, and how an answer travels: as a plain document that nothing has to unpickle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lutra_models.errors import LutraError
+
+Document = dict[str, Any]
+
+
+class WorkerLost(Exception):
+    """The process that ran this computation, and nothing else, ended or had to be ended."""
+
+
+class NoWorker(Exception):
+    """Nothing could compute it, through no fault of its own."""
+
+
+class ComputationFailed(LutraError):
+    """The computation itself says that it failed; `code` is the worker's."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one computation may take."""
+
+    timeout_s: float
+    memory_bytes: int
+
+    def __post_init__(self) -> None:
+        if self.timeout_s <= 0 or self.memory_bytes <= 0:
+            raise ValueError(f"limits must be positive, got {self.timeout_s} s and {self.memory_bytes} bytes")
+
+
+class Worker(Protocol):
+    """Computes one thing at a time. `kill` may be called from any thread, and ends what `run` waits for."""
+
+    def start(self) -> None:
+        """Get ready without being waited for. Raises NoWorker."""
+
+    def run(self, task: str, payload: Mapping[str, Any]) -> Document:
+        """Raises WorkerLost, NoWorker, or a LutraError where the computation failed."""
+
+    def kill(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def sealed(compute: Callable[[], Mapping[str, Any]]) -> Document:
+    """What `compute` gives, or what became of it, as a plain document; `opened` is the way back."""
+    try:
+        return {"result": compute()}
+    except WorkerLost as error:
+        return {"lost": str(error)}
+    except NoWorker as error:
+        return {"unavailable": str(error)}
+    except MemoryError:
+        return {"lost": "it needed more memory than LUTRA_FIT_MEMORY_BYTES allows"}
+    except LutraError as error:
+        return {"failed": [error.code, str(error)]}
+    except Exception as error:
+        return {"failed": ["internal_error", f"{type(error).__name__}: {error}"]}
+
+
+def opened(document: object) -> Document:
+    """The result in a document of `sealed`. Raises what it says instead; WorkerLost where it is no such document."""
+    match document:
+        case {"result": dict(result)}:
+            return result
+        case {"failed": [str(code), str(message)]}:
+            raise ComputationFailed(code[:60], message[:1000])
+        case {"lost": str(why)}:
+            raise WorkerLost(why[:1000])
+        case {"unavailable": str(why)}:
+            raise NoWorker(why[:1000])
+    raise WorkerLost("its answer has a form that nobody knows")
