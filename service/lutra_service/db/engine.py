@@ -15,6 +15,7 @@ from lutra_service.db.storable import guard
 
 URLS = "sqlite:/// or postgresql://"
 """What the service's own rows may be kept in, as a URL begins."""
+DIALECTS = ("sqlite", "postgresql")
 IMMEDIATE = "lutra_immediate"
 """Execution option of a connection that is going to write: SQLite takes its lock at the start, and so never has to
 give a transaction up halfway because another one wrote in between."""

@@ -25,6 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from lutra_service.db.engine import DIALECTS
 from lutra_service.db.storable import Unstorable
 
 Document = dict[str, Any]
@@ -40,7 +41,8 @@ ALIKE = ("settings_hash", "recommendation_id", "p99_source", "p99_of")
 
 def partial(name: str, *columns: str, where: str) -> Index:
     """An index over the rows for which `where` holds; a query has to say the same to use it."""
-    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))
+    only: dict[str, Any] = {f"{dialect}_where": text(where) for dialect in DIALECTS}
+    return Index(name, *columns, **only)
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from lutra_agent.lab.postgresql import ScratchPostgres
-from lutra_service.db import migrate, widening
+from lutra_service.db import in_use, migrate
 from lutra_service.db.engine import make_engine
-from lutra_service.db.widening import Widening
+from lutra_service.db.in_use import Widening
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
@@ -87,7 +87,7 @@ def test_numbers_that_were_used_up_go_on_afterwards_and_every_report_keeps_its_o
 
 
 def test_reports_come_in_while_older_ones_are_copied(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(widening, "BATCH", 300)
+    monkeypatch.setattr(in_use, "BATCH", 300)
     sequence = iter(range(5001, 6000))
     arrived: list[int] = []
 
@@ -118,7 +118,7 @@ class Killed(Exception):
 @pytest.mark.parametrize("statement", range(1, 12))
 def test_a_run_that_was_killed_is_gone_on_with(engine: Engine, monkeypatch: pytest.MonkeyPatch, statement: int) -> None:
     """Killed before its first statement, its second, and so on."""
-    monkeypatch.setattr(widening, "BATCH", 300)
+    monkeypatch.setattr(in_use, "BATCH", 300)
     done = iter(range(1, 1000))
     original = Widening._do
 
@@ -143,7 +143,7 @@ def test_an_index_whose_making_was_interrupted_is_made_once_more(engine: Engine)
         connection.execute(text("ALTER TABLE reports ADD COLUMN id_wide bigint"))
         connection.execute(text("UPDATE reports SET id_wide = 1"))
     with pytest.raises(DBAPIError), engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        widening.index_concurrently(connection, "pk_reports_wide", "reports (id_wide)", "UNIQUE INDEX")
+        in_use.index_concurrently(connection, "pk_reports_wide", "reports (id_wide)", "UNIQUE INDEX")
     with engine.begin() as connection:
         connection.execute(text("UPDATE reports SET id_wide = NULL"))
     migrate.upgrade(engine)
@@ -152,7 +152,7 @@ def test_an_index_whose_making_was_interrupted_is_made_once_more(engine: Engine)
 
 def test_a_long_transaction_delays_the_exchange_and_no_report(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for the table to itself gives up, so that those behind it are let through."""
-    monkeypatch.setattr(widening, "LOCK_TIMEOUT_MS", 50)
+    monkeypatch.setattr(in_use, "LOCK_TIMEOUT_MS", 50)
     reader = engine.connect()
     reader.execute(text("SELECT count(*) FROM reports"))
     held = iter([True, True, True])

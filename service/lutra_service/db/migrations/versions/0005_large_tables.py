@@ -1,6 +1,6 @@
 """Numbers of 64 bits for reports, indices for what is asked of large tables, quotas, and settings nobody can read
 
-On PostgreSQL each step commits by itself, so that reports come in meanwhile; a run that was killed goes on.
+On a server each step commits by itself, so that reports come in meanwhile; a run that was killed goes on.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
+from lutra_service.db.in_use import Widening, index_concurrently
 from lutra_service.db.tables import UtcDateTime
-from lutra_service.db.widening import Widening, index_concurrently
 
 revision = "0005"
 down_revision = "0004"
@@ -53,10 +53,14 @@ REPLACED = (
 
 
 def upgrade() -> None:
-    if op.get_bind().dialect.name == "postgresql":
-        with op.get_context().autocommit_block():
-            _upgrade_in_use()
+    if op.get_bind().dialect.name == "sqlite":
+        _upgrade_file()
         return
+    with op.get_context().autocommit_block():
+        _upgrade_in_use()
+
+
+def _upgrade_file() -> None:
     for table, column in COLUMNS:
         op.add_column(table, column)
     for name, place in INDICES:

@@ -1,17 +1,18 @@
-"""An id of 32 bits becomes one of 64 on PostgreSQL while the table is in use: rows come in but for moments.
+"""Changes to a schema on PostgreSQL while the service uses it: rows come in all the time but for moments.
 
-Each step sees what is done already, so that a run that was killed is gone on with by the next one. The connection
-commits by itself (AUTOCOMMIT): most of these statements must not wait for each other's locks.
+Each step sees what is done already, so that a run that was killed is gone on with by the next one. Connections commit
+by themselves (AUTOCOMMIT): most of these statements must not wait for each other's locks.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Executable, column, func, select, table, text, update
+from sqlalchemy import BigInteger, Connection, Engine, Executable, column, func, inspect, select, table, text, update
 from sqlalchemy.exc import OperationalError
 
 log = logging.getLogger(__name__)
@@ -20,11 +21,14 @@ BATCH = 10_000
 LOCK_TIMEOUT_MS = 2000
 """A statement that needs the table to itself gives up after so long, lets the writers through, and tries again."""
 ATTEMPTS = 150
+MIGRATING = 0x6C75747261
+"""The number of the advisory lock that a migration holds."""
+RETRY_S = 0.2
 
 
 @dataclass(frozen=True)
 class Widening:
-    """`table.id`, an integer with a sequence of its own and the primary key `pk_<table>`."""
+    """An id of 32 bits becomes one of 64: `table.id`, which has its own sequence and the primary key `pk_<table>`."""
 
     connection: Connection
     table: str
@@ -33,7 +37,7 @@ class Widening:
     pause: Callable[[float], None] = time.sleep
 
     def run(self) -> None:
-        if self._type("id") == "bigint":
+        if self._widened():
             return
         self._exclusively(
             f"ALTER TABLE {self.table} ADD COLUMN IF NOT EXISTS id_wide bigint",
@@ -107,12 +111,9 @@ class Widening:
             else:
                 return
 
-    def _type(self, column: str) -> str:
-        found = text(
-            "SELECT data_type FROM information_schema.columns WHERE table_name = :t AND column_name = :c "
-            "AND table_schema = current_schema()"
-        )
-        return str(self.connection.execute(found, {"t": self.table, "c": column}).scalar())
+    def _widened(self) -> bool:
+        found = {c["name"]: c["type"] for c in inspect(self.connection).get_columns(self.table)}
+        return isinstance(found["id"], BigInteger)
 
     def _version(self) -> int:
         return self._number(text("SELECT current_setting('server_version_num')::int"))
@@ -127,15 +128,27 @@ class Widening:
             self.connection.execute(statement)
 
 
+@contextmanager
+def one_at_a_time(engine: Engine) -> Iterator[None]:
+    """Of several programs one goes on, and the others wait.
+
+    They ask again and again: a statement that waits for a lock would hold up an index that is made concurrently.
+    """
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        while not connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": MIGRATING}).scalar():
+            time.sleep(RETRY_S)
+        try:
+            yield
+        finally:
+            connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": MIGRATING})
+
+
 def index_concurrently(connection: Connection, name: str, place: str, kind: str = "INDEX") -> None:
     """Make an index on `place`, "table (columns) WHERE …", while rows come in.
 
     What an interrupted attempt left is no index: it is dropped first.
     """
-    state = text(
-        "SELECT i.indisvalid FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid "
-        "WHERE c.relname = :name AND c.relnamespace = current_schema()::regnamespace"
-    )
+    state = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)")
     valid = connection.execute(state, {"name": name}).scalar()
     if valid:
         return
