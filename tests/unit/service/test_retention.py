@@ -83,7 +83,7 @@ def test_what_came_within_the_retention_stays(service: Service, database: str, u
         long_ago = datetime.now(UTC) - 15 * DAY
         connection.execute(update(ReportRow).where(ReportRow.sequence <= 2).values(received_at=long_ago))
     engine.dispose()
-    assert prune(service.store, 14 * DAY) == Pruned(1, 0, 0, 0, 0)
+    assert prune(service.store, 14 * DAY) == Pruned(1, 0, 0, 0, 0, 0)
     assert [w["metrics"]["qps"] for w in windows(service, database)] == [4.0, 3.0, 1.5]
     assert prune(service.store, 14 * DAY).total == 0
 
@@ -184,10 +184,10 @@ def test_an_operator_prunes_by_a_command_and_is_told_what_went(
     watch(service.agent(database, mode="observe"), 1.0, 2.0)
     monkeypatch.setenv("LUTRA_DATABASE_URL", url)
     told = CliRunner().invoke(main, ["prune"])
-    assert told.output == "windows 0, heartbeats 0, snapshots 0, requests 0, answers 0\n"
+    assert told.output == "windows 0, heartbeats 0, snapshots 0, requests 0, answers 0, audit 0\n"
     time.sleep(0.01)
     told = CliRunner().invoke(main, ["prune", "--days", "1e-9"])
-    assert told.output == "windows 1, heartbeats 0, snapshots 0, requests 0, answers 0\n"
+    assert told.output == "windows 1, heartbeats 0, snapshots 0, requests 0, answers 0, audit 0\n"
     assert CliRunner().invoke(main, ["prune", "--days", "0"]).exit_code == 2
 
 
