@@ -71,7 +71,7 @@ def complete(unit: Unit, id_: str, result: Mapping[str, Any]) -> None:
     try:
         at = live(unit, unit.databases.get(recommendation.database_id), session)
         as_read = Configuration(at.parse(result["configuration"]))
-        configuration = _allowed(unit, at, as_read, result["origin"])
+        configuration = _allowed(unit, at, as_read, _known_to_run(recommendation, session))
         values = details.change_details(at, configuration)
     except LutraError as error:
         give_up(unit, id_, f"{error.code}: {error}")
@@ -131,15 +131,20 @@ def _computing(unit: Unit, id_: str) -> tuple[Recommendation, Session | None] | 
     return recommendation, session
 
 
-def _allowed(unit: Unit, at: Live, configuration: Configuration, origin: str) -> Configuration:
+def _known_to_run(recommendation: Recommendation, session: Session | None) -> list[Document]:
+    """What was active when it was asked for, and when the session began: going back there is never refused."""
+    return [recommendation.before, (session.baseline if session else None) or {}]
+
+
+def _allowed(unit: Unit, at: Live, configuration: Configuration, known_to_run: Sequence[Document]) -> Configuration:
     space = at.space
     active = at.active.restrict(space.names)
-    if origin in ("current", "baseline") or known.measured_before(unit, at.database.id, configuration):
-        return space.normalise(active.replace(configuration.restrict(space.names)))
     wanted = configuration.restrict(space.names)
-    if details.memory_refusal(at, wanted) is not None:
-        refusal = details.memory_refusal(at, wanted)
-        assert refusal is not None
+    back = any(all(before.get(n) == v for n, v in wanted.items()) for before in known_to_run)
+    if back or known.measured_before(unit, at.database.id, configuration):
+        return space.normalise(active.replace(wanted))
+    refusal = details.memory_refusal(at, wanted)
+    if refusal is not None:
         raise known.refused(refusal)
     return space.parse(wanted)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lutra_models.errors import FitFailed
 from lutra_service.app import computing
 from lutra_service.db.records import Recommendation, Request, Waiting
@@ -123,6 +124,16 @@ def test_an_answer_that_does_not_fit_the_question_fails_alone_and_nothing_of_it_
         agent = opened(service, "sound")
         made = service.take("POST", f"/v1/databases/{agent.database}/recommendations", None, Prefer="wait=10")
         assert made["state"] == "proposed"
+
+
+@pytest.mark.parametrize("origin", ["current", "baseline", "handover"])
+def test_an_answer_that_calls_itself_a_way_back_is_held_to_the_memory_limit(tmp_path: Path, origin: str) -> None:
+    two_terabytes = {"work_mem": (2 << 30) - 1}
+    lying = Answering(lambda a: (a["configuration"].update(two_terabytes), a.update(origin=origin)))
+    with running(tmp_path, executor=fake_executor(lying)) as service:
+        _, made = asked(service)
+        assert made["state"] == "failed"
+        assert made["error"].startswith("memory_budget_exceeded")
 
 
 def prediction(**other: Any) -> Document:
