@@ -17,7 +17,7 @@ import psutil
 
 from benchmarks.attacks import kills_count
 from benchmarks.attacks.kills_load import Client, Ledger, agent_load, operator_load
-from benchmarks.attacks.stores import DEBIAN_15, Stored, scratch_folder, stored
+from benchmarks.attacks.stores import DEBIAN_15, LIFTED, Stored, scratch_folder, stored
 from lutra_agent.lab.postgresql import ScratchPostgres
 from tests.support.agents import agent_process, document, write_toml
 from tests.support.service import Agent
@@ -27,7 +27,7 @@ WEIGHTS = {"service": 4, "worker": 2, "store": 2, "agent": 2}
 AGENTS = 6
 OPERATORS = 2
 BETWEEN_S = (0.3, 1.5)
-HURRIED = {"LUTRA_LEASE_S": "3", "LUTRA_SWEEP_S": "0.5", "LUTRA_REQUESTS_PER_S": "100000"}
+HURRIED = {"LUTRA_LEASE_S": "3", "LUTRA_SWEEP_S": "0.5", **LIFTED}
 
 
 class Fleet:
