@@ -119,7 +119,12 @@ def judged(found: dict[str, Any], quota_mb: int) -> list[Verdict]:
     return [
         Verdict("the service runs on", str(found["alive"]), "True", found["alive"]),
         Verdict("the others' errors", str(errors), "0", errors == 0),
-        Verdict("disk, growth under the flood", f"{grown:.0f} MB, {last:.0f} in its last third", f"<= {bound:.0f} MB", grown <= bound),
+        Verdict(
+            "disk, growth under the flood",
+            f"{grown:.0f} MB, {last:.0f} in its last third",
+            f"<= {bound:.0f} MB",
+            grown <= bound,
+        ),
     ]
 
 

@@ -81,7 +81,9 @@ async def events(flood: Flood) -> None:
 async def outcomes(flood: Flood) -> None:
     at = flood.agent.clock.isoformat()
     active = {f"n{i}": "v" * 900 for i in range(100)}
-    made = [{"directive": f"rec_{secrets.token_hex(8)}", "state": "failed", "at": at, "active": active} for _ in range(50)]
+    made = [
+        {"directive": f"rec_{secrets.token_hex(8)}", "state": "failed", "at": at, "active": active} for _ in range(50)
+    ]
     await flood.report("outcomes", outcomes=made)
 
 

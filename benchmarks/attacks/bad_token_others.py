@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable
 from multiprocessing.synchronize import Event
@@ -20,7 +21,7 @@ class Neighbour:
 
     def __init__(self, url: str, database: str, agent_token: str, operator_token: str) -> None:
         client = httpx.Client(base_url=url, timeout=ANSWER_S)
-        self.agent = Agent(client, agent_token, database, mode="lab")
+        self.agent = Agent(client, agent_token, database, mode="lab", epoch=secrets.token_hex(4))
         self.operator = {"Authorization": f"Bearer {operator_token}"}
         self.client = client
         self.path = f"/v1/databases/{database}"

@@ -50,7 +50,9 @@ def main(
         with stored(store, {**LIFTED, **environment(env)}) as made:
             found[store] = fuzz(made.served, scopes, per_scope, seed, connections)
         taken = time.monotonic() - began
-        print(f"{store}: {found[store].requests} requests in {taken:.0f} s, {found[store].requests / taken:.0f} a second")
+        print(
+            f"{store}: {found[store].requests} requests in {taken:.0f} s, {found[store].requests / taken:.0f} a second"
+        )
         show(found[store])
     conclude("fuzz", judged(found), {"seed": seed, "per_scope": per_scope, **figures(found)}, out)
 

@@ -107,7 +107,9 @@ class Requests:
         if self.scope != "none":
             headers["Authorization"] = f"Bearer {self.world.tokens[self.scope]}"
         elif self.rng.random() < 0.5:
-            headers["Authorization"] = self.rng.choice(("Bearer lutra_x", "Basic YTpi", "Bearer", "Bearer \xe9", "lutra_x"))
+            headers["Authorization"] = self.rng.choice(
+                ("Bearer lutra_x", "Basic YTpi", "Bearer", "Bearer \xe9", "lutra_x")
+            )
         for parameter in self._parameters(call, "header"):
             if self.rng.random() < 0.4:
                 headers[parameter["name"]] = self._header(parameter["name"])
@@ -127,7 +129,9 @@ class Requests:
             packed = gzip.compress(content)
             return packed if chance < 0.06 else packed[: len(packed) // 2] + b"\x00"
         if chance < 0.13:
-            headers["Content-Type"] = self.rng.choice(("text/plain", "application/xml", "", "application/json; charset=x"))
+            headers["Content-Type"] = self.rng.choice(
+                ("text/plain", "application/xml", "", "application/json; charset=x")
+            )
         return content
 
     def _body(self, call: Call) -> bytes:
@@ -143,7 +147,10 @@ class Requests:
         return json.dumps(self.values.of(kind.get("schema", {}))).encode()
 
     def _parameters(self, call: Call, where: str) -> list[dict[str, Any]]:
-        every = [*self.world.document["paths"][call.template].get("parameters", ()), *call.operation.get("parameters", ())]
+        every = [
+            *self.world.document["paths"][call.template].get("parameters", ()),
+            *call.operation.get("parameters", ()),
+        ]
         return [p for p in map(self._parameter, every) if p["in"] == where]
 
     def _parameter(self, parameter: dict[str, Any]) -> dict[str, Any]:

@@ -50,7 +50,20 @@ ODD: tuple[Any, ...] = (
     [[[[[[]]]]]],
     {"": ""},
 )
-LIKELY = ("work_mem", "qps", "p99_ms", "shared_buffers", "agent1", "rec_1", "02:30", "Europe/Berlin", "on", "4MB", "kB", "x")
+LIKELY = (
+    "work_mem",
+    "qps",
+    "p99_ms",
+    "shared_buffers",
+    "agent1",
+    "rec_1",
+    "02:30",
+    "Europe/Berlin",
+    "on",
+    "4MB",
+    "kB",
+    "x",
+)
 MOMENTS = ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00+02:00", "1999-12-31T23:59:60Z", "2026-03-01")
 
 
@@ -151,7 +164,9 @@ class Values:
 
 def _places(document: Any) -> Any:
     """Every value within a document, as its holder and its key there."""
-    items = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
     for key, value in list(items):
         yield document, key
         yield from _places(value)

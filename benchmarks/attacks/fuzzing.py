@@ -37,7 +37,14 @@ class Findings:
     def fault(self, scope: str, kind: str, detail: str, sent: Sent | None) -> None:
         where = "" if sent is None else f"{sent.method} {sent.call.template}"
         with self._lock:
-            new = {"kind": kind, "where": where, "scope": scope, "detail": detail, "request": str(sent or ""), "times": 0}
+            new = {
+                "kind": kind,
+                "where": where,
+                "scope": scope,
+                "detail": detail,
+                "request": str(sent or ""),
+                "times": 0,
+            }
             self.faults.setdefault(f"{kind} {where} {detail[:30]}", new)["times"] += 1
 
     def counted(self, *kinds: str) -> int:

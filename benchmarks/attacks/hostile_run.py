@@ -110,7 +110,10 @@ def _under_attack(server: Scratch, engine: str, mode: str, hours: float, seed: i
         cycles += _cycles(config, clock, service, oracle, traffic, clock.monotonic() + CONFIRM_S + 240, peak)
     oracle.close()
     told = tuple(MaintenanceWindow(**{**w, "weekdays": tuple(w["weekdays"])}) for w in service.windows_told[:1])
-    stories = [*oracle.stories, *_afterwards(config, service, oracle, traffic, windows if in_file else told, clock.now())]
+    stories = [
+        *oracle.stories,
+        *_afterwards(config, service, oracle, traffic, windows if in_file else told, clock.now()),
+    ]
     return {
         "engine": engine,
         "mode": mode,
@@ -209,7 +212,11 @@ def _afterwards(
         *hostile_oracle.late(config, outcomes, known, ended),
         *hostile_oracle.restarts_outside(oracle.moments, outcomes, windows),
         *_not_guarded(service, traffic),
-        *([f"{service.stray_tokens} requests brought the token to a redirect's target"] if service.stray_tokens else []),
+        *(
+            [f"{service.stray_tokens} requests brought the token to a redirect's target"]
+            if service.stray_tokens
+            else []
+        ),
     ]
 
 

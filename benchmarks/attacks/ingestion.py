@@ -42,7 +42,9 @@ def main(baseline: Path | None, turns: int, reports: int, env: tuple[str, ...], 
                 rates[name].append(reports_a_second(agents, reports))
                 spent = (checkout.cpu_s() - before) / (reports * len(agents)) * 1000
                 cpu_ms[name] = cpu_ms.get(name, 0.0) + spent / turns
-    rows = [(name, f"{median(r):.0f}", f"{min(r):.0f}-{max(r):.0f}", f"{cpu_ms[name]:.2f}") for name, r in rates.items()]
+    rows = [
+        (name, f"{median(r):.0f}", f"{min(r):.0f}-{max(r):.0f}", f"{cpu_ms[name]:.2f}") for name, r in rates.items()
+    ]
     print(table(("checkout", "reports a second, median", "range", "processor ms a report"), rows))
     verdicts = []
     if baseline is not None:

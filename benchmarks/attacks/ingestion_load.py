@@ -58,7 +58,9 @@ class Checkout:
         return [self.python, "-c", "from lutra_service.cli import main; main()"]
 
     def _lutra(self, *arguments: str) -> str:
-        return subprocess.run([*self._command(), *arguments], env=self.env, capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [*self._command(), *arguments], env=self.env, capture_output=True, text=True, check=True
+        ).stdout
 
     def _agents(self, token: str, number: int = 8) -> list[Agent]:
         client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30)

@@ -24,7 +24,9 @@ BATCH = 20
 @click.option("--store", "stores", multiple=True, type=click.Choice(STORES), help="[default: both]")
 @click.option("--batch", default=BATCH, show_default=True, help="Kills of one service before everything is counted.")
 @click.option("--seed", default=1, show_default=True)
-@click.option("--rows", type=click.Path(path_type=Path), help="Batches are kept here, and those there are not run again.")
+@click.option(
+    "--rows", type=click.Path(path_type=Path), help="Batches are kept here, and those there are not run again."
+)
 def main(kills: int, stores: tuple[str, ...], batch: int, seed: int, rows: Path | None) -> None:
     """The API process, its workers, its store and an agent, killed in random order."""
     stores = stores or STORES
@@ -45,8 +47,15 @@ def main(kills: int, stores: tuple[str, ...], batch: int, seed: int, rows: Path 
 def show(found: list[dict[str, Any]]) -> None:
     heads = ("store", "kills", "acknowledged", "asked again", "seconds", "lost", "doubled")
     rows = [
-        (row["store"], _words(row["kills"]), _words(row["acknowledged"]), row["repeated"], row["seconds"])
-        + (len(row["lost"]), len(row["doubled"]))
+        (
+            row["store"],
+            _words(row["kills"]),
+            _words(row["acknowledged"]),
+            row["repeated"],
+            row["seconds"],
+            len(row["lost"]),
+            len(row["doubled"]),
+        )
         for row in found
     ]
     print(table(heads, rows))

@@ -67,7 +67,9 @@ def _recommendations(api: Api, ledger: Ledger) -> Iterator[tuple[str, str]]:
     databases = {text.split(" ")[0] for text in ledger.recommendations.values()}
     found = {r["id"]: r for d in databases for r in pages(api, f"/v1/databases/{d}/recommendations")}
     yield from (("lost", f"recommendation {id_}") for id_ in ledger.recommendations if id_ not in found)
-    asked = [f"{r['database']} {c['after']}" for r in found.values() for c in r["changes"] if c["setting"] == "work_mem"]
+    asked = [
+        f"{r['database']} {c['after']}" for r in found.values() for c in r["changes"] if c["setting"] == "work_mem"
+    ]
     yield from _twice("recommendation of", asked)
     for id_ in ledger.approvals & set(found):
         if found[id_]["state"] not in DECIDED:
@@ -77,7 +79,11 @@ def _recommendations(api: Api, ledger: Ledger) -> Iterator[tuple[str, str]]:
 def _holes(served: Served, database: str) -> list[str]:
     """Numbers that a real agent's spool gave and the store lacks: those between the first and the last."""
     found = sorted(_sequences(served, database))
-    return [f"report {n} of the real agent" for n in sorted(set(range(found[0], found[-1] + 1)) - set(found))] if found else []
+    return (
+        [f"report {n} of the real agent" for n in sorted(set(range(found[0], found[-1] + 1)) - set(found))]
+        if found
+        else []
+    )
 
 
 def _sequences(served: Served, database: str) -> list[int]:

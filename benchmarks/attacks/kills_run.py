@@ -14,11 +14,11 @@ from typing import Any
 
 import httpx
 import psutil
+from lutra_agent.lab.postgresql import ScratchPostgres
 
 from benchmarks.attacks import kills_count
 from benchmarks.attacks.kills_load import Client, Ledger, agent_load, operator_load
 from benchmarks.attacks.stores import DEBIAN_15, LIFTED, Stored, scratch_folder, stored
-from lutra_agent.lab.postgresql import ScratchPostgres
 from tests.support.agents import agent_process, document, write_toml
 from tests.support.service import Agent
 

@@ -92,7 +92,9 @@ def judged(found: dict[str, Any]) -> list[Verdict]:
     waited = f"{missed} of {reports['made']} missed, longest wait {reports['longest_wait_s']:.1f} s"
     return [
         Verdict("the service runs on", "yes" if found["alive"] else "no", "yes", found["alive"]),
-        Verdict("memory, growth at its peak", f"{growth:.0f} MB", f"< {MOST_GROWTH_MB:.0f} MB", growth < MOST_GROWTH_MB),
+        Verdict(
+            "memory, growth at its peak", f"{growth:.0f} MB", f"< {MOST_GROWTH_MB:.0f} MB", growth < MOST_GROWTH_MB
+        ),
         Verdict("/healthz", said, f"< {WORST_HEALTH_MS:.0f} ms each", quick),
         Verdict("the agent's reports", waited, "0 missed", missed == 0),
     ]
@@ -106,7 +108,9 @@ def show(found: dict[str, Any], share: float) -> None:
     ]
     print(table(("load", "at once", "per s at most", "what came of it"), rows))
     connections = sum(load.at_once for load in strangers_loads.LOADS)
-    print(f"{connections} connections at once at most; the strangers used {figures(found)['strangers_cpu_share']} cores")
+    print(
+        f"{connections} connections at once at most; the strangers used {figures(found)['strangers_cpu_share']} cores"
+    )
     for name, value in figures(found).items():
         if name != "came_of":
             print(f"{name:24} {value}")
