@@ -1,4 +1,4 @@
-.PHONY: setup demo test lint check bench lab lock
+.PHONY: setup demo test lint check bench attacks audit lab lock
 
 PY := .venv/bin/python
 SPREAD := -n auto --dist loadfile --no-loadscope-reorder
@@ -31,10 +31,21 @@ lint: setup  ## ruff, mypy, import-linter
 check: lint  ## the same, and the quick tests
 	$(PY) -m pytest $(SPREAD) -m "not slow and not engine"
 
-bench: setup  ## the speed of a recommendation, of the REST answers, and the agent's footprint; `python -m benchmarks` lists the rest
+bench: setup  ## the speed of a recommendation, of REST answers and of ingestion, and the agent's footprint; `python -m benchmarks` lists the rest
 	$(PY) -m benchmarks tuning speed
 	$(PY) -m benchmarks rest_latency
+	$(PY) -m benchmarks attacks ingestion
 	$(PY) -m benchmarks agent_footprint
+
+attacks: setup  ## what strangers, bad tokens, hostile services, generated requests and SIGKILL can do: an hour and a half
+	$(PY) -m benchmarks attacks strangers
+	$(PY) -m benchmarks attacks bad_token
+	$(PY) -m benchmarks attacks hostile_service
+	$(PY) -m benchmarks attacks fuzz
+	$(PY) -m benchmarks attacks kills
+
+audit: setup  ## whether a package of requirements.lock has a known fault; status 2: nobody answered, so it was not checked
+	$(PY) .ci/audit
 
 lab: setup  ## tune MariaDB, MySQL and PostgreSQL on a small host, an hour a study; interrupt and go on at will; needs root
 	$(PY) -m benchmarks lab

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from benchmarks.attacks.fuzz_world import SCOPES
-from benchmarks.attacks.fuzzing import LIFTED, Findings, fuzz
-from benchmarks.attacks.stores import STORES, env_option, environment, out_option, stored
+from benchmarks.attacks.fuzzing import Findings, fuzz
+from benchmarks.attacks.stores import LIFTED, STORES, env_option, environment, out_option, stored
 from benchmarks.attacks.verdicts import Verdict, conclude, table
 
 FOREIGN = (

@@ -15,8 +15,6 @@ from benchmarks.attacks.fuzz_requests import Requests, Sent
 from benchmarks.attacks.fuzz_world import World
 from tests.support.served import Served
 
-LIFTED = {"LUTRA_REQUESTS_PER_S": "100000", "LUTRA_ANONYMOUS_PER_S": "100000"}
-"""The service's rate limits, far above what is sent: 429 would hide every other answer."""
 ANSWER_S = 75.0
 REFRESHED_EVERY = 300
 

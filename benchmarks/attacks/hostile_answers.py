@@ -133,7 +133,7 @@ def one_byte_at_a_time(handler: Handler, body: bytes) -> None:
     handler.close_connection = True
 
 
-def headers_without_end(handler: Handler, body: bytes) -> None:
+def headers_without_end(handler: Handler, _: bytes) -> None:
     handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
     ends = time.monotonic() + HOLD_S
     while time.monotonic() < ends:
@@ -142,48 +142,48 @@ def headers_without_end(handler: Handler, body: bytes) -> None:
     handler.close_connection = True
 
 
-def no_answer(handler: Handler, body: bytes) -> None:
+def no_answer(handler: Handler, _: bytes) -> None:
     time.sleep(HOLD_S)
     handler.close_connection = True
 
 
-def megabytes(handler: Handler, body: bytes) -> None:
+def megabytes(handler: Handler, _: bytes) -> None:
     handler.answer(200, b"", Content_Length=str(MEGABYTES << 20))
     for _ in range(MEGABYTES):
         handler.wfile.write(b" " * (1 << 20))
 
 
-def gzip_bomb(handler: Handler, body: bytes) -> None:
+def gzip_bomb(handler: Handler, _: bytes) -> None:
     handler.answer(200, _BOMB, Content_Encoding="gzip")
 
 
-def deep_json(handler: Handler, body: bytes) -> None:
+def deep_json(handler: Handler, _: bytes) -> None:
     handler.answer(200, b"[" * 200_000)
 
 
-def wrong_types(handler: Handler, body: bytes) -> None:
+def wrong_types(handler: Handler, _: bytes) -> None:
     shapes = ([], "text", 1e308, None, {"directive": []}, {"rules": 7}, {"rules": {"guardrails": {"p99": "off"}}})
     handler.answer(200, json.dumps(handler.service.rng.choice(shapes)).encode())
 
 
-def no_json(handler: Handler, body: bytes) -> None:
+def no_json(handler: Handler, _: bytes) -> None:
     handler.answer(200, handler.service.rng.randbytes(2000))
 
 
-def server_error(handler: Handler, body: bytes) -> None:
+def server_error(handler: Handler, _: bytes) -> None:
     handler.answer(handler.service.rng.choice((500, 502, 503, 504)), b"away", "text/html")
 
 
-def refused_for_good(handler: Handler, body: bytes) -> None:
+def refused_for_good(handler: Handler, _: bytes) -> None:
     handler.answer(handler.service.rng.choice((400, 404, 409, 413, 422)), _PROBLEM, "application/problem+json")
 
 
-def refused_for_now(handler: Handler, body: bytes) -> None:
+def refused_for_now(handler: Handler, _: bytes) -> None:
     status = handler.service.rng.choice((401, 403, 408, 425, 429))
     handler.answer(status, _PROBLEM, "application/problem+json", Retry_After="99999999999")
 
 
-def redirected(handler: Handler, body: bytes) -> None:
+def redirected(handler: Handler, _: bytes) -> None:
     handler.answer(handler.service.rng.choice((301, 302, 307, 308)), b"", Location=f"{handler.service.url}/stray")
 
 

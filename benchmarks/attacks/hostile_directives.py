@@ -168,7 +168,7 @@ KINDS: tuple[tuple[str, Make, int], ...] = (
     ("goes back", lambda liar: {"settings": liar.back(20), **liar.flags(), "restore": True}, 3),
     ("outside the catalogue", lambda liar: {"settings": _any_values(liar, liar.rng.sample(FOREIGN, 2))}, 3),
     ("nonsense values", lambda liar: {"settings": _any_values(liar, liar.rng.sample(sorted(liar.rows), 2))}, 4),
-    ("500 settings", lambda liar: {"settings": {f"made_up_{n}": n for n in range(500)}}, 1),
+    ("500 settings", lambda _: {"settings": {f"made_up_{n}": n for n in range(500)}}, 1),
     ("expired, or without end", lambda liar: {"settings": liar.drawn(restart=False), "expires_at": _moment(liar)}, 3),
     ("an id again", _again, 3),
     ("for another server", lambda liar: {"settings": liar.drawn(restart=False), "expects": _elsewhere(liar)}, 2),
