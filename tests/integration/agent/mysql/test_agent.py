@@ -153,10 +153,11 @@ def test_a_password_comes_from_a_file_or_from_the_environment(
     try:
         (tmp_path / "password").write_text("hunter2-secret\n")
         (tmp_path / "password").chmod(0o600)
-        by_file = engine_of(mysqld, user="guarded", dbname="", password_file=tmp_path / "password")
+        where = {"host": str(mysqld.socket), "user": "guarded", "dbname": ""}
+        by_file = engine_of(mysqld, **where, password_file=tmp_path / "password")
         by_file.ping()
         by_file.close()
-        without = engine_of(mysqld, user="guarded", dbname="")
+        without = engine_of(mysqld, **where)
         with pytest.raises(DatabaseUnavailable) as refused:
             without.ping()
         assert "hunter2" not in str(refused.value)
