@@ -8,7 +8,6 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -28,49 +27,18 @@ from benchmarks.attacks.hostile_answers import Service, answering
 from benchmarks.attacks.hostile_clock import JumpingClock
 from benchmarks.attacks.hostile_directives import Liar
 from benchmarks.attacks.hostile_oracle import Moment, Oracle
+from benchmarks.attacks.hostile_traffic import Traffic
 from benchmarks.attacks.stores import DEBIAN_15, scratch_folder
 from tests.support.agents import TOKEN, Scratch, document
 from tests.support.fake_engine import NoShield
-from tests.support.subjects import sql
 
 ENGINES = ("postgresql", "mysql", "mariadb")
 MODES = ("observe", "reload_only", "restart_in_window")
 INTERVAL_S = 10
 CONFIRM_S = 300
 MEMORY_FRACTION = 0.2
-TRANSACTIONS = 8
-COLLAPSE_SHARE = 0.3
-COLLAPSE_S = 200.0
 CYCLES_PER_LIFE = 60
 WINDOW_AFTER_MINUTES, WINDOW_MINUTES = 15, 25
-LOAD = "UPDATE attacked SET n = n + 1"
-
-
-@dataclass
-class Traffic:
-    """The application's load, which collapses after some changes: a guard of the agent's file has to see that."""
-
-    server: Scratch
-    rng: random.Random
-    collapsed: dict[str, datetime] = field(default_factory=dict)
-    until: datetime | None = None
-
-    def __post_init__(self) -> None:
-        sql(self.server, "CREATE TABLE attacked (n int)")
-        sql(self.server, "INSERT INTO attacked VALUES (0)")
-
-    def go_on(self, now: datetime) -> None:
-        if self.until is not None and now < self.until:
-            return
-        self.until = None
-        for _ in range(TRANSACTIONS):
-            sql(self.server, LOAD)
-
-    def changed(self, now: datetime, directive: str) -> None:
-        """A change was applied just now."""
-        if self.until is None and self.rng.random() < COLLAPSE_SHARE:
-            self.until = now + timedelta(seconds=COLLAPSE_S)
-            self.collapsed[directive] = now
 
 
 def run(stop: Event, engine: str, modes: tuple[str, ...], hours: float, seed: int) -> list[dict[str, Any]]:
@@ -211,7 +179,7 @@ def _afterwards(
         *hostile_oracle.unexplained(oracle.moments, outcomes, settings),
         *hostile_oracle.late(config, outcomes, known, ended),
         *hostile_oracle.restarts_outside(oracle.moments, outcomes, windows),
-        *_not_guarded(service, traffic),
+        *traffic.not_guarded(service.outcomes),
         *(
             [f"{service.stray_tokens} requests brought the token to a redirect's target"]
             if service.stray_tokens
@@ -220,20 +188,10 @@ def _afterwards(
     ]
 
 
-def _not_guarded(service: Service, traffic: Traffic) -> list[str]:
-    """Changes after which the traffic collapsed, and which were confirmed while it was down."""
-    found = []
-    for directive, since in traffic.collapsed.items():
-        confirmed = service.outcomes.get((directive, "confirmed"))
-        if confirmed and since < datetime.fromisoformat(confirmed["at"]) < since + timedelta(seconds=COLLAPSE_S):
-            found.append(f"{directive} was confirmed while the traffic was down: the file's guard did not fire")
-    return found
-
-
 def _by_kind(service: Service) -> dict[str, dict[str, int]]:
     """What agents answered, by the kind of the directive: states, and codes of refusals."""
     found: dict[str, Counter[str]] = {}
     for outcome in service.outcomes.values():
         kind = service.kinds.get(outcome["directive"], "unknown")
-        found.setdefault(kind, Counter())[outcome.get("code") or outcome["state"]] += 1
+        found.setdefault(kind, Counter())[" ".join(filter(None, (outcome["state"], outcome.get("code"))))] += 1
     return {kind: dict(counted) for kind, counted in found.items()}
