@@ -51,7 +51,7 @@ class Line:
         self.reports.append(Report.model_validate(decoded(body)))
         return Receipt(settings_wanted=self.settings_wanted, rules=self.rules)
 
-    def directive(self, wait_s: float) -> Directive | None:
+    def directive(self, wait_s: float, agent: str, epoch: str) -> Directive | None:
         if self.away:
             self.clock.sleep(wait_s)
             raise ServiceUnavailable("away")

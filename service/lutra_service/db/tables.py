@@ -19,7 +19,6 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
     false,
-    text,
 )
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -155,12 +154,7 @@ class RecommendationRow(Table):
     __table_args__ = (
         UniqueConstraint("database_id", "key", name="uq_recommendations_key"),
         Index("ix_recommendations_database_state", "database_id", "state"),
-        Index(
-            "ix_recommendations_withdrawn",
-            "database_id",
-            sqlite_where=text("withdrawn_at IS NOT NULL"),
-            postgresql_where=text("withdrawn_at IS NOT NULL"),
-        ),
+        Index("ix_recommendations_withdrawn", "database_id", "withdrawn_at"),
     )
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
