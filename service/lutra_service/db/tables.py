@@ -20,7 +20,6 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
     false,
-    text,
 )
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -186,12 +185,7 @@ class RecommendationRow(Table):
         Index("ix_recommendations_database", "database_id", "id"),
         Index("ix_recommendations_session", "session_id", "id"),
         Index("ix_recommendations_digest", "database_id", "digest"),
-        Index(
-            "ix_recommendations_withdrawn",
-            "database_id",
-            sqlite_where=text("withdrawn_at IS NOT NULL"),
-            postgresql_where=text("withdrawn_at IS NOT NULL"),
-        ),
+        Index("ix_recommendations_withdrawn", "database_id", "withdrawn_at"),
     )
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))

@@ -13,8 +13,6 @@ down_revision = "0005"
 branch_labels = None
 depends_on = None
 
-WITHDRAWN = sa.text("withdrawn_at IS NOT NULL")
-
 
 def added() -> tuple[tuple[str, sa.Column[Any]], ...]:
     return (
@@ -34,13 +32,7 @@ def upgrade() -> None:
         op.add_column(table, column)
     # Whatever was approved before may be in an agent's hands.
     op.execute("UPDATE recommendations SET handed_out_at = decided_at WHERE expires_at IS NOT NULL")
-    op.create_index(
-        "ix_recommendations_withdrawn",
-        "recommendations",
-        ["database_id"],
-        sqlite_where=WITHDRAWN,
-        postgresql_where=WITHDRAWN,
-    )
+    op.create_index("ix_recommendations_withdrawn", "recommendations", ["database_id", "withdrawn_at"])
     op.create_table(
         "audit",
         sa.Column("id", sa.String(length=40), nullable=False),
