@@ -55,6 +55,8 @@ PROBLEMS: dict[str, tuple[str, str, Document]] = {
 
 ALWAYS = ("401", "403", "422", "429", "503", "default")
 WITH_BODY = ("400", "413", "415")
+COUNTED = ("/readyz", "/metrics")
+"""They need no token, and count as requests of an address without one."""
 
 
 def install(app: FastAPI) -> None:
@@ -95,6 +97,8 @@ def _complete(path: str, method: str, operation: Document) -> None:
                 response.setdefault("headers", {}).update(_APPLIED)
     for media in operation.get("requestBody", {}).get("content", {}).values():
         media["schema"].pop("default", None)  # a body that may be left out says so by not being required
+    if path in COUNTED:
+        operation["responses"]["429"] = {"$ref": REF.format("responses", PROBLEMS["429"][0])}
     if not path.startswith("/v1/"):
         return
     statuses = [*ALWAYS, *(WITH_BODY if "requestBody" in operation else ())]

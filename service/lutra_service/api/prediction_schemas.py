@@ -16,7 +16,7 @@ class NewPrediction(Body):
 
     settings: Settings = Field(default={})
     """Laid over the current ones: texts with units, or numbers in the server's own unit."""
-    level: float = Field(default=0.9, gt=0, lt=1)
+    level: float = Field(default=0.9, ge=0.5, le=0.999)
     """The probability that each interval is to hold the reading."""
 
 

@@ -38,6 +38,7 @@ STATUS = {
     "too_many_requests": 429,
     "fit_failed": 500,
     "internal_error": 500,
+    "invalid_answer": 500,
     "busy": 503,
     "outcome_unknown": 503,
 }

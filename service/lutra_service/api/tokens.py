@@ -16,6 +16,7 @@ from lutra_service.db.records import Document, Token
 from lutra_service.db.store import Unit
 
 router = APIRouter(route_class=GuardedRoute, tags=["tokens"])
+AT_ONCE = schemas.Rotation()
 
 
 @router.get("/v1/tokens")
@@ -48,7 +49,7 @@ def revoke_any_token(token: str, stored: Stored) -> schemas.TokenAnswer:
 @router.post("/v1/tokens/{token}/rotate", status_code=201, response_model=schemas.NewTokenAnswer)
 @allow("admin", of="service")
 def rotate_any_token(
-    token: str, stored: Stored, once: OnlyOnce, response: Response, body: schemas.Rotation | None = None
+    token: str, stored: Stored, once: OnlyOnce, response: Response, body: schemas.Rotation = AT_ONCE
 ) -> Any:
     """A new token in place of this one: the same name, scopes and database, and another secret."""
     return _rotated(stored, once, response, token, body, None)
@@ -62,17 +63,15 @@ def rotate_token(
     stored: Stored,
     once: OnlyOnce,
     response: Response,
-    body: schemas.Rotation | None = None,
+    body: schemas.Rotation = AT_ONCE,
 ) -> Any:
     """The same, of a token that is bound to this database."""
     return _rotated(stored, once, response, token, body, database)
 
 
 def _rotated(
-    stored: Stored, once: OnlyOnce, response: Response, token: str, body: schemas.Rotation | None, database: str | None
+    stored: Stored, once: OnlyOnce, response: Response, token: str, asked: schemas.Rotation, database: str | None
 ) -> Document:
-    asked = body or schemas.Rotation()
-
     def create(unit: Unit) -> Document:
         grace = timedelta(seconds=asked.grace_s)
         return _dumped(access.rotate_token(unit, token, grace, asked.expires_at, database))

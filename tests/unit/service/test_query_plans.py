@@ -82,6 +82,11 @@ class Filling:
             f"{self.id('ev', 'n')}, {owner}, {session}, {self.id('e', 'n')}, 'p99', {t}, {t}, {zero}",
         )
         self.rows(
+            20_000,
+            "audit (id, at, database_id, action, target, token_name, address, request_id)",
+            f"{self.id('aud', 'n')}, {t}, {owner}, 'recommendation.ask', {self.id('rec', 'n')}, 'x', '', ''",
+        )
+        self.rows(
             5_000,
             "snapshots (id, database_id, session_id, key, observations, payload, created_at)",
             f"{self.id('snap', 'n')}, {owner}, {session}, 'k', 1, {zero}, {t}",
@@ -117,8 +122,10 @@ QUESTIONS: dict[str, Callable[[Unit], Any]] = {
     "a session's trials": lambda u: u.recommendations.of_session("ts_000007"),
     "whether settings were measured": lambda u: u.recommendations.measured_under(BIG, {"work_mem": 1}),
     "a page of recommendations": lambda u: u.recommendations.listed(BIG, 50, None),
-    "what is to be computed": lambda u: u.recommendations.claimable(NOW, 50),
-    "what waited too long": lambda u: u.recommendations.overdue(NOW, NOW),
+    "what is to be computed": lambda u: u.recommendations.waiting(NOW, ("db_000001",)),
+    "what was withdrawn under way": lambda u: u.recommendations.withdrawn(BIG),
+    "a page of the audit trail": lambda u: u.audit.listed(50, None, BIG, None),
+    "what waited too long": lambda u: u.recommendations.overdue(NOW, NOW, NOW),
     "a page of events": lambda u: u.events.listed(BIG, 50, None),
     "whether an event is known": lambda u: u.events._one(
         u.events.table.c.database_id == BIG, u.events.table.c.agent_event == "e"

@@ -13,6 +13,7 @@ policy: Example = {
     "restart": True,
     "durability": False,
     "memory_fraction": 0.8,
+    "past": "label",
 }
 host: Example = {"memory_bytes": 8589934592, "cores": 4, "disk_bytes": 107374182400, "rotational": False}
 guardrail: Example = {"limit": 1.5, "hold_s": 60.0, "enabled": True}
@@ -38,6 +39,7 @@ database: Example = {
     "engine_version": "16.4",
     "role": "primary",
     "policy": policy,
+    "label": "shop",
     "host": host,
     "peak_connections": 42,
     "agent": agent,

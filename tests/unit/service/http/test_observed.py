@@ -51,7 +51,12 @@ def test_a_log_line_names_token_address_and_request_and_no_query_nor_header(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, "lutra_service.requests"):
-        asked = ask(service, "GET", "/v1/databases?after=secretquery", {**service.headers, "x-secret": "secretheader"})
+        asked = ask(
+            service,
+            "GET",
+            "/v1/databases?after=db_secretqueryxxxxxxxxxxx",
+            {**service.headers, "x-secret": "secretheader"},
+        )
         ask(service, "GET", "/v1/databases", {"authorization": "Bearer lutra_" + "x" * 43})
     first, second = lines(caplog)
     assert (first["status"], first["path"], first["address"]) == (200, "/v1/databases", "192.0.2.7")

@@ -59,7 +59,7 @@ def test_a_level_is_one_that_has_an_interval(service: Service, agent: Agent, lev
     agent.send()
     path = f"/v1/databases/{agent.database}/predictions"
     answer = service.ask("POST", path, {"settings": {"work_mem": "8MB"}, "level": level})
-    assert answer.status_code == (409 if 0 < level <= 0.9999 else 422)  # 409: nothing is fitted yet
+    assert answer.status_code == 422
 
 
 def test_a_refused_method_names_one_that_is_allowed(service: Service) -> None:
