@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from threading import Condition
 from typing import Protocol
 
 
@@ -18,6 +20,10 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None: ...
 
+    def wait_for(self, condition: Condition, done: Callable[[], bool], seconds: float) -> bool:
+        """Wait on a condition that the caller holds until `done`, so many seconds at most; whether it is done."""
+        ...
+
 
 class SystemClock:
     def now(self) -> datetime:
@@ -28,3 +34,6 @@ class SystemClock:
 
     def sleep(self, seconds: float) -> None:
         time.sleep(max(seconds, 0.0))
+
+    def wait_for(self, condition: Condition, done: Callable[[], bool], seconds: float) -> bool:
+        return condition.wait_for(done, max(seconds, 0.0))

@@ -108,9 +108,7 @@ def running(
 def _linked(config: Config, clock: Clock) -> Iterator[tuple[Spool, ThreadedLink]]:
     """The spool, and the link that sends what it holds until the end of this context."""
     spool, transport = Spool(config.agent.state_dir / "spool"), Transport(config.service, config.service.token())
-    link = ThreadedLink(
-        Conversation(reporting_name(config.agent.name), spool, transport, clock.monotonic), clock.monotonic
-    )
+    link = ThreadedLink(Conversation(reporting_name(config.agent.name), spool, transport, clock.monotonic), clock)
     link.start()
     try:
         yield spool, link

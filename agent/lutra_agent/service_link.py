@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from lutra_models.wire import Directive, Receipt, Rules
 
+from lutra_agent.clock import Clock
 from lutra_agent.conversation import Conversation
 from lutra_agent.transport import LONGEST_POLL_S
 
@@ -57,9 +56,9 @@ class ServiceLink(Protocol):
 class ThreadedLink:
     """Start it once, close it once. What arrives while the loop is at work waits; the latest word counts."""
 
-    def __init__(self, conversation: Conversation, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, conversation: Conversation, clock: Clock) -> None:
         self._conversation = conversation
-        self._monotonic = monotonic
+        self._clock = clock
         self._changed = threading.Condition()
         self._news = News()
         self._taken: str | None = None
@@ -95,10 +94,10 @@ class ThreadedLink:
     def wait(self, seconds: float, ask: bool) -> News:
         with self._changed:
             self._answered = True
-            self._ask_until = self._monotonic() + seconds if ask else None
+            self._ask_until = self._clock.monotonic() + seconds if ask else None
             self.send()
             try:
-                self._changed.wait_for(lambda: self._news.directive is not None, max(seconds, 0.0))
+                self._clock.wait_for(self._changed, lambda: self._news.directive is not None, seconds)
             finally:
                 self._ask_until = None
             news, self._news = self._news, News()
@@ -132,7 +131,7 @@ class ThreadedLink:
         self._received(receipt, answered)
         wait_s = 0.0 if self._conversation.send_in_s == 0 else self._may_ask_s()
         if wait_s > 0:
-            self._next_ask = self._monotonic() + wait_s
+            self._next_ask = self._clock.monotonic() + wait_s
             self._found(self._conversation.ask(wait_s))
         return self._rest_s()
 
@@ -160,7 +159,7 @@ class ThreadedLink:
     def _may_ask_s(self) -> float:
         """How long to wait at the service now; 0 where it is not to be asked."""
         with self._changed:
-            now = self._monotonic()
+            now = self._clock.monotonic()
             if self._ask_until is None or self._ask_until <= now or self._closed:
                 return 0
             if now < self._next_ask or self._conversation.ask_in_s > 0:
@@ -172,5 +171,5 @@ class ThreadedLink:
             send_in_s = self._conversation.send_in_s
             rests = [IDLE_S if send_in_s is None else send_in_s]
             if self._ask_until is not None:
-                rests.append(max(self._next_ask - self._monotonic(), self._conversation.ask_in_s, 0.0))
+                rests.append(max(self._next_ask - self._clock.monotonic(), self._conversation.ask_in_s, 0.0))
             return min(rests)

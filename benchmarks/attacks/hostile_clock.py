@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 SHARE = 0.02
@@ -29,3 +30,11 @@ class JumpingClock:
         time.sleep(max(seconds, 0.0) * SHARE)
         with self._lock:
             self._skipped += max(0.0, ends - self.monotonic())
+
+    def wait_for(self, condition: threading.Condition, done: Callable[[], bool], seconds: float) -> bool:
+        ends = self.monotonic() + max(seconds, 0.0)
+        found = condition.wait_for(done, max(seconds, 0.0) * SHARE)
+        if not found:
+            with self._lock:
+                self._skipped += max(0.0, ends - self.monotonic())
+        return found

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from threading import Condition
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -21,3 +23,8 @@ class FakeClock:
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.seconds += seconds
+
+    def wait_for(self, condition: Condition, done: Callable[[], bool], seconds: float) -> bool:
+        if not done():
+            self.sleep(seconds)
+        return done()

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from lutra_agent.clock import SystemClock
 from lutra_agent.config import ServiceConfig
 from lutra_agent.conversation import Conversation
 from lutra_agent.service_link import News, ThreadedLink
@@ -45,7 +46,7 @@ class Hurried:
 @contextmanager
 def link_to(url: str, spool: Spool) -> Iterator[ThreadedLink]:
     transport = Transport(ServiceConfig(url, "db_1"), "lutra_token")
-    link = ThreadedLink(Conversation("agent1", spool, transport, time.monotonic))
+    link = ThreadedLink(Conversation("agent1", spool, transport, time.monotonic), SystemClock())
     link.start()
     try:
         yield link
@@ -179,7 +180,7 @@ class Scripted:
 def scripted() -> tuple[ThreadedLink, Scripted]:
     """A link whose thread has not begun: each turn is the test's."""
     script = Scripted()
-    return ThreadedLink(script), script  # type: ignore[arg-type]
+    return ThreadedLink(script, SystemClock()), script  # type: ignore[arg-type]
 
 
 def directive(identifier: str = "rec_1") -> Directive:
