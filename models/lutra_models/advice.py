@@ -14,7 +14,7 @@ RecommendationState = Literal[
 ]
 
 RecommendationKind = Literal["search", "handover", "manual", "subset", "rollback"]
-SearchOrigin = Literal["current", "rule_based", "space_filling", "improvement", "repeat"]
+SearchOrigin = Literal["current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat"]
 Origin = SearchOrigin | Literal["handover", "baseline", "manual", "subset", "rollback"]
 """Which step proposed a configuration: one of the search, one of a session's end, or an operator."""
 
@@ -102,6 +102,6 @@ class Recommendation:
     """
 
     configuration: Configuration
-    origin: str
+    origin: SearchOrigin
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()

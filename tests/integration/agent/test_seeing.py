@@ -243,12 +243,14 @@ def test_reports_wait_on_disk_while_the_service_is_away_and_arrive_in_order(
     made = config(postgres18, service.url, tmp_path / "state", mode="observe")
     with running(made, shield=NoShield()) as loop:
         loop.cycle()
+        assert loop.sent(within_s=30)
         service.refuse = 503
         for _ in range(3):
             loop.cycle()
         assert len(service.reports) == 1
         service.refuse = None
         loop.cycle()
+        assert loop.sent(within_s=60)
     assert [r.sequence for r in service.reports] == [0, 1, 2, 3, 4]
     assert all(r.window for r in service.reports[1:])
     assert service.reports[0].settings

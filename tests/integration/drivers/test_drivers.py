@@ -86,7 +86,8 @@ def test_a_password_is_neither_in_the_arguments_nor_left_behind(filled: ScratchP
         f'stat -c %a "$PGPASSFILE" >> {listing}.mode\nexec {filled.bin_dir}/pgbench "$@"\n'
     )
     wrapper.chmod(0o755)
-    where = Where(filled.host, filled.port, filled.user, filled.dbname, secret="hu:sh\\")
+    socket = str(filled.data_dir)  # a client of that age gives a password to whoever listens on a bare port
+    where = Where(socket, filled.port, filled.user, filled.dbname, secret="hu:sh\\")
     build({"kind": "pgbench", "bin": str(wrapper), "clients": 1, **SHORT}, where).run()
     assert "hu:sh" not in listing.read_text()
     assert set(Path(f"{listing}.mode").read_text().split()) == {"600"}

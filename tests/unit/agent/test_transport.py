@@ -39,7 +39,7 @@ def test_a_token_or_a_database_that_is_gone_is_for_an_operator_to_cure_and_refus
     with pytest.raises(NotAdmitted, match=str(status)):
         transport(Answer(status, headers=OURS, content=PROBLEM)).send(b"")
     with pytest.raises(NotAdmitted):
-        transport(Answer(status, headers=OURS, content=PROBLEM)).directive(1)
+        transport(Answer(status, headers=OURS, content=PROBLEM)).directive(1, "agent", "epoch")
 
 
 def test_a_session_or_database_that_is_not_found_ends_a_command() -> None:

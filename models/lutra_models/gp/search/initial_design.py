@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import qmc
 
+from lutra_models.advice import SearchOrigin
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.history import History
 from lutra_models.knobs import Configuration, Number
@@ -19,10 +20,10 @@ from lutra_models.knobs import Configuration, Number
 CANDIDATES = 64
 
 
-def opening(history: History, with_starts: bool = True) -> tuple[str, Configuration] | None:
+def opening(history: History, with_starts: bool = True) -> tuple[SearchOrigin, Configuration] | None:
     """The first of current and starts that was neither tried nor proposed, with its origin; None where all were."""
     tried = {o.configuration for o in history.observations} | set(history.pending)
-    named = [("current", history.current)] if history.current else []
+    named: list[tuple[SearchOrigin, Configuration]] = [("current", history.current)] if history.current else []
     named += [("rule_based", start) for start in history.starts if with_starts or not named]
     for i, (origin, configuration) in enumerate(named):
         if configuration and configuration not in tried and (i == 0 or legal(history, configuration)):

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lutra_models.advice import SearchOrigin
 from lutra_models.gp.learning.learned import Learned, codes_of, fantasised, lucky
 from lutra_models.gp.search import acquisition, initial_design
 from lutra_models.gp.search.maximise import CURSORY, THOROUGH, Field, Score, maximise, passing, single_moves
@@ -36,10 +37,11 @@ A cold experiment may change what it likes, and a safe recommendation moves one 
 _PRUDENCE = 100.0
 """How much a safe recommendation weighs a missing certainty against any gain."""
 
+Step = tuple[SearchOrigin, Configuration]
+"""What proposed a configuration, and the configuration."""
 
-def choose(
-    history: History, learned: Learned | None, rng: np.random.Generator, safe: bool
-) -> tuple[str, Configuration]:
+
+def choose(history: History, learned: Learned | None, rng: np.random.Generator, safe: bool) -> Step:
     """The step's name and the configuration; `learned` is None while there is nothing to learn from."""
     first = initial_design.opening(history, with_starts=not safe)
     if first:
@@ -70,7 +72,7 @@ def _spread(
     return found or chosen
 
 
-def _space_filling(history: History, tried: list[Configuration], rng: np.random.Generator) -> tuple[str, Configuration]:
+def _space_filling(history: History, tried: list[Configuration], rng: np.random.Generator) -> Step:
     found = _farthest(history, tried, rng)
     return ("space_filling", found) if found else ("repeat", history.current or tried[0])
 
@@ -95,7 +97,7 @@ def _farthest(
     return found[0] if found else None
 
 
-def _improve(history: History, learned: Learned, rng: np.random.Generator, safe: bool) -> tuple[str, Configuration]:
+def _improve(history: History, learned: Learned, rng: np.random.Generator, safe: bool) -> Step:
     encoding = learned.encoding
     ranked = learned.ranked()
     score = _acquisition(history, learned, ranked, safe)
