@@ -97,16 +97,19 @@ def _complete(path: str, method: str, operation: Document) -> None:
                 response.setdefault("headers", {}).update(_APPLIED)
     for media in operation.get("requestBody", {}).get("content", {}).values():
         media["schema"].pop("default", None)  # a body that may be left out says so by not being required
-    if path in COUNTED:
-        operation["responses"]["429"] = {"$ref": REF.format("responses", PROBLEMS["429"][0])}
+    for status in _problems(path, method, operation):
+        operation["responses"][status] = {"$ref": REF.format("responses", PROBLEMS[status][0])}
+    operation["responses"] = dict(sorted(operation["responses"].items()))
+
+
+def _problems(path: str, method: str, operation: Document) -> list[str]:
+    """The statuses of the problems that an operation may answer with."""
     if not path.startswith("/v1/"):
-        return
+        return ["422", "default", *(["429"] if path in COUNTED else [])]
     statuses = [*ALWAYS, *(WITH_BODY if "requestBody" in operation else ())]
     statuses += ["404"] if "{" in path else []
     statuses += ["409"] if method != "get" or "409" in operation["responses"] else []
-    for status in statuses:
-        operation["responses"][status] = {"$ref": REF.format("responses", PROBLEMS[status][0])}
-    operation["responses"] = dict(sorted(operation["responses"].items()))
+    return statuses
 
 
 def _response(text: str, headers: Document) -> Document:
