@@ -170,12 +170,33 @@ def _within_memory(server: Server, bounds: Bounds, found: Plan, alike: Sequence[
     """`alike` are the configurations to which the plan leads back: no more memory than one of them is nothing new."""
     if not found.changes:
         return
-    refusal = memory_check(server, Policy(memory_fraction=bounds.memory_fraction), found.target)
+    active = {**_waiting(server), **found.target} if found.restart else found.target
+    refusal = memory_check(server, Policy(memory_fraction=bounds.memory_fraction), active)
     if refusal is None:
         return
-    needed = worst_case(server, found.target).total_bytes
+    needed = worst_case(server, active).total_bytes
     if all(needed > worst_case(server, known.values(server, a)).total_bytes for a in alike):
         raise ApplyRefused("memory_budget_exceeded", refusal.message)
+
+
+def _waiting(server: Server) -> dict[str, Value]:
+    """Larger values that stand in the settings file and that a restart may make active, beside those of the plan.
+
+    A server may hold one below its file's value for now: because another setting bounds it, or it was not restarted.
+    """
+    catalog = load(server.engine)
+    values, waiting = catalog.read(server), dict[str, Value]()
+    for name, setting in server.settings.items():
+        if setting.persisted is None or setting.shadowed or name not in values:
+            continue
+        try:
+            value = catalog.parse(server, name, setting.persisted)
+        except InvalidConfiguration:
+            continue
+        now = values[name]
+        if not isinstance(value, str) and not isinstance(now, str) and value > now:
+            waiting[name] = value
+    return waiting
 
 
 def _keeps_commits(server: Server, found: Plan, lasting: Sequence[Active]) -> None:

@@ -34,6 +34,13 @@ def test_no_word_of_the_service_lifts_the_memory_limit(live: Directed, flags: di
     assert (live.active(), live.engine.statements) == (before, [])
 
 
+def test_a_restart_makes_nothing_active_that_is_too_large_and_only_stands_in_the_file_yet(live: Directed) -> None:
+    live.engine.path.write_text("shared_buffers = '32GB'\n")
+    assert live.do({"max_connections": 120}).code == "memory_budget_exceeded"
+    assert live.control.restarts == 0
+    assert live.do({"work_mem": 8192}).state == "applied"
+
+
 def test_no_word_of_the_service_opens_a_maintenance_window(live: Directed) -> None:
     live.windows = ()
     assert live.do({"shared_buffers": 32768}, **EVERYTHING).code == "outside_maintenance_window"
