@@ -32,6 +32,7 @@ class Ledger:
         self._now = now
         self._daily = daily_bytes
         self._added: Counter[str] = Counter()
+        self._found: dict[str, int] = {}
 
     def add(self, database_id: str, record: Mapping[str, Any], reserve: int = 0) -> None:
         """Count a row: its documents, and `reserve` for what is written into it later."""
@@ -49,6 +50,12 @@ class Ledger:
             self._db.execute(update(DatabaseRow).where(_TABLE.c.id == database_id).values(values))
 
     def _filled(self, database_id: str) -> int:
+        """Before this transaction; its row is held from now on."""
+        if database_id not in self._found:
+            self._found[database_id] = self._read(database_id)
+        return self._found[database_id]
+
+    def _read(self, database_id: str) -> int:
         held = select(_TABLE.c.filled_bytes, _TABLE.c.filled_at).where(_TABLE.c.id == database_id).with_for_update()
         row = self._db.execute(held).first()
         if row is None or row.filled_at is None:

@@ -8,7 +8,7 @@ from lutra_models.errors import NotFound
 from sqlalchemy import insert, or_, select, update
 
 from lutra_service.db.records import Answer, Database, Document, Token
-from lutra_service.db.repository import Repository
+from lutra_service.db.repository import Repository, remembered
 from lutra_service.db.tables import DatabaseRow, IdempotencyRow, SettingsRow, TokenRow
 
 
@@ -19,6 +19,7 @@ class Databases(Repository[Database]):
 
     def add(self, record: Database) -> Database:
         """Registering costs the database nothing: an operator does it."""
+        self._forget()
         self._db.execute(insert(self.table).values(self._values(record)))
         return record
 
@@ -27,6 +28,7 @@ class Databases(Repository[Database]):
 
     def lock(self, id_: str) -> Database:
         """The database, its row held until the transaction ends: changes to one database come one after another."""
+        self._forget(every_table=True)  # what was read before the lock may have changed until it was taken
         rows = self._many(select(self.table).where(self.table.c.id == id_).with_for_update())
         if not rows:
             raise NotFound(f"no database {id_!r}")
@@ -37,6 +39,7 @@ class Databases(Repository[Database]):
         where += [] if name is None else [self.table.c.name == name]
         return self.page(*where, limit=limit, after=after)
 
+    @remembered
     def settings(self, id_: str, hash_: str | None) -> Document | None:
         table = SettingsRow.__table__
         found = self._db.execute(
@@ -44,6 +47,7 @@ class Databases(Repository[Database]):
         ).scalar()
         return found if isinstance(found, dict) else None
 
+    @remembered
     def unreadable(self, id_: str, hash_: str | None) -> dict[str, str]:
         """Setting → why it was left out of those settings."""
         c = SettingsRow.__table__.c
@@ -56,8 +60,10 @@ class Databases(Repository[Database]):
         values: Document = {"settings": settings, "unreadable": unreadable or None}
         if self.settings(id_, hash_) is None:
             row = {"database_id": id_, "hash": hash_, "first_seen_at": now, **values}
+            self._forget()
             self._db.execute(insert(SettingsRow).values(row))
         elif self.unreadable(id_, hash_):
+            self._forget()
             self._db.execute(update(SettingsRow).where(c.database_id == id_, c.hash == hash_).values(values))
         else:
             return

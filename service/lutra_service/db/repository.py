@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from lutra_models.errors import NotFound
 from sqlalchemy import ColumnElement, CursorResult, insert, select, update
@@ -18,6 +20,26 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="DataclassInstance")
 Condition = ColumnElement[bool]
+Self = TypeVar("Self", bound="Repository[Any]")
+Asked = ParamSpec("Asked")
+Answered = TypeVar("Answered")
+REMEMBERED = "lutra_remembered"
+
+
+def remembered(
+    read: Callable[Concatenate[Self, Asked], Answered],
+) -> Callable[Concatenate[Self, Asked], Answered]:
+    """Decorate a method that reads: a transaction asks the same once, until it writes to the table or takes a lock."""
+
+    @wraps(read)
+    def once(self: Self, /, *args: Asked.args, **more: Asked.kwargs) -> Answered:
+        known = self.read_before
+        key = (read.__name__, args, tuple(more.items()))
+        if key not in known:
+            known[key] = read(self, *args, **more)
+        return cast(Answered, known[key])
+
+    return once
 
 
 class Repository(Generic[R]):
@@ -36,13 +58,27 @@ class Repository(Generic[R]):
     def table(self) -> SqlTable:
         return cast(SqlTable, self.row.__table__)
 
+    @property
+    def read_before(self) -> dict[Any, Any]:
+        """What this transaction has read of the table."""
+        known: dict[str, dict[Any, Any]] = self._db.info.setdefault(REMEMBERED, {})
+        return known.setdefault(self.table.name, {})
+
+    def _forget(self, every_table: bool = False) -> None:
+        if every_table:
+            self._db.info.pop(REMEMBERED, None)
+        else:
+            self.read_before.clear()
+
     def add(self, record: R) -> R:
+        self._forget()
         values = self._values(record)
         self._db.execute(insert(self.table).values(values))
         if self._ledger is not None:
             self._ledger.add(self._database_of(record), values, self.reserve)
         return record
 
+    @remembered
     def find(self, id_: str) -> R | None:
         return self._one(self.table.c.id == id_)
 
@@ -70,7 +106,7 @@ class Repository(Generic[R]):
         return asdict(record)
 
     def _database_of(self, record: R) -> str:
-        return str(asdict(record)["database_id"])
+        return str(getattr(record, "database_id"))  # noqa: B009
 
     def _one(self, *where: Condition) -> R | None:
         rows = self._many(select(self.table).where(*where).limit(1))
@@ -80,5 +116,6 @@ class Repository(Generic[R]):
         return [self.record(**row) for row in self._db.execute(statement).mappings()]
 
     def _update(self, *where: Condition, **values: Any) -> int:
+        self._forget()
         done = cast("CursorResult[Any]", self._db.execute(update(self.table).where(*where).values(**values)))
         return done.rowcount

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, exists, false, func, or_, select
 
 from lutra_service.db.packed import pack, unpack
 from lutra_service.db.records import Database, Recommendation, Request, Session, Snapshot, Waiting
-from lutra_service.db.repository import Condition, Repository
+from lutra_service.db.repository import Condition, Repository, remembered
 from lutra_service.db.tables import (
     DatabaseRow,
     RecommendationRow,
@@ -44,6 +44,7 @@ class Sessions(Repository[Session]):
     record = Session
     noun = "session"
 
+    @remembered
     def open_one(self, database_id: str) -> Session | None:
         return self._one(self.table.c.database_id == database_id, self.table.c.state.in_(("running", "paused")))
 
@@ -119,6 +120,7 @@ class Recommendations(Repository[Recommendation]):
                 return True
         return False
 
+    @remembered
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:
         c = self.table.c
         return self._many(select(self.table).where(c.database_id == database_id, c.state.in_(states)).order_by(c.id))
@@ -176,6 +178,7 @@ class Recommendations(Repository[Recommendation]):
         unmeasured = and_(c.state == "applied", c.applied_at < applied_before)
         return self._many(select(self.table).where(or_(unseen, unanswered, unmeasured)).order_by(c.id))
 
+    @remembered
     def withdrawn(self, database_id: str) -> list[Recommendation]:
         """Those that an agent had been given when they were withdrawn."""
         c = self.table.c
