@@ -24,6 +24,8 @@ ADDRESSES = ("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4")
 PATHS = ("/v1/databases", "/v1/databases/db_x/reports", "/v1/sessions/ts_x", "/healthz", "/v1/zz", "/metrics")
 HOLD_S = 20.0
 READ_S = 30.0
+END_S = 40.0
+"""Longer than any attempt."""
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Stranger:
     bombs: list[bytes]
     keys: bytes
     came_of: dict[str, Counter[str]] = field(default_factory=dict)
+    stopping: bool = False
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         source = (self.rng.choice(ADDRESSES), 0)
@@ -185,9 +188,10 @@ async def _all(stop: Event, stranger: Stranger, share: float) -> None:
     tasks = [asyncio.create_task(_repeated(load, stranger, share)) for load in LOADS for _ in range(load.at_once)]
     while not stop.is_set():
         await asyncio.sleep(0.2)
+    stranger.stopping = True  # beside the cancelling, which Python 3.11's wait_for may lose
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.wait(tasks, timeout=END_S)
 
 
 async def _repeated(load: Load, stranger: Stranger, share: float) -> None:
@@ -195,7 +199,7 @@ async def _repeated(load: Load, stranger: Stranger, share: float) -> None:
     counted = stranger.came_of.setdefault(load.name, Counter())
     every_s = load.at_once / (load.per_s * share)
     await asyncio.sleep(stranger.rng.random() * every_s)
-    while True:
+    while not stranger.stopping:
         began = time.monotonic()
         try:
             counted[await load.act(stranger)] += 1
