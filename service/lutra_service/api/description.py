@@ -105,7 +105,7 @@ def _complete(path: str, method: str, operation: Document) -> None:
 def _problems(path: str, method: str, operation: Document) -> list[str]:
     """The statuses of the problems that an operation may answer with."""
     if not path.startswith("/v1/"):
-        return ["422", "default", *(["429"] if path in COUNTED else [])]
+        return ["default", *(["429"] if path in COUNTED else [])]
     statuses = [*ALWAYS, *(WITH_BODY if "requestBody" in operation else ())]
     statuses += ["404"] if "{" in path else []
     statuses += ["409"] if method != "get" or "409" in operation["responses"] else []
