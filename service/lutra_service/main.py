@@ -16,6 +16,7 @@ from lutra_service.compute import Compute, MakesWorker
 from lutra_service.db.engine import make_engine
 from lutra_service.db.store import Store
 from lutra_service.pruning import Pruning
+from lutra_service.report_writer import ReportWriter
 from lutra_service.settings import Settings
 
 DESCRIPTION = """Recommends database settings and predicts what they give.
@@ -40,6 +41,7 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
         yield
         pruning.stop()
         compute.stop()
+        entry.uses.write()
         store.close()
 
     app = FastAPI(
@@ -52,6 +54,7 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
         redirect_slashes=False,  # a redirect is built from the Host header, which anybody may write
     )
     app.state.store = store
+    app.state.report_writer = ReportWriter(store)
     app.state.signals = signals
     app.state.compute = compute
     app.state.entry = entry

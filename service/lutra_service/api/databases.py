@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Response
 
 from lutra_service.api import schemas, views
-from lutra_service.api.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, paging
+from lutra_service.api.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, Uses, paging
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app import access, registry
@@ -92,9 +92,10 @@ def create_token(database: str, body: schemas.NewToken, stored: Stored, once: On
 @router.get("/{database}/tokens", tags=["tokens"])
 @allow("admin", of="database")
 def list_tokens(
-    database: str, stored: Stored, page: Annotated[PageQuery, Depends(paging("tok"))]
+    database: str, stored: Stored, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
 ) -> Page[schemas.TokenAnswer]:
     """The tokens of this database, the oldest first, without their secrets."""
+    uses.write()
     found = stored.read(lambda unit: unit.tokens.listed(database, page.limit + 1, page.after))
     return Page[schemas.TokenAnswer].model_validate(page.of([views.token(t) for t in found]))
 

@@ -16,7 +16,9 @@ from lutra_service.api.http.route import GuardedRequest
 from lutra_service.api.signals import Signals, preferred_wait
 from lutra_service.app.access import Principal
 from lutra_service.app.idempotency import Once
+from lutra_service.app.token_use import TokenUse
 from lutra_service.db.store import Store
+from lutra_service.report_writer import ReportWriter
 
 T = TypeVar("T")
 
@@ -29,7 +31,17 @@ async def signals(request: Request) -> Signals:
     return cast(Signals, request.app.state.signals)
 
 
+async def report_writer(request: Request) -> ReportWriter:
+    return cast(ReportWriter, request.app.state.report_writer)
+
+
+async def uses(request: Request) -> TokenUse:
+    return cast(TokenUse, request.app.state.entry.uses)
+
+
 Stored = Annotated[Store, Depends(store)]
+Uses = Annotated[TokenUse, Depends(uses)]
+Writer = Annotated[ReportWriter, Depends(report_writer)]
 News = Annotated[Signals, Depends(signals)]
 
 

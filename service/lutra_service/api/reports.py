@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Response
 from lutra_models.errors import LutraError
 from lutra_models.wire import Directive, Identifier, Receipt, Report
 
-from lutra_service.api.deps import News, Stored, WaitSeconds
+from lutra_service.api.deps import News, Stored, WaitSeconds, Writer
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.app import directives, intake
+from lutra_service.app import directives
 from lutra_service.app.holding import Holder
 from lutra_service.telemetry import REPORTS
 
@@ -20,10 +20,10 @@ router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["agen
 
 @router.post("/{database}/reports")
 @allow("agent", of="database", large_body=True)
-def send_report(database: str, report: Report, stored: Stored) -> Receipt:
+async def send_report(database: str, report: Report, writer: Writer) -> Receipt:
     """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
     try:
-        receipt = stored.write(lambda unit: intake.accept(unit, database, report))
+        receipt = await writer.take(database, report)
     except LutraError:
         REPORTS.labels("refused").inc()
         raise

@@ -12,6 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from lutra_service.db.storable import guard
+from lutra_service.db.written import dumps
 
 URLS = "sqlite:/// or postgresql://"
 """What the service's own rows may be kept in, as a URL begins."""
@@ -35,10 +36,12 @@ def make_engine(url: str) -> Engine:
     """`sqlite:///file` or `postgresql://…` (psycopg). Raises UnusableUrl."""
     parsed = _parsed(url)
     if parsed.drivername == "postgresql+psycopg":
-        engine = create_engine(parsed, pool_size=10, max_overflow=30, pool_pre_ping=True, hide_parameters=True)
+        engine = create_engine(
+            parsed, pool_size=10, max_overflow=30, pool_pre_ping=True, hide_parameters=True, json_serializer=dumps
+        )
         guard(engine)
         return engine
-    engine = create_engine(parsed, pool_size=10, max_overflow=50, hide_parameters=True)
+    engine = create_engine(parsed, pool_size=10, max_overflow=50, hide_parameters=True, json_serializer=dumps)
     event.listen(engine, "do_connect", lambda *_: _make_private(parsed))
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

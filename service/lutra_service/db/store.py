@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
+from threading import Lock
 from typing import TypeVar
 
 from lutra_models.errors import LutraError
@@ -12,6 +14,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 from lutra_service.db.audit import Audit
+from lutra_service.db.bulk import Bulk
 from lutra_service.db.engine import IMMEDIATE
 from lutra_service.db.events import Events
 from lutra_service.db.ledger import Ledger
@@ -59,6 +62,7 @@ class Unit:
         self.snapshots = Snapshots(db, ledger)
         self.old = Old(db)
         self.audit = Audit(db)
+        self.bulk = Bulk(db, ledger)
 
     def new_id(self, prefix: str) -> str:
         return new_id(prefix, self.now)
@@ -77,6 +81,8 @@ class Store:
         self._writer = engine.execution_options(**{IMMEDIATE: True})
         self._clock = clock
         self._daily_bytes = daily_bytes
+        # One writer at a time is all that SQLite has. Who waits for it there tries again now and then, and may starve.
+        self._turn = Lock() if engine.dialect.name == "sqlite" else nullcontext()
         self.listeners: list[Callable[[set[str]], None]] = []
 
     def now(self) -> datetime:
@@ -112,7 +118,7 @@ class Store:
         self._reader.dispose()
 
     def _commit(self, work: Work[T]) -> tuple[T, set[str]]:
-        with Session(self._writer) as db:
+        with self._turn, Session(self._writer) as db:
             unit = Unit(db, self._clock(), self._daily_bytes)
             result = work(unit)
             unit.ledger.settle()
