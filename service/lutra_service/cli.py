@@ -29,7 +29,8 @@ def _mendable(error: Exception) -> str | None:
     from pydantic import ValidationError
     from sqlalchemy.exc import ArgumentError, OperationalError
 
-    from lutra_service.db.schema.engine import URLS, UnusableUrl
+    from lutra_service.db.schema.dialects import URLS
+    from lutra_service.db.schema.engine import UnusableUrl
 
     if isinstance(error, ValidationError):
         return "; ".join(f"LUTRA_{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())

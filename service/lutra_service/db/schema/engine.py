@@ -11,10 +11,9 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
+from lutra_service.db.schema.dialects import URLS
 from lutra_service.db.schema.storable import guard
 
-URLS = "sqlite:/// or postgresql://"
-"""What the service's own rows may be kept in, as a URL begins."""
 IMMEDIATE = "lutra_immediate"
 """Execution option of a connection that is going to write: SQLite takes its lock at the start, and so never has to
 give a transaction up halfway because another one wrote in between."""
