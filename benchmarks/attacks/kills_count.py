@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lutra_service.db.engine import make_engine
+from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
 from benchmarks.attacks.kills_load import Ledger

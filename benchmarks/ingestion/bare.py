@@ -13,8 +13,8 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 from lutra_models.wire import Report
-from lutra_service.db.engine import IMMEDIATE, make_engine
-from lutra_service.db.tables import ReportRow
+from lutra_service.db.schema.engine import IMMEDIATE, make_engine
+from lutra_service.db.schema.tables import ReportRow
 from sqlalchemy import insert
 
 COPIED = ("agent", "epoch", "sequence", "sent_at", "settings_hash", "p99_source", "p99_of", "failure")

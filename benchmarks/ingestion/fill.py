@@ -9,10 +9,10 @@ from typing import Any
 from lutra_models import serial
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Host, Server
+from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db import migrate
-from lutra_service.db.engine import make_engine
-from lutra_service.db.tables import DatabaseRow, SettingsRow, TokenRow
-from lutra_service.ids import new_secret, secret_hash
+from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.schema.tables import DatabaseRow, SettingsRow, TokenRow
 from sqlalchemy import insert
 
 from tests.support.service import MEMORY_BYTES, POSTGRESQL

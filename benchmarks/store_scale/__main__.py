@@ -12,9 +12,11 @@ from pathlib import Path
 import click
 from lutra_models import serial
 from lutra_models.wire import Report
-from lutra_service.app import directives, intake, seen
+from lutra_service.app.databases import server_state
+from lutra_service.app.recommendations import directives
+from lutra_service.app.reports import intake
 from lutra_service.db import migrate
-from lutra_service.db.engine import make_engine
+from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
 from benchmarks.store_scale.filling import databases, fill
@@ -50,8 +52,8 @@ def questions(store: Store, names: list[str]) -> dict[str, Callable[[], object]]
     epoch = f"e{time.time_ns()}"
     return {
         "take a report in": lambda: store.write(lambda u: intake.accept(u, busy, report(epoch, next(numbers)))),
-        "the newest page of windows": lambda: store.read(lambda u: seen.windows(u, busy, 50, None)),
-        "a page far back": lambda: store.read(lambda u: seen.windows(u, busy, 50, "5000")),
+        "the newest page of windows": lambda: store.read(lambda u: server_state.windows(u, busy, 50, None)),
+        "a page far back": lambda: store.read(lambda u: server_state.windows(u, busy, 50, "5000")),
         "the current directive": lambda: store.read(lambda u: directives.current(u, u.databases.get(busy))),
         "what is to be computed": lambda: store.read(lambda u: u.recommendations.claimable(u.now, 50)),
         "old groups of one database": lambda: store.read(lambda u: u.old.crowded(busy, u.now - timedelta(days=14))),

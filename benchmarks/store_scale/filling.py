@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from lutra_models.history import TuningSession
 from lutra_models.metrics import Objective
-from lutra_service.app import registry
-from lutra_service.app.sessions import open_session
+from lutra_service.app.databases.registration import register
+from lutra_service.app.sessions.sessions import open_session
 from lutra_service.db.store import Store
 from sqlalchemy import Engine, text
 
@@ -31,7 +31,7 @@ def databases(store: Store) -> list[str]:
     found = store.read(lambda unit: [d.id for d in unit.databases.listed(DATABASES, None)])
     if found:
         return found
-    made = [store.write(lambda u, n=n: registry.register(u, f"db{n}", "postgresql", {})).id for n in range(DATABASES)]  # type: ignore[misc]
+    made = [store.write(lambda u, n=n: register(u, f"db{n}", "postgresql", {})).id for n in range(DATABASES)]  # type: ignore[misc]
     asked = TuningSession(Objective("qps", "maximize"), (), "lab", "manual", 1000)
     store.write(lambda unit: open_session(unit, made[0], asked, 1))
     return made

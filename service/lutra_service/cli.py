@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from lutra_service.settings import Settings
+    from lutra_service.common.settings import Settings
 
 
 class Commands(click.Group):
@@ -29,7 +29,8 @@ def _mendable(error: Exception) -> str | None:
     from pydantic import ValidationError
     from sqlalchemy.exc import ArgumentError, OperationalError
 
-    from lutra_service.db.engine import URLS, UnusableUrl
+    from lutra_service.db.schema.dialects import URLS
+    from lutra_service.db.schema.engine import UnusableUrl
 
     if isinstance(error, ValidationError):
         return "; ".join(f"LUTRA_{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
@@ -59,19 +60,20 @@ def serve(host: str | None, port: int | None) -> None:
     refusal = settings.refusal_to_bind() or settings.refusal_of_scheduler()
     if refusal is not None:
         raise click.ClickException(refusal)
-    from lutra_service.opening import check_schema
+    from lutra_service.commands.opening import check_schema
+    from lutra_service.main import create_app
     from lutra_service.server import serve as run
 
     check_schema(settings)
 
-    run(settings)
+    run(create_app(settings), settings)
 
 
 @main.command()
 def migrate() -> None:
     """Bring the database to this program's schema."""
     from lutra_service.db import migrate as migrations
-    from lutra_service.db.engine import make_engine
+    from lutra_service.db.schema.engine import make_engine
 
     engine = make_engine(_settings().database_url)
     migrations.upgrade(engine)
@@ -88,8 +90,8 @@ def prune(days: float | None) -> None:
     """
     from datetime import timedelta
 
-    from lutra_service.app.retention import prune as pruned
-    from lutra_service.opening import opened
+    from lutra_service.app.retention.policy import prune as pruned
+    from lutra_service.commands.opening import opened
 
     settings = _settings()
     with opened(settings) as store:
@@ -103,10 +105,10 @@ def replay(recommendation: str) -> None:
     """Compute a recommendation again from what it was given, and compare every bit."""
     from lutra_models.errors import LutraError
 
-    from lutra_service.app.replaying import stored_answer
-    from lutra_service.compute import make_worker
-    from lutra_service.opening import opened
-    from lutra_service.workers import NoWorker, WorkerLost
+    from lutra_service.app.jobs.executor import make_worker
+    from lutra_service.app.jobs.replay import stored_answer
+    from lutra_service.commands.opening import opened
+    from lutra_service.workers.protocol import NoWorker, WorkerLost
 
     settings = _settings()
     refusal = settings.refusal_of_scheduler()
@@ -130,14 +132,14 @@ def replay(recommendation: str) -> None:
 
 
 def _settings() -> Settings:
-    from lutra_service.settings import Settings
+    from lutra_service.common.settings import Settings
 
     return Settings()
 
 
 def _add_commands() -> None:
+    from lutra_service.commands.tokens import audit, token
     from lutra_service.demo.command import demo
-    from lutra_service.token_commands import audit, token
 
     for command in (demo, token, audit):
         main.add_command(command)

@@ -8,16 +8,17 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from lutra_models import __version__
 
-from lutra_service.api import problems, routes
+from lutra_service.api import routes
+from lutra_service.api.http import problems
 from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.observed import Observed
-from lutra_service.api.signals import Signals
-from lutra_service.compute import Compute, MakesWorker
-from lutra_service.db.engine import make_engine
+from lutra_service.api.http.signals import Signals
+from lutra_service.app.jobs.executor import Compute, MakesWorker
+from lutra_service.app.reports.writer import ReportWriter
+from lutra_service.app.retention.thread import Pruning
+from lutra_service.common.settings import Settings
+from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
-from lutra_service.pruning import Pruning
-from lutra_service.report_writer import ReportWriter
-from lutra_service.settings import Settings
 
 DESCRIPTION = """Recommends database settings and predicts what they give.
 

@@ -12,11 +12,10 @@ from typing import Any, cast
 import uvicorn
 from fastapi import FastAPI
 
-from lutra_service import logs
-from lutra_service.api.http.connections import Connections
-from lutra_service.api.http.protocol import BoundedProtocol, Deadlines
-from lutra_service.main import create_app
-from lutra_service.settings import Settings
+from lutra_service.api.http.sockets.connections import Connections
+from lutra_service.api.http.sockets.protocol import BoundedProtocol, Deadlines
+from lutra_service.common import logs
+from lutra_service.common.settings import Settings
 
 ACCEPTED_AT_ONCE = 32
 BACKLOG = 1024
@@ -41,9 +40,9 @@ class Server(uvicorn.Server):
                     same.listen(BACKLOG)
 
 
-def serve(settings: Settings) -> None:
+def serve(app: FastAPI, settings: Settings) -> None:
     logs.configure(settings.log_level)
-    Server(configured(create_app(settings), settings)).run()
+    Server(configured(app, settings)).run()
 
 
 def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
@@ -56,7 +55,7 @@ def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:
         app,
         host=settings.host,
         port=settings.port,
-        loop="lutra_service.api.http.tls:Loop",
+        loop="lutra_service.api.http.sockets.tls:Loop",
         http=cast(Any, protocol),
         ws="none",
         backlog=ACCEPTED_AT_ONCE,

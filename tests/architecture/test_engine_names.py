@@ -20,14 +20,15 @@ ROOMS = (
 )
 ALLOWED = {
     "service/lutra_service/demo/command.py": ("postgresql",),  # what --engine is without a choice
-    "service/lutra_service/db/engine.py": (
+    "service/lutra_service/db/schema/dialects.py": ("postgresql",),
+    "service/lutra_service/db/schema/engine.py": (
         "PostgreSQL",
         "postgresql",
         "postgres",
         "psycopg",
     ),  # where the service keeps its rows
     **{
-        f"service/lutra_service/api/examples/{name}.py": ("postgresql", *words)
+        f"service/lutra_service/api/openapi/examples/{name}.py": ("postgresql", *words)
         for name, words in {
             "__init__": ("max_connections", "work_mem"),
             "agents": ("work_mem",),
@@ -35,7 +36,7 @@ ALLOWED = {
             "tuning": ("ALTER SYSTEM", "max_connections", "work_mem"),
         }.items()
     },  # what an example shows
-    "service/lutra_service/db/in_use.py": (
+    "service/lutra_service/db/schema/in_use.py": (
         "PostgreSQL",
         "pg_index",
         "pg_try_advisory_lock",

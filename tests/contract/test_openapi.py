@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from lutra_service.api.problems import STATUS
+from lutra_service.api.http.problems import STATUS
+from lutra_service.common.settings import Settings
 from lutra_service.main import create_app
-from lutra_service.settings import Settings
 
 from tests.support.documented import Documented
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_service import cluster as cluster_module
+from lutra_service.workers import cluster as cluster_module
 
 from tests.support import certificates
 

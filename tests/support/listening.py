@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from lutra_service.api.http.connections import Connections
-from lutra_service.api.signals import Signals
-from lutra_service.app.access import create_token
+from lutra_service.api.http.signals import Signals
+from lutra_service.api.http.sockets.connections import Connections
+from lutra_service.app.access.tokens import create_token
+from lutra_service.common.settings import Settings
 from lutra_service.db import migrate
-from lutra_service.db.engine import make_engine
+from lutra_service.db.schema.engine import make_engine
 from lutra_service.main import create_app
 from lutra_service.server import Server, configured
-from lutra_service.settings import Settings
 
 from tests.support.service import Service, fake_executor
 

@@ -21,14 +21,14 @@ from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.transforms import Transform
 from lutra_models.serial import knob_from_dict
-from lutra_service.app.access import create_token
-from lutra_service.compute import MakesWorker
+from lutra_service.app.access.tokens import create_token
+from lutra_service.app.jobs.executor import MakesWorker
+from lutra_service.common.settings import Settings
 from lutra_service.db import migrate
-from lutra_service.db.engine import make_engine
+from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store, Unit
 from lutra_service.main import create_app
-from lutra_service.settings import Settings
-from lutra_service.workers import opened, sealed
+from lutra_service.workers.protocol import opened, sealed
 
 from tests.support.documented import Documented
 

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from lutra_models import __version__
 
-from lutra_service.api.body import Answer
-from lutra_service.api.deps import Stored
-from lutra_service.telemetry import exposition
+from lutra_service.api.http.body import Answer
+from lutra_service.api.http.deps import Stored
+from lutra_service.common.telemetry import exposition
 
 router = APIRouter(tags=["health"])
 log = logging.getLogger(__name__)

@@ -5,32 +5,24 @@ from __future__ import annotations
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.routing import APIRoute
 
-from lutra_service.api import (
-    audit,
-    databases,
-    description,
-    docs,
-    guarding,
-    health,
-    knobs,
-    predictions,
-    recommendations,
-    reports,
-    seen,
-    sessions,
-    tokens,
-)
-from lutra_service.api.deps import bearer
+from lutra_service.api import health
+from lutra_service.api.access import audit, tokens
+from lutra_service.api.databases import databases, guardrails, knobs, server_state
 from lutra_service.api.headers import SafeHeaders
-from lutra_service.api.problems import problem
-from lutra_service.api.queries import known_parameters
+from lutra_service.api.http.deps import bearer
+from lutra_service.api.http.problems import problem
+from lutra_service.api.http.queries import known_parameters
+from lutra_service.api.openapi import description, docs
+from lutra_service.api.recommendations import predictions, recommendations
+from lutra_service.api.reports import reports
+from lutra_service.api.sessions import sessions
 
 ROUTERS = (
     databases.router,
     tokens.router,
     audit.router,
-    seen.router,
-    guarding.router,
+    server_state.router,
+    guardrails.router,
     reports.router,
     recommendations.router,
     predictions.router,

@@ -13,8 +13,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
-from lutra_service.db.engine import IMMEDIATE, tighten
-from lutra_service.db.in_use import one_at_a_time
+from lutra_service.db.schema.engine import IMMEDIATE, tighten
+from lutra_service.db.schema.in_use import one_at_a_time
 
 
 def upgrade(engine: Engine, to: str = "head") -> None:

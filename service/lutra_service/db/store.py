@@ -13,17 +13,17 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
-from lutra_service.db.audit import Audit
-from lutra_service.db.bulk import Bulk
-from lutra_service.db.engine import IMMEDIATE
-from lutra_service.db.events import Events
-from lutra_service.db.ledger import Ledger
-from lutra_service.db.registry import Answers, Databases, Tokens
-from lutra_service.db.reports import Reports
-from lutra_service.db.retention import Old
-from lutra_service.db.tuning import Recommendations, Requests, Sessions, Snapshots
-from lutra_service.ids import new_id
-from lutra_service.limits import DAILY_BYTES
+from lutra_service.common.ids import new_id
+from lutra_service.common.limits import DAILY_BYTES
+from lutra_service.db.repositories.audit import Audit
+from lutra_service.db.repositories.bulk import Bulk
+from lutra_service.db.repositories.events import Events
+from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.repositories.registry import Answers, Databases, Tokens
+from lutra_service.db.repositories.reports import Reports
+from lutra_service.db.repositories.retention import Old
+from lutra_service.db.repositories.tuning import Recommendations, Requests, Sessions, Snapshots
+from lutra_service.db.schema.engine import IMMEDIATE
 
 
 class CommitUnknown(LutraError):

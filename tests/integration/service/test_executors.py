@@ -11,11 +11,11 @@ from typing import Any
 
 import psutil
 import pytest
-from lutra_service.cluster import Cluster, cluster_worker
-from lutra_service.compute import make_worker
-from lutra_service.processes import WorkerProcess, local_worker
-from lutra_service.settings import Settings
-from lutra_service.workers import ComputationFailed, Limits, NoWorker, Worker, WorkerLost
+from lutra_service.app.jobs.executor import make_worker
+from lutra_service.common.settings import Settings
+from lutra_service.workers.cluster import Cluster, cluster_worker
+from lutra_service.workers.processes import WorkerProcess, local_worker
+from lutra_service.workers.protocol import ComputationFailed, Limits, NoWorker, Worker, WorkerLost
 
 from tests.support import cluster as hostile
 from tests.support import poison
@@ -226,7 +226,7 @@ def test_the_same_answer_runs_where_it_is_unpickled(tmp_path: Path) -> None:
         hostile.answering("a pickle that runs code", marker) as address,
         distributed.Client(address, set_as_default=False) as client,
     ):
-        from lutra_service import cluster
+        from lutra_service.workers import cluster
 
         client.submit(cluster.compute, "recommend", "{}", LIMITS, POISON, pure=False).result(timeout=60)
     assert marker.exists()

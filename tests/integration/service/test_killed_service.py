@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from lutra_service.db.engine import make_engine
+from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
 from tests.support.served import Served
@@ -34,7 +34,9 @@ def sender(agent: Agent, acknowledged: set[int], done: threading.Event) -> None:
 
 
 def workers_of(pid: int) -> list[psutil.Process]:
-    return [p for p in psutil.Process(pid).children(recursive=True) if "lutra_service.worker_process" in p.cmdline()]
+    return [
+        p for p in psutil.Process(pid).children(recursive=True) if "lutra_service.workers.worker_process" in p.cmdline()
+    ]
 
 
 def test_what_a_killed_service_was_computing_is_computed_by_the_next(tmp_path: Path) -> None:

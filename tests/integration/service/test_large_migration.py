@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from lutra_agent.lab.postgresql import ScratchPostgres
-from lutra_service.db import in_use, migrate
-from lutra_service.db.engine import make_engine
-from lutra_service.db.in_use import Widening
+from lutra_service.db import migrate
+from lutra_service.db.schema import in_use
+from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.schema.in_use import Widening
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 

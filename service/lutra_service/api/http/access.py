@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from lutra_service.app.access import Principal, Scope
+from lutra_service.app.access.tokens import Principal, Scope
 from lutra_service.db.store import Unit
 
 Of = Literal["service", "any", "database", "session", "recommendation"]

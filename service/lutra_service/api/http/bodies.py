@@ -18,7 +18,7 @@ from starlette.types import Receive
 from lutra_service.api.http.documents import Expands, parse, unpack
 from lutra_service.api.http.limits import Places
 from lutra_service.api.http.refusals import InvalidJson, TooLarge, TooSlow, UnsupportedEncoding
-from lutra_service.settings import Settings
+from lutra_service.common.settings import Settings
 
 SMALL = 256 << 10
 """A body of more bytes, as it comes or unpacked, takes one of few places."""

@@ -13,17 +13,17 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from lutra_service.api.http.access import Access
-from lutra_service.api.http.addresses import counted
 from lutra_service.api.http.bodies import Bodies
 from lutra_service.api.http.limits import MAX_KEYS, Places, Rate
-from lutra_service.app.access import Principal, bearers
-from lutra_service.app.actor import current_actor
+from lutra_service.api.http.sockets.addresses import counted
+from lutra_service.app.access.token_use import TokenUse
+from lutra_service.app.access.tokens import Principal, bearers
 from lutra_service.app.errors import Unauthorized
-from lutra_service.app.token_use import TokenUse
+from lutra_service.common.actor import current_actor
+from lutra_service.common.ids import is_secret, secret_hash
+from lutra_service.common.settings import Settings
+from lutra_service.common.together import Together
 from lutra_service.db.store import Store
-from lutra_service.ids import is_secret, secret_hash
-from lutra_service.settings import Settings
-from lutra_service.together import Together
 
 Found = Unauthorized | tuple[Principal, LutraError | None]
 UNCOUNTED = "/healthz"

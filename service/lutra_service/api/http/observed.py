@@ -13,11 +13,11 @@ from lutra_models.errors import LutraError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lutra_service.api.http import urls
-from lutra_service.api.http.addresses import client_address
 from lutra_service.api.http.entry import Entry
-from lutra_service.api.problems import problem, refused
-from lutra_service.app.actor import Actor, current_actor
-from lutra_service.telemetry import REQUEST_SECONDS, REQUESTS
+from lutra_service.api.http.problems import problem, refused
+from lutra_service.api.http.sockets.addresses import client_address
+from lutra_service.common.actor import Actor, current_actor
+from lutra_service.common.telemetry import REQUEST_SECONDS, REQUESTS
 
 log = logging.getLogger("lutra_service.requests")
 QUIET = ("/healthz", "/readyz", "/metrics")

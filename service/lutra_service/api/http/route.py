@@ -15,9 +15,9 @@ from starlette.types import Receive, Scope
 from lutra_service.api.http.access import declared
 from lutra_service.api.http.bodies import Body
 from lutra_service.api.http.entry import Entry
-from lutra_service.api.http.protocol import CONNECTION
-from lutra_service.api.signals import preferred_wait
-from lutra_service.app.access import Principal
+from lutra_service.api.http.signals import preferred_wait
+from lutra_service.api.http.sockets.protocol import CONNECTION
+from lutra_service.app.access.tokens import Principal
 from lutra_service.app.errors import InvalidRequest
 
 MAX_ERRORS = 2_000

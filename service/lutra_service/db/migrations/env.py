@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alembic import context
-from lutra_service.db.tables import Table
+from lutra_service.db.schema.tables import Table
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -88,7 +88,7 @@ def test_a_failing_request_leaves_its_connection_usable(tmp_path: Path, monkeypa
         raise RuntimeError("a fault of ours")
 
     with listening(tmp_path) as served:
-        monkeypatch.setattr("lutra_service.app.registry.register", broken)
+        monkeypatch.setattr("lutra_service.app.databases.registration.register", broken)
         token = f"Authorization: {served.service.headers['Authorization']}"
         body = b'{"name": "shop", "engine": "postgresql"}'
         asked = head("POST", "/v1/databases", token, "Content-Type: application/json", f"Content-Length: {len(body)}")

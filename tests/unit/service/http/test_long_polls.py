@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from lutra_service.api.signals import Signals
+from lutra_service.api.http.signals import Signals
 
 from tests.support.listening import head, listening, until
 from tests.support.service import Agent, Service, approved, running

@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from lutra_service.logs import JsonLines, Seldom
+from lutra_service.common.logs import JsonLines, Seldom
 
 from tests.support.asgi import ask
 from tests.support.service import Service, running

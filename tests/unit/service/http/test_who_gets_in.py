@@ -16,8 +16,8 @@ from lutra_service.api.http import entry
 from lutra_service.api.http.access import allow, declared
 from lutra_service.api.http.documents import MAX_MARKS
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.app import registry
-from lutra_service.app.actor import Actor, current_actor
+from lutra_service.app.databases import registration
+from lutra_service.common.actor import Actor, current_actor
 
 from tests.support.asgi import Asked, ask
 from tests.support.service import Agent, Service
@@ -189,13 +189,13 @@ def test_a_token_is_known_by_its_name_where_something_is_done(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Actor] = []
-    register = registry.register
+    register = registration.register
 
     def noted(*given: Any) -> Any:
         seen.append(current_actor.get())
         return register(*given)
 
-    monkeypatch.setattr(registry, "register", noted)
+    monkeypatch.setattr(registration, "register", noted)
     asked = ask(service, "POST", "/v1/databases", service.headers, b'{"name": "shop", "engine": "postgresql"}')
     (actor,) = seen
     assert actor.token_id is not None

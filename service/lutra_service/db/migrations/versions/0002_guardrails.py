@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-from lutra_service.db.tables import UtcDateTime
+from lutra_service.db.schema.tables import UtcDateTime
 
 revision = "0002"
 down_revision = "0001"

@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-from lutra_service.db.in_use import Widening, index_concurrently
-from lutra_service.db.tables import UtcDateTime
+from lutra_service.db.schema.in_use import Widening, index_concurrently
+from lutra_service.db.schema.tables import UtcDateTime
 
 revision = "0005"
 down_revision = "0004"

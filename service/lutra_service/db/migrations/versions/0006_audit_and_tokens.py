@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
-from lutra_service.db.tables import UtcDateTime
+from lutra_service.db.schema.tables import UtcDateTime
 
 revision = "0006"
 down_revision = "0005"

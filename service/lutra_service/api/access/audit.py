@@ -1,0 +1,37 @@
+"""The audit trail, of all and of one database."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from lutra_service.api.access import views
+from lutra_service.api.access.audit_schemas import AuditAnswer
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.deps import Page, PageQuery, Stored, paging
+from lutra_service.api.http.route import GuardedRoute
+
+router = APIRouter(route_class=GuardedRoute, tags=["audit"])
+Paging = Annotated[PageQuery, Depends(paging("aud"))]
+Action = Annotated[str | None, Query(max_length=40, description="Only this action, such as `recommendation.approve`.")]
+
+
+@router.get("/v1/audit")
+@allow("admin", of="service")
+def list_audit(stored: Stored, page: Paging, action: Action = None) -> Page[AuditAnswer]:
+    """Who did what, on every database and to every token, newest first."""
+    return _listed(stored, page, None, action)
+
+
+@router.get("/v1/databases/{database}/audit")
+@allow("operate", of="database")
+def list_database_audit(database: str, stored: Stored, page: Paging, action: Action = None) -> Page[AuditAnswer]:
+    """Who did what to this database, newest first."""
+    stored.read(lambda unit: unit.databases.get(database))
+    return _listed(stored, page, database, action)
+
+
+def _listed(stored: Stored, page: PageQuery, database: str | None, action: str | None) -> Page[AuditAnswer]:
+    found = stored.read(lambda unit: unit.audit.listed(page.limit + 1, page.after, database, action))
+    return Page[AuditAnswer].model_validate(page.of([views.audit_entry(e) for e in found]))

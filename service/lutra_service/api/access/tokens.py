@@ -1,0 +1,88 @@
+"""/v1/tokens: every token, and those that are bound to no database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Response
+
+from lutra_service.api.access import token_schemas as schemas
+from lutra_service.api.access import views
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.deps import OnlyOnce, Page, PageQuery, Stored, Uses, paging
+from lutra_service.api.http.route import GuardedRoute
+from lutra_service.app.access import tokens
+from lutra_service.db.schema.records import Document, Token
+from lutra_service.db.store import Unit
+
+router = APIRouter(route_class=GuardedRoute, tags=["tokens"])
+AT_ONCE = schemas.Rotation()
+
+
+@router.get("/v1/tokens")
+@allow("admin", of="service")
+def list_all_tokens(
+    stored: Stored, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
+) -> Page[schemas.TokenAnswer]:
+    """Every token, whether it is bound to a database or to none, with its expiry and last use."""
+    uses.write()
+    found = stored.read(lambda unit: unit.tokens.listed(None, page.limit + 1, page.after))
+    return Page[schemas.TokenAnswer].model_validate(page.of([views.token(t) for t in found]))
+
+
+@router.post("/v1/tokens", status_code=201, response_model=schemas.NewTokenAnswer)
+@allow("admin", of="service")
+def create_global_token(body: schemas.NewToken, stored: Stored, once: OnlyOnce, response: Response) -> Any:
+    """A token that reaches every database. The secret is in this answer and nowhere else."""
+
+    def create(unit: Unit) -> Document:
+        return _dumped(tokens.create_token(unit, body.name, body.scopes, None, body.expires_at))
+
+    response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit), secrets=("token",)))
+    return answer
+
+
+@router.delete("/v1/tokens/{token}")
+@allow("admin", of="service")
+def revoke_any_token(token: str, stored: Stored) -> schemas.TokenAnswer:
+    """Revoke a token, whatever it is bound to."""
+    return views.token(stored.write(lambda unit: tokens.revoke_token(unit, token)))
+
+
+@router.post("/v1/tokens/{token}/rotate", status_code=201, response_model=schemas.NewTokenAnswer)
+@allow("admin", of="service")
+def rotate_any_token(
+    token: str, stored: Stored, once: OnlyOnce, response: Response, body: schemas.Rotation = AT_ONCE
+) -> Any:
+    """A new token in place of this one: the same name, scopes and database, and another secret."""
+    return _rotated(stored, once, response, token, body, None)
+
+
+@router.post("/v1/databases/{database}/tokens/{token}/rotate", status_code=201, response_model=schemas.NewTokenAnswer)
+@allow("admin", of="database")
+def rotate_token(
+    database: str,
+    token: str,
+    stored: Stored,
+    once: OnlyOnce,
+    response: Response,
+    body: schemas.Rotation = AT_ONCE,
+) -> Any:
+    """The same, of a token that is bound to this database."""
+    return _rotated(stored, once, response, token, body, database)
+
+
+def _rotated(
+    stored: Stored, once: OnlyOnce, response: Response, token: str, asked: schemas.Rotation, database: str | None
+) -> Document:
+    def create(unit: Unit) -> Document:
+        grace = timedelta(seconds=asked.grace_s)
+        return _dumped(tokens.rotate_token(unit, token, grace, asked.expires_at, database))
+
+    response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit), secrets=("token",)))
+    return answer
+
+
+def _dumped(made: tuple[Token, str]) -> Document:
+    return views.new_token(*made).model_dump(mode="json")

@@ -1,0 +1,110 @@
+"""/v1/databases and their tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from lutra_service.api.access import views as token_views
+from lutra_service.api.access.token_schemas import NewToken, NewTokenAnswer, TokenAnswer
+from lutra_service.api.databases import schemas, views
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, Uses, paging
+from lutra_service.api.http.route import GuardedRoute
+from lutra_service.app.access import tokens
+from lutra_service.app.databases import registration
+from lutra_service.db.schema.records import Database
+from lutra_service.db.store import Unit
+
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases")
+
+
+@router.post("", status_code=201, tags=["databases"], response_model=schemas.DatabaseAnswer)
+@allow("operate", of="service")
+def register_database(body: schemas.NewDatabase, stored: Stored, once: OnlyOnce, response: Response) -> Any:
+    """Register a database server. Its agent then needs a token of its own."""
+    response.status_code, answer = stored.write(
+        lambda unit: once(
+            unit,
+            201,
+            lambda: views.database(
+                registration.register(unit, body.name, body.engine, body.policy.model_dump(mode="json"), body.label)
+            ).model_dump(mode="json"),
+        )
+    )
+    return answer
+
+
+@router.get("", tags=["databases"])
+@allow("read", "agent", of="any")
+def list_databases(
+    stored: Stored,
+    who: Bearer,
+    page: Annotated[PageQuery, Depends(paging("db"))],
+    name: Annotated[str | None, Query(max_length=200, description="Only the one of exactly this name.")] = None,
+) -> Page[schemas.DatabaseAnswer]:
+    """Those that the token reaches, the oldest first."""
+    found = stored.read(lambda unit: unit.databases.listed(page.limit + 1, page.after, who.database_id, name))
+    return Page[schemas.DatabaseAnswer].model_validate(page.of([views.database(d) for d in found]))
+
+
+@router.get("/{database}", tags=["databases"])
+@allow("read", "agent", of="database")
+def get_database(database: str, stored: Stored) -> schemas.DatabaseAnswer:
+    """What is known of it: policy, server, host, and what its agent last said of itself."""
+    return views.database(stored.read(lambda unit: unit.databases.get(database)))
+
+
+@router.patch("/{database}", tags=["databases"])
+@allow("operate", of="database")
+def change_database(database: str, body: schemas.DatabasePatch, stored: Stored, who: Bearer) -> schemas.DatabaseAnswer:
+    """Change the policy: pins, ranges, which settings may move, durability, restart, the memory limit, the past.
+
+    The label says which databases share what was learned, so nobody gives it who may reach one of them alone.
+    """
+    labelled = "label" in body.model_fields_set
+    if labelled:
+        who.require("operate")
+    patch = body.policy.model_dump(mode="json", exclude_unset=True)
+
+    def change(unit: Unit) -> Database:
+        changed = registration.change_policy(unit, database, patch)
+        return registration.set_label(unit, database, body.label) if labelled else changed
+
+    return views.database(stored.write(change))
+
+
+@router.post("/{database}/tokens", status_code=201, tags=["tokens"], response_model=NewTokenAnswer)
+@allow("admin", of="database")
+def create_token(database: str, body: NewToken, stored: Stored, once: OnlyOnce, response: Response) -> Any:
+    """A token that reaches this database alone. The secret is in this answer and nowhere else."""
+    response.status_code, answer = stored.write(
+        lambda unit: once(
+            unit,
+            201,
+            lambda: token_views.new_token(
+                *tokens.create_token(unit, body.name, body.scopes, database, body.expires_at)
+            ).model_dump(mode="json"),
+            secrets=("token",),
+        )
+    )
+    return answer
+
+
+@router.get("/{database}/tokens", tags=["tokens"])
+@allow("admin", of="database")
+def list_tokens(
+    database: str, stored: Stored, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
+) -> Page[TokenAnswer]:
+    """The tokens of this database, the oldest first, without their secrets."""
+    uses.write()
+    found = stored.read(lambda unit: unit.tokens.listed(database, page.limit + 1, page.after))
+    return Page[TokenAnswer].model_validate(page.of([token_views.token(t) for t in found]))
+
+
+@router.delete("/{database}/tokens/{token}", tags=["tokens"])
+@allow("admin", of="database")
+def revoke_token(database: str, token: str, stored: Stored) -> TokenAnswer:
+    """End a token for good. Doing it twice is no error."""
+    return token_views.token(stored.write(lambda unit: tokens.revoke_token(unit, token, database)))

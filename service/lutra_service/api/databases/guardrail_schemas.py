@@ -1,0 +1,112 @@
+"""Guardrails, their events and maintenance windows, as requests and answers.
+
+What is read has the shape of what is written, so that it can be edited and put back.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lutra_models.guardrails import LONGEST_HOLD_S, GuardName, Guardrail
+from lutra_models.maintenance import LONGEST_MINUTES, Weekday
+from pydantic import Field
+
+from lutra_service.api.http.body import READ_ONLY, Answer, Body
+from lutra_service.app.databases.guardrails import Origin
+
+
+class EventAnswer(Answer):
+    """A guard that fired: `value` was beyond `bound` for `held_s` seconds."""
+
+    id: str
+    """Its id."""
+    database: str
+    """The id of its database."""
+    session: str | None
+    """The session that was open then."""
+    recommendation: str | None
+    """The change that was taken back for it, null where there was none."""
+    guard: GuardName
+    """Which guard it was."""
+    metric: str
+    """The metric that the guard watches."""
+    value: float
+    """What was measured."""
+    bound: float
+    """What it was held to: the limit, or the limit and the baseline."""
+    limit: float
+    """The guardrail's limit, in the guard's own terms."""
+    baseline: float | None
+    """What the metric was before the change, where the guard compares with it."""
+    hold_s: float
+    """For how many seconds on end it had to be crossed."""
+    held_s: float
+    """For how many seconds it was."""
+    since: datetime
+    """When the bound was first crossed."""
+    at: datetime
+    """When the guard fired."""
+    received_at: datetime
+    """When the service was told."""
+    message: str
+    """The same in words."""
+
+
+class GuardrailBody(Body):
+    """One guard's limit, and for how long it has to be crossed before the guard fires."""
+
+    limit: float = Field(ge=0, allow_inf_nan=False)
+    """In the guard's own terms: see its `meaning`."""
+    hold_s: float = Field(ge=0, le=LONGEST_HOLD_S)
+    """Crossed for so many seconds on end, it fires."""
+    enabled: bool = True
+    """Whether the guard watches at all."""
+    meaning: str | None = Field(default=None, max_length=1000, json_schema_extra=READ_ONLY)
+    """What it says, with the limit in the place of "so"."""
+    origin: Origin | None = None
+    """Who set it. What comes back with `agent` or `default` and the values that hold there stays theirs."""
+
+    def of_core(self) -> Guardrail:
+        return Guardrail(self.limit, self.hold_s, self.enabled)
+
+
+class GuardrailsBody(Body):
+    """By guard. When it is set, what is not named is as the agent's own file says."""
+
+    guardrails: dict[GuardName, GuardrailBody] = Field(max_length=20)
+    """The guards by name."""
+    firing: list[GuardName] | None = Field(default=None, max_length=20, json_schema_extra=READ_ONLY)
+    """What fires now, as the agent last said."""
+
+
+class MaintenanceWindowBody(Body):
+    """Weekly, from `start` by the clocks of `zone`, past midnight too."""
+
+    weekdays: list[Weekday] = Field(min_length=1, max_length=7)
+    """The days on which it begins."""
+    start: str = Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
+    """HH:MM"""
+    minutes: int = Field(ge=1, le=LONGEST_MINUTES)
+    """How long it lasts."""
+    zone: str = Field(default="UTC", pattern=r"^[A-Za-z0-9_+\-/]{1,64}$")
+    """A time zone's name, such as `Europe/Berlin`."""
+
+
+class IntervalBody(Body):
+    """From `start` to before `end`, in UTC."""
+
+    start: datetime
+    """When it begins."""
+    end: datetime
+    """When it is over."""
+
+
+class MaintenanceBody(Body):
+    """When a restart may be. With no windows, nothing is restarted in mode restart_in_window."""
+
+    windows: list[MaintenanceWindowBody] = Field(max_length=50)
+    """Every weekly window."""
+    open_until: datetime | None = Field(default=None, json_schema_extra=READ_ONLY)
+    """The end of the window that is open now, null where none is."""
+    next: IntervalBody | None = Field(default=None, json_schema_extra=READ_ONLY)
+    """The next one to begin."""

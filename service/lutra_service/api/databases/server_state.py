@@ -1,0 +1,49 @@
+"""What a database's agent has told: its settings and its windows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from lutra_models.wire import Name
+
+from lutra_service.api.databases import server_state_schemas as schemas
+from lutra_service.api.databases import views
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.deps import Page, PageQuery, Stored, paging
+from lutra_service.api.http.moments import Moment
+from lutra_service.api.http.route import GuardedRoute
+from lutra_service.app.databases import server_state
+from lutra_service.app.databases.server_context import live
+from lutra_service.db.store import Unit
+
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["databases"])
+
+Metrics = Annotated[list[Name] | None, Query(max_length=50, description="Only these of its metrics; may be repeated.")]
+
+
+@router.get("/{database}/settings", responses={409: {}})
+@allow("read", "agent", of="database")
+def list_settings(database: str, stored: Stored) -> Page[schemas.SettingAnswer]:
+    """The settings as the agent last reported them, and which of them may move now."""
+
+    def read(unit: Unit) -> list[server_state.Setting]:
+        return server_state.settings(live(unit, unit.databases.get(database), unit.sessions.open_one(database)))
+
+    return Page[schemas.SettingAnswer](items=[views.setting(s) for s in stored.read(read)], next=None)
+
+
+@router.get("/{database}/windows")
+@allow("read", "agent", of="database")
+def list_windows(
+    database: str,
+    stored: Stored,
+    page: Annotated[PageQuery, Depends(paging("win", "[0-9]{1,18}"))],
+    metric: Metrics = None,
+    since: Annotated[Moment | None, Query(description="Only windows that ended after it.")] = None,
+    until: Annotated[Moment | None, Query(description="Only windows that began before it.")] = None,
+) -> Page[schemas.WindowAnswer]:
+    """What was measured, newest first: QPS, TPS, p99 with its source, and the counters."""
+    after = page.after and page.after.removeprefix(views.WINDOW)
+    found = stored.read(lambda unit: server_state.windows(unit, database, page.limit + 1, after, since, until))
+    return Page[schemas.WindowAnswer].model_validate(page.of([views.window(r, metric or ()) for r in found]))

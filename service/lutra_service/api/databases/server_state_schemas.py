@@ -1,0 +1,64 @@
+"""What a database's agent has told, as answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from lutra_models.knobs import Applies
+from lutra_models.metrics import P99Of, P99Source
+from lutra_models.wire import SettingValue
+
+from lutra_service.api.http.body import Answer
+
+
+class SettingAnswer(Answer):
+    """A live setting, as its agent last reported it."""
+
+    setting: str
+    """Its name."""
+    value: SettingValue
+    """In the server's own unit."""
+    text: str
+    """The value as people write it."""
+    unit: str
+    """The server's own unit; empty where it has none."""
+    applies: Applies | Literal["fixed"]
+    """What makes a new value active; `fixed` where nothing does."""
+    source: str
+    """Where the server has the value from."""
+    persisted: str | None
+    """What the file that the agent writes says of it; null where it says nothing."""
+    shadowed: str | None
+    """What outranks that file, so that a change would have no effect."""
+    pending_restart: bool
+    """Whether another value already waits for a restart."""
+    range: str | None
+    """Where it is searched now; null where it stays as it is."""
+
+
+class WindowAnswer(Answer):
+    """An interval in which something was measured."""
+
+    id: str
+    """Its id."""
+    start: datetime
+    """Its first moment."""
+    end: datetime
+    """The first moment after it."""
+    metrics: dict[str, float]
+    """By name, in the unit of the name. What was not measured is absent."""
+    p99_source: P99Source | None
+    """Where `p99_ms` comes from; `estimated` means computed, not measured."""
+    p99_of: P99Of | None
+    """What `p99_ms` is the latency of."""
+    failure: str | None
+    """Why nothing could be measured; null where something was."""
+    agent: str
+    """The agent that measured it."""
+    session: str | None
+    """The session that it counts for."""
+    recommendation: str | None
+    """The recommendation whose settings it measured."""
+    windows: int
+    """How many it stands for: more than one where old windows were drawn together."""

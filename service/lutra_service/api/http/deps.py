@@ -1,0 +1,120 @@
+"""What the routes are given: the bearer, the transactions, the idempotency key, the page."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar, cast
+
+from fastapi import Depends, Header, Query, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from lutra_models.knobs import fingerprint
+from pydantic import BaseModel, ConfigDict
+
+from lutra_service.api.http.route import GuardedRequest
+from lutra_service.api.http.signals import Signals, preferred_wait
+from lutra_service.app.access.idempotency import Once
+from lutra_service.app.access.token_use import TokenUse
+from lutra_service.app.access.tokens import Principal
+from lutra_service.app.reports.writer import ReportWriter
+from lutra_service.db.store import Store
+
+T = TypeVar("T")
+
+
+async def store(request: Request) -> Store:
+    return cast(Store, request.app.state.store)
+
+
+async def signals(request: Request) -> Signals:
+    return cast(Signals, request.app.state.signals)
+
+
+async def report_writer(request: Request) -> ReportWriter:
+    return cast(ReportWriter, request.app.state.report_writer)
+
+
+async def uses(request: Request) -> TokenUse:
+    return cast(TokenUse, request.app.state.entry.uses)
+
+
+Stored = Annotated[Store, Depends(store)]
+Uses = Annotated[TokenUse, Depends(uses)]
+Writer = Annotated[ReportWriter, Depends(report_writer)]
+News = Annotated[Signals, Depends(signals)]
+
+
+_scheme = HTTPBearer(auto_error=False, scheme_name="token", description="A token of `lutra token create`.")
+
+
+async def bearer(request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> Principal:
+    """Whom `GuardedRoute` admitted."""
+    assert isinstance(request, GuardedRequest)
+    return request.bearer
+
+
+Bearer = Annotated[Principal, Depends(bearer)]
+
+
+async def once(
+    request: Request,
+    who: Bearer,
+    idempotency_key: Annotated[str | None, Header(description="The same key and request are carried out once.")] = None,
+) -> Once:
+    body = hashlib.sha256(await request.body()).hexdigest()
+    return Once(who, idempotency_key, fingerprint([request.method, request.scope["path"], body]))
+
+
+OnlyOnce = Annotated[Once, Depends(once)]
+
+
+async def wait_seconds(
+    response: Response,
+    prefer: Annotated[str | None, Header(description="`wait=N`: wait up to N ≤ 60 seconds for the answer.")] = None,
+) -> float:
+    """The seconds, told back in the answer's `Preference-Applied`."""
+    seconds = preferred_wait(prefer)
+    if seconds:
+        response.headers["Preference-Applied"] = f"wait={seconds:g}"
+    return seconds
+
+
+WaitSeconds = Annotated[float, Depends(wait_seconds)]
+
+
+@dataclass(frozen=True)
+class PageQuery:
+    limit: int
+    after: str | None
+
+    def of(self, items: list[Any]) -> dict[str, Any]:
+        """A page from up to `limit` + 1 records, each with an id."""
+        more = len(items) > self.limit
+        items = items[: self.limit]
+        return {"items": items, "next": items[-1].id if more else None}
+
+
+def paging(prefix: str, rest: str = "[0-9a-z]{22}") -> Callable[..., PageQuery]:
+    """The page that is asked for of a list whose ids are `prefix`, a low line and `rest`."""
+
+    def page_query(
+        limit: Annotated[int, Query(ge=1, le=500, description="How many items a page has at most.")] = 50,
+        after: str | None = Query(
+            default=None, pattern=f"^{prefix}_{rest}$", description="The `next` of the page before."
+        ),
+    ) -> PageQuery:
+        return PageQuery(limit, after)
+
+    return page_query
+
+
+class Page(BaseModel, Generic[T]):
+    """Some of a list's items, and where the list goes on."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    items: list[T]
+    """The page's items, in the order that the list's description names."""
+    next: str | None
+    """Pass it as `?after=` for the following page; null at the end."""

@@ -1,0 +1,114 @@
+"""uvicorn's HTTP/1.1 protocol with deadlines: for a request's head, for an idle connection, for who reads an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, cast
+
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import get_remote_addr
+
+from lutra_service.api.http.sockets.addresses import counted
+from lutra_service.api.http.sockets.connections import Connections
+
+CONNECTION = "lutra.connection"
+"""Where a request's scope holds its connection."""
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """In seconds. `head`: from the connection's beginning to a request's complete head; after an answer an idle time
+    of `idle` comes before it, and what is left of an unread body has to arrive in both. `write`: without progress."""
+
+    head: float
+    idle: float
+    write: float
+
+
+class BoundedProtocol(H11Protocol):
+    """Not a second is waited for a body here: `bodies` does that, and only for bearers of valid tokens."""
+
+    def __init__(self, *args: Any, connections: Connections, deadlines: Deadlines, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._all = connections
+        self.deadlines = deadlines
+        self._counted: asyncio.Transport | None = None
+        self._early = b""
+        self._head: asyncio.TimerHandle | None = None
+        self._write: asyncio.TimerHandle | None = None
+        inner = cast(Any, self.app)
+
+        async def with_connection(scope: Scope, receive: Receive, send: Send) -> None:
+            scope[CONNECTION] = self
+            await inner(scope, receive, send)
+
+        self.app = cast(Any, with_connection)
+
+    def welcome(self) -> None:
+        """A valid token was shown on this connection."""
+        self._all.welcome(self)
+
+    def abort(self) -> None:
+        assert self._counted is not None
+        self._counted.abort()
+
+    def accepted(self, transport: asyncio.Transport) -> None:
+        """Count the connection. What is to be encrypted comes here first, and to `connection_made` afterwards."""
+        self._counted = transport
+        peer = get_remote_addr(transport)
+        self._all.opened(self, counted(peer[0] if peer else ""))
+
+    def left(self) -> None:
+        self._all.closed(self)
+        _cancel(self._head)
+        _cancel(self._write)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        if self._counted is None:
+            self.accepted(transport)
+        super().connection_made(transport)
+        self._await_head(self.deadlines.head)
+        if self._early:
+            self.data_received(self._early)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.left()
+        if self.transport is not None:
+            super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport is None:  # TLS hands on what came with the handshake's end before the handshake's answer
+            self._early += data
+            return
+        super().data_received(data)
+        if self._answering():
+            _cancel(self._head)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._answering():  # a pipelined request may be under way already
+            self._await_head(self.deadlines.idle + self.deadlines.head)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        _cancel(self._write)
+        self._write = self.loop.call_later(self.deadlines.write, self.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        _cancel(self._write)
+
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _await_head(self, seconds: float) -> None:
+        """Also ends a connection that is closing and whose client does not read the rest of its answer."""
+        _cancel(self._head)
+        self._head = self.loop.call_later(seconds, self.abort)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

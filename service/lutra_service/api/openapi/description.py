@@ -1,0 +1,140 @@
+"""The OpenAPI document: what the routes say of themselves, and what is true of all of them."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from lutra_service.api.http.deps import Page
+from lutra_service.api.openapi.examples import EXAMPLES
+from lutra_service.api.openapi.problem_schema import Problem, ProblemError
+
+Document = dict[str, Any]
+REF = "#/components/{}/{}"
+SUMMARY = "Recommends database settings and predicts what they give."
+TAGS = {
+    "databases": "The databases that are looked after: their policy, settings and measured windows.",
+    "sessions": "Tuning sessions: what is to become better, and every trial on the way.",
+    "recommendations": "The next settings to try: asked for, looked at, approved, rejected, rolled back.",
+    "predictions": "What would these settings give?",
+    "protection": "Guardrails, their events, and maintenance windows.",
+    "tokens": "Who may do what.",
+    "audit": "Who did what, and when.",
+    "knobs": "The catalogue of settings.",
+    "agents": "What agents send and are given.",
+    "health": "For whoever runs the service; no token is needed.",
+}
+PATH_PARAMETERS = {
+    "database": "A database's id, `db_…`.",
+    "session": "A tuning session's id, `ts_…`.",
+    "recommendation": "A recommendation's id, `rec_…`.",
+    "token": "A token's id, `tok_…`; not its secret.",
+}
+_WAIT = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
+_SCHEME = {"WWW-Authenticate": {"description": "`Bearer`", "schema": {"type": "string"}}}
+_APPLIED = {"Preference-Applied": {"description": "`wait=N`, where it was asked for.", "schema": {"type": "string"}}}
+PROBLEMS: dict[str, tuple[str, str, Document]] = {
+    "400": ("BadRequest", "The body is no JSON.", {}),
+    "401": ("Unauthorized", "There is no valid token.", _SCHEME),
+    "403": ("Forbidden", "The token has another scope, or is bound to another database.", {}),
+    "404": ("NotFound", "There is nothing of this id.", {}),
+    "409": ("Conflict", "The request is sound, and what is stored stands in its way.", {}),
+    "413": ("TooLarge", "The body is too large.", {}),
+    "415": ("UnsupportedEncoding", "The body is packed in a way that is not taken.", {}),
+    "422": ("Unprocessable", "A field, a parameter or a value is not what it has to be.", {}),
+    "429": ("TooMany", "Too many requests; come back later.", _WAIT),
+    "503": ("Unavailable", "The service has no room for this now; come back later.", _WAIT),
+    "default": ("Other", "Any other problem, such as 405 with `Allow`.", {}),
+}
+"""By status: the name of the response, what it means, and its headers."""
+
+ALWAYS = ("401", "403", "422", "429", "503", "default")
+WITH_BODY = ("400", "413", "415")
+COUNTED = ("/readyz", "/metrics")
+"""They need no token, and count as requests of an address without one."""
+
+
+def install(app: FastAPI) -> None:
+    """Let the application describe itself so, once it is asked."""
+    app.openapi = cache(lambda: describe(app))  # type: ignore[method-assign]
+
+
+def describe(app: FastAPI) -> Document:
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        summary=SUMMARY,
+        description=app.description,
+        routes=app.routes,
+        tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        servers=[{"url": "/", "description": "This service"}],
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        separate_input_output_schemas=False,
+    )
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            _complete(path, method, operation)
+    components = document["components"]
+    components["responses"] = {name: _response(text, headers) for name, text, headers in PROBLEMS.values()}
+    for model in (ProblemError, Problem):
+        components["schemas"][model.__name__] = _schema(model)
+    _explain(components["schemas"])
+    return document
+
+
+def _complete(path: str, method: str, operation: Document) -> None:
+    """Parameters explained, and the problems that any operation of this kind may answer with."""
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":
+            parameter["description"] = PATH_PARAMETERS[parameter["name"]]
+        if parameter["name"] == "prefer":
+            for response in operation["responses"].values():
+                response.setdefault("headers", {}).update(_APPLIED)
+    for media in operation.get("requestBody", {}).get("content", {}).values():
+        media["schema"].pop("default", None)  # a body that may be left out says so by not being required
+    for status in _problems(path, method, operation):
+        operation["responses"][status] = {"$ref": REF.format("responses", PROBLEMS[status][0])}
+    operation["responses"] = dict(sorted(operation["responses"].items()))
+
+
+def _problems(path: str, method: str, operation: Document) -> list[str]:
+    """The statuses of the problems that an operation may answer with."""
+    if not path.startswith("/v1/"):
+        return ["default", *(["429"] if path in COUNTED else [])]
+    statuses = [*ALWAYS, *(WITH_BODY if "requestBody" in operation else ())]
+    statuses += ["404"] if "{" in path else []
+    statuses += ["409"] if method != "get" or "409" in operation["responses"] else []
+    return statuses
+
+
+def _response(text: str, headers: Document) -> Document:
+    content = {"application/problem+json": {"schema": {"$ref": REF.format("schemas", "Problem")}}}
+    return {"description": text, "content": content, **({"headers": headers} if headers else {})}
+
+
+def _schema(model: type[Problem] | type[ProblemError]) -> Document:
+    schema = model.model_json_schema(ref_template=REF.format("schemas", "{model}"))
+    schema.pop("$defs", None)
+    return schema
+
+
+def _explain(schemas: Document) -> None:
+    """Examples of every schema, and the descriptions of those that agents and service share."""
+    for name, properties in _shared().items():
+        schemas[name]["description"] = properties.get("", schemas[name].get("description", ""))
+        for field, text in properties.items():
+            if field:
+                schemas[name]["properties"][field]["description"] = text
+    for name, example in EXAMPLES.items():
+        schemas[name]["examples"] = [example]
+    for schema in schemas.values():
+        schema.setdefault("description", Page.__doc__)  # a generic model leaves its own out
+
+
+def _shared() -> dict[str, dict[str, str]]:
+    return tomllib.loads((Path(__file__).parent / "wire_schemas.toml").read_text())

@@ -1,0 +1,47 @@
+"""Examples: what that database's agent sends and is given."""
+
+from __future__ import annotations
+
+from lutra_models.wire import PROTOCOL
+
+from lutra_service.api.openapi.examples.common import EVENING, LATER, RECOMMENDATION, Example
+from lutra_service.api.openapi.examples.databases import agent, event, guardrail, host, metrics, p99, reported, window
+from lutra_service.api.openapi.examples.tuning import identity, outcome
+
+rules: Example = {"guardrails": {"p99": guardrail}, "maintenance_windows": [window]}
+directive: Example = {
+    "id": RECOMMENDATION,
+    "recommendation": RECOMMENDATION,
+    "settings": {"work_mem": 8192},
+    "restart_allowed": False,
+    "restore": False,
+    "rollback": False,
+    "measure": False,
+    "expects": identity,
+    "rules": rules,
+    "expires_at": "2026-03-02T18:00:00Z",
+}
+report: Example = {
+    "protocol": PROTOCOL,
+    "agent": "agent1",
+    "epoch": "5f1d8a",
+    "sequence": 52,
+    "sent_at": LATER,
+    "engine": "postgresql",
+    "engine_version": "16.4",
+    "role": "primary",
+    "identifier": identity["identifier"],
+    "host": host,
+    "peak_connections": 42,
+    "settings_hash": "c0ffee",
+    "settings": {"work_mem": reported},
+    "window": {"start": EVENING, "end": "2026-03-01T18:00:10Z"},
+    "metrics": metrics,
+    **p99,
+    "context": {"threads": 8},
+    "measures": None,
+    "failure": None,
+    "outcomes": [outcome],
+    "events": [{**event, "directive": RECOMMENDATION}],
+    "status": agent,
+}

@@ -1,0 +1,143 @@
+"""Examples: a shop's database, what its agent has told, and what protects it."""
+
+from __future__ import annotations
+
+from lutra_models import __version__
+
+from lutra_service.api.openapi.examples.common import DATABASE, EVENING, LATER, RECOMMENDATION, SESSION, Example
+
+policy: Example = {
+    "pins": {"max_connections": 200},
+    "ranges": {"work_mem": ["4MB", "64MB"]},
+    "movable": None,
+    "restart": True,
+    "durability": False,
+    "memory_fraction": 0.8,
+    "past": "label",
+}
+host: Example = {"memory_bytes": 8589934592, "cores": 4, "disk_bytes": 107374182400, "rotational": False}
+guardrail: Example = {"limit": 1.5, "hold_s": 60.0, "enabled": True}
+told_guardrail = {**guardrail, "meaning": "p99 is at most so many times what it was", "origin": "service"}
+window: Example = {"weekdays": ["sat", "sun"], "start": "02:00", "minutes": 120, "zone": "Europe/Berlin"}
+interval: Example = {"start": "2026-03-07T01:00:00Z", "end": "2026-03-07T03:00:00Z"}
+agent: Example = {
+    "version": __version__,
+    "mode": "reload_only",
+    "paused": False,
+    "driver": None,
+    "spool_dropped": 0,
+    "spool_refused": 0,
+    "problems": [],
+    "guardrails": {"p99": guardrail},
+    "firing": [],
+    "provisional": RECOMMENDATION,
+}
+database: Example = {
+    "id": DATABASE,
+    "name": "shop",
+    "engine": "postgresql",
+    "engine_version": "16.4",
+    "role": "primary",
+    "policy": policy,
+    "label": "shop",
+    "host": host,
+    "peak_connections": 42,
+    "agent": agent,
+    "created_at": EVENING,
+    "last_report_at": LATER,
+    "last_window_end": LATER,
+}
+reported: Example = {
+    "value": "4096",
+    "unit": "kB",
+    "kind": "integer",
+    "low": 64,
+    "high": 2147483647,
+    "options": [],
+    "applies": "reload",
+    "source": "default",
+    "persisted": None,
+    "shadowed": None,
+    "pending_restart": False,
+}
+setting: Example = {
+    **{k: reported[k] for k in ("unit", "applies", "source", "persisted", "shadowed", "pending_restart")},
+    "setting": "work_mem",
+    "value": 4096,
+    "text": "4MB",
+    "range": "[4096, 65536] kB",
+}
+metrics: Example = {"qps": 950.0, "tps": 190.0, "p99_ms": 12.5}
+p99: Example = {"p99_source": "driver", "p99_of": "transaction"}
+measured_window: Example = {
+    "id": "win_52",
+    "start": EVENING,
+    "end": "2026-03-01T18:00:10Z",
+    "metrics": metrics,
+    **p99,
+    "failure": None,
+    "agent": "agent1",
+    "session": SESSION,
+    "recommendation": RECOMMENDATION,
+    "windows": 1,
+}
+token: Example = {
+    "id": "tok_01m80d4s387knw3w7ehz98",
+    "name": "its agent",
+    "scopes": ["agent"],
+    "database": DATABASE,
+    "created_at": EVENING,
+    "revoked_at": None,
+    "expires_at": None,
+    "last_used_at": LATER,
+}
+audit_entry: Example = {
+    "id": "aud_01m80d4s387knw3w7ehz98",
+    "at": EVENING,
+    "action": "recommendation.approve",
+    "target": RECOMMENDATION,
+    "database": DATABASE,
+    "token": "tok_01m80d4s387knw3w7ehz98",
+    "token_name": "an operator",
+    "address": "192.0.2.7",
+    "request_id": "req_01m80d4s387knw3w7ehz98",
+    "before": {"state": "proposed"},
+    "after": {"state": "approved", "changes": {"work_mem": [4096, 8192]}},
+}
+event: Example = {
+    "id": "ev_01m80d4s387knw3w7ehz98",
+    "guard": "p99",
+    "metric": "p99_ms",
+    "value": 31.0,
+    "bound": 18.75,
+    "limit": 1.5,
+    "baseline": 12.5,
+    "hold_s": 60.0,
+    "held_s": 61.0,
+    "since": EVENING,
+    "at": LATER,
+    "message": "p99_ms was 31, above 18.75, for 61 s",
+}
+shown_event = {
+    **event,
+    "database": DATABASE,
+    "session": SESSION,
+    "recommendation": RECOMMENDATION,
+    "received_at": LATER,
+}
+knob: Example = {
+    "name": "work_mem",
+    "group": "memory",
+    "kind": "integer",
+    "unit": "B",
+    "range": "64kB … memory / 4",
+    "log": True,
+    "special": [],
+    "versions": "12+",
+    "applies": "reload",
+    "risk": "none",
+    "tuned_by_default": True,
+    "rule": "memory / (max_connections * 4)",
+    "meaning": "Memory for one sort or hash before it goes to disk",
+    "manual": "https://www.postgresql.org/docs/current/runtime-config-resource.html",
+}

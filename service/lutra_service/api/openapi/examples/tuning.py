@@ -1,0 +1,152 @@
+"""Examples: a session on the shop's database, and one trial of it."""
+
+from __future__ import annotations
+
+from lutra_models import __version__
+
+from lutra_service.api.openapi.examples.common import DATABASE, EVENING, RECOMMENDATION, SESSION, Example
+from lutra_service.api.openapi.examples.databases import metrics, p99, policy, shown_event, token
+
+objective: Example = {"metric": "p99_ms", "goal": "minimize"}
+limit: Example = {"metric": "qps", "at_most": None, "at_least": 900.0}
+new_session: Example = {
+    "objective": objective,
+    "limits": [limit],
+    "mode": "reload_only",
+    "approval": "manual",
+    "max_trials": 20,
+    "seed": 0,
+}
+identity: Example = {
+    "role": "primary",
+    "engine_version": "16.4",
+    "identifier": "7312345678901234567",
+    "memory_bytes": 8589934592,
+    "cores": 4,
+}
+session: Example = {
+    "id": SESSION,
+    "database": DATABASE,
+    "state": "running",
+    **new_session,
+    "effective_mode": "reload_only",
+    "trials_done": 3,
+    "current": RECOMMENDATION,
+    "incumbent": RECOMMENDATION,
+    "handover": None,
+    "baseline": {"work_mem": 4096},
+    "server": identity,
+    "rebased_at": None,
+    **p99,
+    "message": "",
+    "events": [shown_event],
+    "created_at": EVENING,
+    "ended_at": None,
+    "opened_by_agent": False,
+}
+change: Example = {
+    "setting": "work_mem",
+    "before": 4096,
+    "after": 8192,
+    "before_text": "4MB",
+    "after_text": "8MB",
+    "applies": "reload",
+    "do": "ALTER SYSTEM SET work_mem = '8MB'",
+    "undo": "ALTER SYSTEM RESET work_mem",
+}
+reason: Example = {
+    "setting": "work_mem",
+    "before": 4096,
+    "after": 8192,
+    "sentence": "Raise work_mem: predicted 8 % lower p99",
+    "effect": 0.08,
+}
+prediction: Example = {
+    "median": 11.5,
+    "low": 9.8,
+    "high": 14.1,
+    "level": 0.9,
+    "far": False,
+    "record": {"n": 12, "held": 11},
+}
+term: Example = {
+    "name": "sorts and hashes",
+    "bytes": 1677721600.0,
+    "formula": "max_connections * work_mem",
+    "assumption": "each connection sorts once at a time",
+}
+memory: Example = {"terms": [term], "total_bytes": 1677721600.0, "limit_bytes": 6871947673.6}
+shared: Example = {
+    "state": "applied",
+    "origin": "improvement",
+    "trial": 4,
+    "configuration": {"work_mem": 8192},
+    "changes": [change],
+    "reasons": [reason],
+    "predictions": {"p99_ms": prediction},
+    "measured": None,
+    "failed": None,
+    "memory": memory,
+}
+outcome: Example = {
+    "directive": RECOMMENDATION,
+    "state": "applied",
+    "code": None,
+    "message": "",
+    "active": {"work_mem": 8192},
+    "restarted": False,
+    "confirm_by": "2026-03-01T18:15:00Z",
+    "at": EVENING,
+}
+recommendation: Example = {
+    **shared,
+    "id": RECOMMENDATION,
+    "database": DATABASE,
+    "session": SESSION,
+    "parent": None,
+    "kind": "search",
+    "before": {"work_mem": 4096},
+    "restart_needed": False,
+    "warnings": [],
+    "outcome": outcome,
+    "error": None,
+    "seed": 0,
+    "key": "5b0c1f7a",
+    "package_version": __version__,
+    "created_at": EVENING,
+    "proposed_at": EVENING,
+    "decided_at": EVENING,
+    "decided_by": token["id"],
+    "applied_at": EVENING,
+    "expires_at": "2026-03-02T18:00:00Z",
+    "ended_at": None,
+    "handed_out_at": None,
+    "withdrawn_at": None,
+    "withdrawn_by": None,
+}
+trial: Example = {**shared, "recommendation": RECOMMENDATION}
+what_if: Example = {
+    **{k: shared[k] for k in ("configuration", "predictions", "changes", "memory")},
+    "refusal": None,
+    "warnings": [],
+    "observations": 12,
+    "session": SESSION,
+    "fitted_at": EVENING,
+    "record": {"p99_ms": {"n": 9, "held": 8, "level": 0.9}},
+}
+history: Example = {
+    "format": 1,
+    "knobs": [{"name": "work_mem", "applies": "reload", "risk": "none", "domain": {"low": 4096, "high": 65536}}],
+    "objective": objective,
+    "limits": [limit],
+    "observations": [
+        {"configuration": {"work_mem": 4096}, "metrics": metrics, "context": None, "window": None, "failure": None}
+    ],
+    "pending": [],
+    "current": {"work_mem": 4096},
+    "starts": [{"work_mem": 16384}],
+    "context": {},
+    "answers": {},
+    "server": {"engine": "postgresql", "version": "16.4"},
+    "policy": policy,
+}

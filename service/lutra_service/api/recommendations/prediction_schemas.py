@@ -1,0 +1,65 @@
+"""What-ifs, as requests and answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from lutra_service.api.databases.schemas import Settings, Values
+from lutra_service.api.http.body import Answer, Body
+from lutra_service.api.recommendations.schemas import ChangeAnswer, MemoryAnswer, PredictionAnswer
+
+
+class NewPrediction(Body):
+    """A what-if."""
+
+    settings: Settings = Field(default={})
+    """Laid over the current ones: texts with units, or numbers in the server's own unit."""
+    level: float = Field(default=0.9, ge=0.5, le=0.999)
+    """The probability that each interval is to hold the reading."""
+
+
+class RecordAnswer(Answer):
+    """How good such intervals were on what was predicted and then measured."""
+
+    n: int
+    """So many readings were predicted and then measured."""
+    held: int
+    """So many of them lay inside their interval."""
+    level: float
+    """The probability that each interval was to hold its reading."""
+
+
+class RefusalAnswer(Answer):
+    """Why settings would not be let through."""
+
+    code: str
+    """The code of the problem that they would be refused with."""
+    message: str
+    """Why, with the values."""
+
+
+class PredictionsAnswer(Answer):
+    """What settings would give."""
+
+    configuration: Values
+    """The whole configuration, in the server's own units."""
+    predictions: dict[str, PredictionAnswer]
+    """By metric."""
+    changes: list[ChangeAnswer]
+    """What would change."""
+    memory: MemoryAnswer
+    """The worst case of the server's memory with them."""
+    refusal: RefusalAnswer | None
+    """Why these settings would not be let through; null where they would."""
+    warnings: list[str]
+    """What else to know."""
+    observations: int
+    """How many readings the model was fitted to."""
+    session: str | None
+    """The session whose model answers."""
+    fitted_at: datetime
+    """When the model was fitted."""
+    record: dict[str, RecordAnswer]
+    """By metric, how good such intervals were so far."""

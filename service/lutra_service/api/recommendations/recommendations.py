@@ -1,0 +1,154 @@
+"""Recommendations: asked for, looked at, decided."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi.concurrency import run_in_threadpool
+from lutra_models.advice import RecommendationState
+
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.deps import Bearer, News, OnlyOnce, Page, PageQuery, Stored, WaitSeconds, paging
+from lutra_service.api.http.route import GuardedRoute
+from lutra_service.api.recommendations import schemas, views
+from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
+from lutra_service.app.access import tokens
+from lutra_service.app.recommendations import decide, request
+from lutra_service.app.recommendations.reached import Until, reached
+from lutra_service.db.schema.records import Document, Recommendation
+from lutra_service.db.store import Unit
+
+router = APIRouter(route_class=GuardedRoute, tags=["recommendations"])
+Answer = schemas.RecommendationAnswer
+NOTHING, WHOLE = schemas.NewRecommendation(), schemas.Approving()
+NOT_NEXT = ("computing", *decide.UNDER_WAY)
+"""A session's recommendation in one of these states is not the next one to decide on."""
+_LOCATION = {"Location": {"description": "The recommendation that is answered.", "schema": {"type": "string"}}}
+ASKED: dict[int | str, dict[str, Any]] = {
+    201: {"description": "The next one", "headers": _LOCATION},
+    202: {"model": Answer, "description": "The next one is not there yet: look at `Location`", "headers": _LOCATION},
+}
+
+
+@router.post("/v1/databases/{database}/recommendations", status_code=201, response_model=Answer, responses=ASKED)
+@allow("operate", of="database")
+async def ask_recommendation(
+    database: str,
+    stored: Stored,
+    news: News,
+    who: Bearer,
+    once: OnlyOnce,
+    seconds: WaitSeconds,
+    response: Response,
+    body: schemas.NewRecommendation = NOTHING,
+) -> Any:
+    """Suggest the next settings now, or check an operator's own (`settings`).
+
+    202 while there is no next one yet: it is being computed, or the one before it is still under way and is the
+    answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
+    """
+    status, answer = await run_in_threadpool(
+        lambda: stored.write(lambda unit: once(unit, 201, lambda: _shown(_asked(unit, database, body, who.token_id))))
+    )
+    if body.settings is None:
+        status, answer = await _next(stored, news, who, answer, seconds)
+    response.status_code = status
+    response.headers["Location"] = f"/v1/recommendations/{answer['id']}"
+    return answer
+
+
+@router.get("/v1/databases/{database}/recommendations")
+@allow("read", "agent", of="database")
+def list_recommendations(
+    database: str,
+    stored: Stored,
+    page: Annotated[PageQuery, Depends(paging("rec"))],
+    state: Annotated[RecommendationState | None, Query(description="Only those in this state.")] = None,
+) -> Page[Answer]:
+    """Newest first."""
+    found = stored.read(lambda unit: unit.recommendations.listed(database, page.limit + 1, page.after, state))
+    return Page[Answer].model_validate(page.of([views.recommendation(r) for r in found]))
+
+
+@router.get("/v1/recommendations/{recommendation}")
+@allow("read", "agent", of="recommendation")
+async def get_recommendation(
+    recommendation: str,
+    stored: Stored,
+    news: News,
+    seconds: WaitSeconds,
+    until: Annotated[Until, Query(description="What `Prefer: wait=N` waits for.")] = "computed",
+) -> Answer:
+    """The settings, the exact change and its undo, reasons, predictions and the memory sum.
+
+    `Prefer: wait=N` waits until it is computed, or came as far as `until` says: decided (approved, rejected or
+    expired), applied (or refused), measured, ended. What has ended before that is not waited for.
+    """
+
+    def read() -> Recommendation:
+        return stored.read(lambda unit: unit.recommendations.get(recommendation))
+
+    found = await run_in_threadpool(read)
+    if seconds and not reached(found, until):
+        later = await wait_until(stored, news, recommendation, until, seconds)
+        found = later if later is not None else await run_in_threadpool(read)
+    return views.recommendation(found)
+
+
+@router.post("/v1/recommendations/{recommendation}/approve")
+@allow("operate", of="recommendation")
+def approve_recommendation(recommendation: str, stored: Stored, who: Bearer, body: schemas.Approving = WHOLE) -> Answer:
+    """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again."""
+    return views.recommendation(
+        stored.write(lambda unit: decide.approve(unit, recommendation, who.token_id, body.settings))
+    )
+
+
+@router.post("/v1/recommendations/{recommendation}/reject")
+@allow("operate", of="recommendation")
+def reject_recommendation(recommendation: str, stored: Stored, who: Bearer) -> Answer:
+    """Turn it down: its settings are not made active."""
+    return views.recommendation(stored.write(lambda unit: decide.reject(unit, recommendation, who.token_id)))
+
+
+@router.post("/v1/recommendations/{recommendation}/rollback", status_code=201, response_model=Answer)
+@allow("operate", of="recommendation")
+def roll_back_recommendation(
+    recommendation: str, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
+) -> Any:
+    """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory."""
+    response.status_code, answer = stored.write(
+        lambda unit: once(unit, 201, lambda: _shown(decide.rollback(unit, recommendation, who.token_id)))
+    )
+    return answer
+
+
+def _asked(unit: Unit, id_: str, wanted: schemas.NewRecommendation, by: str) -> Recommendation:
+    database = unit.databases.lock(id_)
+    session = unit.sessions.open_one(id_)
+    if wanted.settings is None:
+        return request.ask_for(unit, database, session, by)
+    made = request.manual(unit, database, wanted.settings, session, by)
+    return decide.approve(unit, made.id, by) if wanted.approve else made
+
+
+async def _next(stored: Stored, news: News, who: Bearer, asked: Document, seconds: float) -> tuple[int, Document]:
+    """The session's next recommendation with 201; with 202 what there is where the next one is not there yet."""
+
+    def ask(unit: Unit) -> Recommendation:
+        tokens.still_valid(unit, who)
+        return _asked(unit, asked["database"], NOTHING, who.token_id)
+
+    found: Recommendation | None = None
+    if seconds and asked["state"] == "computing":
+        found = await wait_until(stored, news, asked["id"], "computed", seconds)
+    elif seconds and asked["state"] in decide.UNDER_WAY:
+        found = await wait_for_next(stored, news, asked["id"], lambda: stored.write(ask), seconds)
+    if found is None:
+        return 202 if asked["state"] in NOT_NEXT else 201, asked
+    return 202 if found.state == "computing" else 201, _shown(found)
+
+
+def _shown(recommendation: Recommendation) -> Document:
+    return views.recommendation(recommendation).model_dump(mode="json")

@@ -1,0 +1,190 @@
+"""Recommendations and predictions, as requests and answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from lutra_models.advice import Origin, RecommendationKind, RecommendationState
+from lutra_models.knobs import Applies
+from lutra_models.wire import Name, SettingValue
+from pydantic import Field
+
+from lutra_service.api.databases.schemas import Settings, Values
+from lutra_service.api.http.body import Answer, Body
+
+Document = dict[str, Any]
+Measured = dict[str, float | str | None]
+
+
+class NewRecommendation(Body):
+    """Empty: the next one of the open session. With `settings`: these, laid over the current ones and checked."""
+
+    settings: Settings | None = None
+    """An operator's own settings: texts with units, or numbers in the server's own unit."""
+    approve: bool = False
+    """With `settings`: approve them at once."""
+
+
+class Approving(Body):
+    """Empty: the whole recommendation."""
+
+    settings: list[Name] | None = Field(default=None, max_length=500)
+    """Only these of its changes."""
+
+
+class ChangeAnswer(Answer):
+    """One setting that changes, with the exact statement and its undo."""
+
+    setting: str
+    """Its name."""
+    before: SettingValue
+    """In the server's own unit."""
+    after: SettingValue
+    """In the server's own unit."""
+    before_text: str
+    """As people write it."""
+    after_text: str
+    """As people write it."""
+    applies: Applies
+    """What makes the new value active."""
+    do: str
+    """The statement that makes the change."""
+    undo: str
+    """The statement that takes it back."""
+
+
+class LeftOutAnswer(Answer):
+    """How good such intervals are on what was measured."""
+
+    n: int
+    """So many readings there are so far."""
+    held: int
+    """So many of them lay inside their interval when they were predicted without themselves."""
+
+
+class PredictionAnswer(Answer):
+    """What one metric is predicted to be, noise included."""
+
+    median: float
+    """As likely to be more as to be less."""
+    low: float
+    """The interval's lower end."""
+    high: float
+    """The interval's upper end."""
+    level: float
+    """The probability that the interval holds the reading."""
+    far: bool
+    """Far from all that was measured: the interval is mostly prior."""
+    record: LeftOutAnswer | None = None
+    """How good such intervals are on what was measured; null where nothing is known of it."""
+
+
+class ReasonAnswer(Answer):
+    """Why one setting changes."""
+
+    setting: str
+    """Its name."""
+    before: SettingValue | None
+    """In the server's own unit."""
+    after: SettingValue
+    """In the server's own unit."""
+    sentence: str
+    """Why, in plain words."""
+    effect: float | None
+    """Its share of the predicted effect: 0.08 is 8 % better with it; null where nothing was learned yet."""
+
+
+class MemoryTermAnswer(Answer):
+    """One line of the worst case."""
+
+    name: str
+    """What takes the memory."""
+    bytes: float
+    """How much it takes at worst."""
+    formula: str
+    """How that is computed."""
+    assumption: str
+    """What has to be true for it."""
+
+
+class MemoryAnswer(Answer):
+    """The worst case of the server's memory, line by line."""
+
+    terms: list[MemoryTermAnswer]
+    """Its lines."""
+    total_bytes: float
+    """Their sum."""
+    limit_bytes: float
+    """What the sum may be at most."""
+
+
+class RecommendationAnswer(Answer):
+    """Settings to try: what changes, why, what it should give, and what became of it."""
+
+    id: str
+    """Its id."""
+    database: str
+    """The id of its database."""
+    session: str | None
+    """The session that it belongs to; null where it belongs to none."""
+    parent: str | None
+    """The one that it is a part of, or takes back."""
+    trial: int | None
+    """Its number among the session's trials; null where it is none."""
+    kind: RecommendationKind
+    """What it is for: a trial, the session's end, an operator's wish, a part of another, or a way back."""
+    origin: Origin | None
+    """Which step proposed it; null while it is being computed."""
+    state: RecommendationState
+    """How far it has come."""
+    before: Values
+    """The settings that were active when it was made, in the server's own units."""
+    configuration: Values | None
+    """The whole configuration, in the server's own units; null while it is being computed."""
+    changes: list[ChangeAnswer] | None
+    """What it changes; null while it is being computed."""
+    reasons: list[ReasonAnswer] | None
+    """Why each setting changes; null while it is being computed."""
+    predictions: dict[str, PredictionAnswer]
+    """By metric, what it should give; empty before there is anything to predict from."""
+    memory: MemoryAnswer | None
+    """The worst case of its memory; null while it is being computed."""
+    restart_needed: bool | None
+    """Whether any of its changes needs a restart."""
+    warnings: list[str] | None
+    """What else to know before approving."""
+    outcome: Document | None
+    """What its agent did, as the agent said; null before it answered."""
+    measured: Measured | None
+    """By metric, what it gave; null before it was measured."""
+    failed: str | None
+    """Why nothing was measured, once that is certain."""
+    error: str | None
+    """Why it was refused, failed or was taken back."""
+    seed: int
+    """The seed of its session."""
+    key: str
+    """A digest of the question: the same history asks the same."""
+    package_version: str
+    """The version that computed it."""
+    created_at: datetime
+    """When it was asked for."""
+    proposed_at: datetime | None
+    """When it was there to be decided."""
+    decided_at: datetime | None
+    """When it was approved or rejected."""
+    decided_by: str | None
+    """The token that decided; `automatic` where the session did, `service` where the service itself did."""
+    applied_at: datetime | None
+    """When its agent made it active."""
+    expires_at: datetime | None
+    """Until when the approval lasts."""
+    ended_at: datetime | None
+    """When nothing more was to come."""
+    handed_out_at: datetime | None
+    """Since when its agent has it as a directive."""
+    withdrawn_at: datetime | None
+    """When it was withdrawn while its agent had it: it is rolled back if it becomes active."""
+    withdrawn_by: str | None
+    """Who withdrew it."""

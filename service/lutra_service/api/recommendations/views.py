@@ -1,0 +1,35 @@
+"""Recommendations and what-ifs, as answers."""
+
+from __future__ import annotations
+
+from lutra_service.api.recommendations.prediction_schemas import PredictionsAnswer
+from lutra_service.api.recommendations.schemas import RecommendationAnswer
+from lutra_service.app.recommendations import trial_record
+from lutra_service.app.recommendations.what_if import WhatIf
+from lutra_service.common import serialize
+from lutra_service.db.schema.records import Recommendation
+
+
+def recommendation(record: Recommendation) -> RecommendationAnswer:
+    return RecommendationAnswer.model_validate(
+        {
+            **vars(record),
+            "database": record.database_id,
+            "session": record.session_id,
+            "parent": record.parent_id,
+            "predictions": record.predictions or {},
+            "failed": trial_record.failure(record),
+            "outcome": record.outcome and {n: v for n, v in record.outcome.items() if n != "epoch"},
+        }
+    )
+
+
+def what_if(answer: WhatIf) -> PredictionsAnswer:
+    return PredictionsAnswer.model_validate(
+        {
+            **vars(answer),
+            "configuration": dict(answer.configuration),
+            "predictions": serialize.predictions_to_dict(answer.predictions),
+            "session": answer.session_id,
+        }
+    )

@@ -1,0 +1,57 @@
+"""What agents talk to: reports and directives."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from lutra_models.errors import LutraError
+from lutra_models.wire import Directive, Identifier, Receipt, Report
+
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.deps import News, Stored, WaitSeconds, Writer
+from lutra_service.api.http.route import GuardedRoute
+from lutra_service.app.lifecycle.holding import Holder
+from lutra_service.app.recommendations import directives
+from lutra_service.common.telemetry import REPORTS
+
+router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["agents"])
+
+
+@router.post("/{database}/reports")
+@allow("agent", of="database", large_body=True)
+async def send_report(database: str, report: Report, writer: Writer) -> Receipt:
+    """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
+    try:
+        receipt = await writer.take(database, report)
+    except LutraError:
+        REPORTS.labels("refused").inc()
+        raise
+    REPORTS.labels("duplicate" if receipt.duplicate else "stored").inc()
+    return receipt
+
+
+@router.get("/{database}/directive", responses={204: {"description": "Nothing to do"}}, response_model=Directive)
+@allow("agent", of="database")
+async def get_directive(
+    database: str,
+    stored: Stored,
+    news: News,
+    seconds: WaitSeconds,
+    response: Response,
+    agent: Annotated[
+        Identifier | None, Query(description="Who asks, as its reports say. Without it: who reported last.")
+    ] = None,
+    epoch: Annotated[Identifier | None, Query(description="The epoch of its reports.")] = None,
+) -> Any:
+    """The directive to carry out now, to one agent at a time. With `Prefer: wait=N` the answer waits for one."""
+    holder = Holder(agent, epoch) if agent and epoch else None
+
+    def look() -> Directive | None:
+        found, given = stored.read(lambda unit: directives.current(unit, unit.databases.get(database), holder))
+        if found is None or given:
+            return found
+        return stored.write(lambda unit: directives.hand_out(unit, unit.databases.lock(database), holder))
+
+    found = await news.wait(database, look, seconds, "directive")
+    return found or Response(status_code=204, headers=dict(response.headers))

@@ -1,0 +1,173 @@
+"""Tuning sessions, their trials and their histories, as requests and answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from lutra_models.advice import Origin, RecommendationState
+from lutra_models.history import Approval, Mode, SessionState
+from lutra_models.identity import Identity
+from lutra_models.metrics import Goal, P99Of, P99Source
+from lutra_models.wire import Name
+from pydantic import Field
+
+from lutra_service.api.databases.guardrail_schemas import EventAnswer
+from lutra_service.api.databases.schemas import Values
+from lutra_service.api.http.body import Answer, Body
+from lutra_service.api.recommendations.schemas import (
+    ChangeAnswer,
+    Measured,
+    MemoryAnswer,
+    PredictionAnswer,
+    ReasonAnswer,
+)
+
+Document = dict[str, Any]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class ObjectiveBody(Body):
+    """What is to become better."""
+
+    metric: Name
+    """A metric that is measured on the database, such as `p99_ms` or `qps`."""
+    goal: Goal
+    """Which way is better."""
+
+
+class LimitBody(Body):
+    """What must hold besides: at most or at least, one of the two."""
+
+    metric: Name
+    """A metric that is measured on the database."""
+    at_most: Finite | None = None
+    """In the metric's unit."""
+    at_least: Finite | None = None
+    """In the metric's unit."""
+
+
+class NewSession(Body):
+    """A tuning session to open."""
+
+    objective: ObjectiveBody
+    """The metric, and which way is better."""
+    limits: list[LimitBody] = Field(default=[], max_length=20)
+    """What must hold besides."""
+    mode: Mode = "observe"
+    """The most that is asked for; the agent's own file caps it."""
+    approval: Approval = "manual"
+    """Whether each recommendation waits for somebody, or trials follow each other by themselves."""
+    max_trials: int = Field(default=30, ge=1, le=1000)
+    """How many trials at most."""
+    seed: int = Field(default=0, ge=0, le=2**53)
+    """The same seed and the same measurements give the same recommendations."""
+
+
+class SessionAnswer(Answer):
+    """A tuning session and where it stands."""
+
+    id: str
+    """Its id."""
+    database: str
+    """The id of its database."""
+    state: SessionState
+    """`running` and `paused` are open; `completed` and `stopped` are ended."""
+    objective: ObjectiveBody
+    """The metric, and which way is better."""
+    limits: list[LimitBody]
+    """What must hold besides."""
+    mode: Mode
+    """The most that was asked for."""
+    effective_mode: Mode
+    """The weaker of `mode` and the most that the agent's own file allows."""
+    approval: Approval
+    """Whether each recommendation waits for somebody."""
+    max_trials: int
+    """How many trials at most."""
+    seed: int
+    """The seed that it was opened with."""
+    trials_done: int
+    """How many were measured, or tried and failed."""
+    current: str | None
+    """The recommendation that is being computed, decided, applied or measured."""
+    incumbent: str | None
+    """The best measured one so far that keeps the limits."""
+    handover: str | None
+    """What the session leaves the database with, once it is known."""
+    baseline: Values | None
+    """The settings that were active when it began; null before the first report."""
+    server: Identity | None
+    """The server that it is for; null before the first report."""
+    rebased_at: datetime | None
+    """It began again then, on a server that had become another one."""
+    p99_source: P99Source | None
+    """The only source of `p99_ms` that counts; null before the first p99."""
+    p99_of: P99Of | None
+    """What its `p99_ms` is the latency of."""
+    message: str
+    """Why it paused or how it ended; empty where there is nothing to say."""
+    opened_by_agent: bool
+    """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
+    events: list[EventAnswer]
+    """Guards that fired, the newest first."""
+    created_at: datetime
+    """When it was opened."""
+    ended_at: datetime | None
+    """When it was completed or stopped."""
+
+
+class TrialAnswer(Answer):
+    """One configuration that was tried, and what came of it."""
+
+    trial: int | None
+    """Its number in the session, from 1."""
+    recommendation: str
+    """The id of its recommendation."""
+    state: RecommendationState
+    """How far it has come."""
+    origin: Origin | None
+    """Which step of the search proposed it; null while it is being computed."""
+    configuration: Values | None
+    """The whole configuration, in the server's own units; null while it is being computed."""
+    changes: list[ChangeAnswer] | None
+    """What it changes; null while it is being computed."""
+    reasons: list[ReasonAnswer] | None
+    """Why each setting changes; null while it is being computed."""
+    predictions: dict[str, PredictionAnswer]
+    """By metric, what it was predicted to give; empty before there was anything to predict from."""
+    measured: Measured | None
+    """By metric, what it gave; null where nothing was measured."""
+    failed: str | None
+    """Why nothing was measured, once that is certain."""
+    memory: MemoryAnswer | None
+    """The worst case of its memory; null while it is being computed."""
+
+
+class HistoryAnswer(Answer):
+    """All that `recommend` knows of a session: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+
+    format: int
+    """The version of this document's format."""
+    knobs: list[Document]
+    """The settings that are searched, each with its domain."""
+    objective: Document
+    """What is to become better."""
+    limits: list[Document]
+    """What must hold besides."""
+    observations: list[Document]
+    """Every measured or failed trial, in the order in which they were measured."""
+    pending: list[Values]
+    """Configurations that are proposed and not yet measured."""
+    current: Values | None
+    """The configuration that is active."""
+    starts: list[Values]
+    """Configurations that are worth trying early."""
+    context: Document
+    """What was the same all along: version, hardware and the like."""
+    answers: dict[str, list[list[Any]]]
+    """By setting, numbers that were asked for and what the server made of them."""
+    server: Document
+    """The server, from which the memory rules follow."""
+    policy: Document
+    """The policy, from which the memory rules follow."""

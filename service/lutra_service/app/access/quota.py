@@ -1,0 +1,34 @@
+"""How much one database may add to what is stored, and how large one report may be."""
+
+from __future__ import annotations
+
+from lutra_models.errors import InvalidReport
+from lutra_models.wire import Report
+
+from lutra_service.app.errors import QuotaExceeded
+from lutra_service.common.limits import REPORT_BYTES
+from lutra_service.db.repositories.ledger import size
+from lutra_service.db.schema.records import Document
+from lutra_service.db.store import Unit
+
+
+def verify_room(unit: Unit, database_id: str) -> None:
+    """Raises QuotaExceeded where the database's daily bytes are used up."""
+    seconds = unit.ledger.seconds_until_room(database_id)
+    if seconds:
+        raise QuotaExceeded(
+            f"{database_id} has stored all that it may for now (LUTRA_DAILY_BYTES); there is room in {seconds} s",
+            seconds,
+        )
+
+
+def verify_size(what: str, documents: Document, most: int) -> None:
+    """Raises InvalidReport."""
+    found = size(documents)
+    if found > most:
+        raise InvalidReport(f"{what}: {found} bytes are too many, at most {most} are kept")
+
+
+def verify_report(report: Report) -> None:
+    """All of it but its settings, which are stored once. Raises InvalidReport."""
+    verify_size("the report", report.model_dump(mode="json", exclude={"settings"}), REPORT_BYTES)

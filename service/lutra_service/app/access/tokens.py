@@ -1,0 +1,164 @@
+"""Who may do what: tokens, their scopes, and the database that a token may be bound to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal
+
+from lutra_models.errors import NotFound
+
+from lutra_service.app.access import audit
+from lutra_service.app.errors import Forbidden, InvalidRequest, Unauthorized
+from lutra_service.common.ids import new_secret, secret_hash
+from lutra_service.db.schema.records import Document, Token
+from lutra_service.db.store import Unit
+
+log = logging.getLogger(__name__)
+
+Scope = Literal["agent", "read", "operate", "admin"]
+SCOPES: tuple[Scope, ...] = ("agent", "read", "operate", "admin")
+_IMPLIED: dict[str, frozenset[str]] = {
+    "agent": frozenset({"agent"}),
+    "read": frozenset({"read"}),
+    "operate": frozenset({"read", "operate"}),
+    "admin": frozenset({"read", "operate", "admin"}),
+}
+
+
+@dataclass(frozen=True)
+class Principal:
+    """The bearer of a valid token."""
+
+    token_id: str
+    scopes: frozenset[str]
+    database_id: str | None = None
+    name: str = ""
+    last_used_at: datetime | None = None
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether it may do what an agent does, and no more."""
+        return "agent" in self.scopes and not self.scopes & {"operate", "admin"}
+
+    def require(self, *scopes: Scope, database_id: str | None = None) -> None:
+        """One of `scopes`, for this database. Raises Forbidden.
+
+        A token that is bound to a database reaches no other one, and nothing that belongs to none.
+        """
+        if self.database_id is not None and self.database_id != database_id:
+            raise Forbidden(f"this token is bound to {self.database_id}")
+        held = frozenset().union(*(_IMPLIED[s] for s in self.scopes))
+        if not held.intersection(scopes):
+            raise Forbidden(f"needs scope {' or '.join(scopes)}, this token has {', '.join(sorted(self.scopes))}")
+
+
+def authenticate(unit: Unit, secret: str | None) -> Principal:
+    """The token's bearer. The secret is looked up by its digest, so timing tells nothing of the ones that exist."""
+    token = unit.tokens.by_hash(secret_hash(secret)) if secret else None
+    return _bearer(token, unit.now)
+
+
+def bearers(unit: Unit, digests: Sequence[str]) -> list[Principal | Unauthorized]:
+    """The same for the digests of many secrets; a refusal is given, not raised."""
+    tokens = unit.tokens.by_hashes(digests)
+    found: list[Principal | Unauthorized] = []
+    for digest in digests:
+        try:
+            found.append(_bearer(tokens.get(digest), unit.now))
+        except Unauthorized as refusal:
+            found.append(refusal)
+    return found
+
+
+def _bearer(token: Token | None, now: datetime) -> Principal:
+    """Raises Unauthorized."""
+    if token is None:
+        raise Unauthorized("a valid bearer token is needed: Authorization: Bearer lutra_…")
+    _check_valid(token, now)
+    return Principal(token.id, frozenset(token.scopes), token.database_id, token.name, token.last_used_at)
+
+
+def still_valid(unit: Unit, who: Principal) -> None:
+    """Raise Unauthorized where the token ended after its bearer was let in: somebody who waited acts again."""
+    _check_valid(unit.tokens.get(who.token_id), unit.now)
+
+
+def _check_valid(token: Token, now: datetime) -> None:
+    if token.revoked_at is not None:
+        raise Unauthorized("this token was revoked; a valid one is needed: Authorization: Bearer lutra_…")
+    if token.expires_at is not None and token.expires_at <= now:
+        expired = token.expires_at.isoformat(timespec="seconds")
+        raise Unauthorized(f"this token expired at {expired}: an administrator rotates it or makes another one")
+
+
+def create_token(
+    unit: Unit, name: str, scopes: Sequence[str], database_id: str | None = None, expires_at: datetime | None = None
+) -> tuple[Token, str]:
+    """A new token and its secret, which is not stored and never shown again."""
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown or not scopes:
+        raise InvalidRequest(f"scopes are {', '.join(SCOPES)}, got {', '.join(unknown) or 'none'}")
+    if "agent" in scopes and database_id is None:
+        raise InvalidRequest("an agent's token belongs to one database: name it")
+    if database_id is not None:
+        unit.databases.get(database_id)
+    made, secret = _new(unit, name, sorted(set(scopes), key=SCOPES.index), database_id, expires_at)
+    audit.record(unit, "token.create", made.id, None, _shown(made), database_id=database_id)
+    return made, secret
+
+
+def rotate_token(
+    unit: Unit, token_id: str, grace: timedelta, expires_at: datetime | None = None, database_id: str | None = None
+) -> tuple[Token, str]:
+    """A token of the same name, scopes and database with a new secret; the old one lives on for `grace`.
+
+    Without `expires_at` it lives as long as the old one was given. Raises InvalidRequest for one that is no more.
+    """
+    old = token_of(unit, token_id, database_id)
+    if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= unit.now):
+        raise InvalidRequest(f"{old.id} is revoked or has expired: make another one")
+    if expires_at is None and old.expires_at is not None:
+        expires_at = unit.now + (old.expires_at - old.created_at)
+    made, secret = _new(unit, old.name, old.scopes, old.database_id, expires_at)
+    if grace > timedelta(0):
+        ends = min(old.expires_at or unit.now + grace, unit.now + grace)
+        unit.tokens.change(old.id, expires_at=ends)
+    else:
+        unit.tokens.revoke(old.id, unit.now)
+    before, after = _shown(old), {"new": _shown(made), "old": _shown(unit.tokens.get(old.id))}
+    audit.record(unit, "token.rotate", old.id, before, after, database_id=old.database_id)
+    return made, secret
+
+
+def revoke_token(unit: Unit, token_id: str, database_id: str | None = None) -> Token:
+    """Revoking twice is no error: the token is revoked."""
+    token = token_of(unit, token_id, database_id)
+    if unit.tokens.revoke(token_id, unit.now):
+        audit.record(unit, "token.revoke", token_id, _shown(token), {"revoked": True}, database_id=token.database_id)
+    return replace(token, revoked_at=token.revoked_at or unit.now)
+
+
+def token_of(unit: Unit, token_id: str, database_id: str | None) -> Token:
+    """Any token, or, where a database is named, one that is bound to it. Raises NotFound."""
+    token = unit.tokens.get(token_id)
+    if database_id is not None and token.database_id != database_id:
+        raise NotFound(f"no token {token_id!r} here")
+    return token
+
+
+def _new(
+    unit: Unit, name: str, scopes: list[str], database_id: str | None, expires_at: datetime | None
+) -> tuple[Token, str]:
+    if expires_at is not None and expires_at <= unit.now:
+        raise InvalidRequest(f"expires_at: {expires_at.isoformat()} is past")
+    secret = new_secret()
+    made = Token(unit.new_id("tok"), secret_hash(secret), name, scopes, database_id, unit.now, expires_at=expires_at)
+    return unit.tokens.add(made), secret
+
+
+def _shown(token: Token) -> Document:
+    ends = token.expires_at and token.expires_at.isoformat(timespec="seconds")
+    return {"id": token.id, "name": token.name, "scopes": token.scopes, "expires_at": ends}

@@ -1,0 +1,86 @@
+"""What the operator sets for a database besides its policy: guardrails, and when a restart may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Literal
+
+from lutra_models.guardrails import GUARDS, Guard, GuardName, Guardrail, laid_over
+from lutra_models.maintenance import Interval, MaintenanceWindow, current, following, known_zone
+from lutra_models.wire import Rules
+
+from lutra_service.app.access import audit
+from lutra_service.app.databases.rules import rules_of
+from lutra_service.app.errors import InvalidRequest
+from lutra_service.db.schema.records import Database, Document
+from lutra_service.db.store import Unit
+
+Origin = Literal["service", "agent", "default"]
+SERVICE: Origin = "service"
+
+
+@dataclass(frozen=True)
+class Rail:
+    """One guard as it holds for a database. `origin` says who set it: the service's operator, the agent, nobody."""
+
+    guard: Guard
+    rail: Guardrail
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    windows: tuple[MaintenanceWindow, ...]
+    open_until: datetime | None
+    next: Interval | None
+
+
+def rails(database: Database) -> list[Rail]:
+    """Every guard, as the agent will judge by it once it has heard."""
+    set_here = rules_of(database).guardrails
+    told = Rules.model_validate({"guardrails": (database.agent_status or {}).get("guardrails", {})}).guardrails
+    effective = laid_over(told, set_here)
+    return [Rail(g, effective[g.name], _origin(g, set_here, told)) for g in GUARDS]
+
+
+def set_guardrails(unit: Unit, id_: str, wanted: Mapping[GuardName, tuple[Guardrail, Origin | None]]) -> Database:
+    """In place of all that were set here before; a guard that is not named is the agent's own again.
+
+    So is one that comes with its origin elsewhere and with the values that hold there: it was read and put back.
+    """
+    database = unit.databases.lock(id_)
+    elsewhere = {r.guard.name: (r.rail, r.origin) for r in rails(database) if r.origin != SERVICE}
+    chosen: Document = {
+        name: asdict(rail) for name, (rail, origin) in wanted.items() if elsewhere.get(name) != (rail, origin)
+    }
+    unit.databases.change(id_, guardrails=chosen)
+    audit.record(unit, "guardrails.set", id_, database.guardrails, chosen, database_id=id_)
+    unit.announce(id_)
+    return unit.databases.get(id_)
+
+
+def maintenance(unit: Unit, database: Database) -> Maintenance:
+    windows = rules_of(database).maintenance_windows
+    held = current(windows, unit.now)
+    return Maintenance(windows, held.end if held else None, following(windows, unit.now))
+
+
+def set_windows(unit: Unit, id_: str, windows: Sequence[MaintenanceWindow]) -> Database:
+    """In place of all that were set before. Raises InvalidRequest for a time zone that nobody knows."""
+    unknown = sorted({w.zone for w in windows if known_zone(w.zone) is None})
+    if unknown:
+        raise InvalidRequest(f"no time zone of this machine: {', '.join(unknown)}; take a name such as Europe/Berlin")
+    before = unit.databases.lock(id_).maintenance_windows
+    after = [{**asdict(w), "weekdays": list(w.weekdays)} for w in windows]
+    unit.databases.change(id_, maintenance_windows=after)
+    audit.record(unit, "windows.set", id_, {"windows": before or []}, {"windows": after}, database_id=id_)
+    unit.announce(id_)
+    return unit.databases.get(id_)
+
+
+def _origin(guard: Guard, set_here: Mapping[GuardName, Guardrail], told: Mapping[GuardName, Guardrail]) -> Origin:
+    if guard.name in set_here:
+        return SERVICE
+    return "agent" if told.get(guard.name, guard.default) != guard.default else "default"

@@ -1,0 +1,71 @@
+"""Registering databases and saying what may be done to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutra_models.catalog import did_you_mean, engines, load
+from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
+
+from lutra_service.app.access import audit
+from lutra_service.app.databases.server_context import live
+from lutra_service.app.databases.sharing import settings_policy
+from lutra_service.app.errors import Conflict, InvalidRequest
+from lutra_service.db.schema.records import Database, Document
+from lutra_service.db.store import Unit
+
+
+def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any], label: str | None = None) -> Database:
+    """Raises InvalidRequest for an engine without a catalogue, Conflict where the name is taken."""
+    if engine not in engines():
+        raise InvalidRequest(f"engine: {engine!r} is none of {', '.join(engines())}{did_you_mean(engine, engines())}")
+    _check_policy(engine, policy)
+    taken = unit.databases.named(name)
+    if taken is not None:
+        raise Conflict(f"{taken.id} is already called {name!r}")
+    database = Database(unit.new_id("db"), name, engine, dict(policy), unit.now, label=label)
+    unit.databases.add(database)
+    after = {"name": name, "engine": engine, "policy": database.policy, "label": label}
+    audit.record(unit, "database.register", database.id, None, after, database_id=database.id)
+    return database
+
+
+def change_policy(unit: Unit, id_: str, patch: Mapping[str, Any]) -> Database:
+    """Lay the named parts over the policy, where the result is one that the live server can take.
+
+    A null that an earlier version let in goes: only `movable` has one.
+    """
+    database = unit.databases.lock(id_)
+    said: Document = {**database.policy, **patch}
+    policy: Document = {name: part for name, part in said.items() if part is not None or name == "movable"}
+    _check_policy(database.engine, policy)
+    unit.databases.change(id_, policy=policy)
+    audit.record(unit, "database.policy", id_, {"policy": database.policy}, {"policy": policy}, database_id=id_)
+    changed = unit.databases.get(id_)
+    try:
+        at = live(unit, changed)
+    except NotEnoughObservations:
+        return changed
+    if not at.space.names:
+        raise InvalidConfiguration(f"{id_}: no setting may move")
+    unit.announce(id_)
+    return changed
+
+
+def set_label(unit: Unit, id_: str, label: str | None) -> Database:
+    """Which databases it belongs with; None: with those that have no label either."""
+    before = unit.databases.lock(id_)
+    unit.databases.change(id_, label=label)
+    audit.record(unit, "database.label", id_, {"label": before.label}, {"label": label}, database_id=id_)
+    return unit.databases.get(id_)
+
+
+def _check_policy(engine: str, policy: Mapping[str, Any]) -> None:
+    known = {row.name for row in load(engine).rows}
+    settings_policy(policy)
+    named = {*policy.get("pins", {}), *policy.get("ranges", {}), *(policy.get("movable") or ())}
+    unknown = sorted(named - known)
+    if unknown:
+        hints = ", ".join(f"{name}{did_you_mean(name, known)}" for name in unknown)
+        raise InvalidConfiguration(f"settings that {engine}'s catalogue does not have: {hints}")

@@ -1,0 +1,61 @@
+"""What a database's agent has told: its settings and its windows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from lutra_models.catalog.facts import ServerSetting
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.knobs import Domain, Value
+
+from lutra_service.app.databases.server_context import Live
+from lutra_service.app.errors import InvalidRequest
+from lutra_service.db.schema.records import StoredReport
+from lutra_service.db.store import Unit
+
+LARGEST_ROW = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A live setting. `domain` is where it is searched now, None where it stays as it is."""
+
+    name: str
+    value: Value
+    text: str
+    reported: ServerSetting
+    domain: Domain | None
+
+
+def settings(at: Live) -> list[Setting]:
+    """Every setting of the catalogue that the server has, in the catalogue's order."""
+    try:
+        domains = {knob.name: knob.domain for knob in at.space}
+    except InvalidConfiguration:  # the policy leaves nothing to move
+        domains = {}
+    return [
+        Setting(n, v, at.catalog.text(n, v, at.server.settings[n].unit), at.server.settings[n], domains.get(n))
+        for n, v in at.active.items()
+    ]
+
+
+def windows(
+    unit: Unit,
+    database_id: str,
+    limit: int,
+    after: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[StoredReport]:
+    """Newest first: those that ended after `since` and began before `until`. Raises NotFound and InvalidRequest."""
+    unit.databases.get(database_id)
+    return unit.reports.windows(database_id, limit, None if after is None else _row_number(after), since, until)
+
+
+def _row_number(cursor: str) -> int:
+    """Raises InvalidRequest for what no row can have as its number."""
+    if not re.fullmatch(r"\d{1,19}", cursor, re.ASCII) or int(cursor) > LARGEST_ROW:
+        raise InvalidRequest(f"after: {cursor[:64]!r} is no cursor of this list; take the `next` of the page before")
+    return int(cursor)

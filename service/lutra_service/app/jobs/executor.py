@@ -1,0 +1,197 @@
+"""Computations outside the API's process: rows `computing` are claimed, given to a worker, and completed.
+
+A worker is a process of this machine, or one of a Dask cluster. It computes one thing at a time and keeps no state: one
+that dies loses nothing but time, and takes no other computation along.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+from lutra_models.errors import LutraError
+
+from lutra_service.app.jobs import lease, results
+from lutra_service.app.jobs.turns import Turns
+from lutra_service.common.settings import Settings
+from lutra_service.common.telemetry import JOB_SECONDS, JOBS
+from lutra_service.db.schema.records import Document, Waiting
+from lutra_service.db.store import Store, Work
+from lutra_service.workers.cluster import Cluster, cluster_worker
+from lutra_service.workers.processes import local_worker
+from lutra_service.workers.protocol import Limits, NoWorker, Worker, WorkerLost
+
+log = logging.getLogger(__name__)
+
+MakesWorker = Callable[[], Worker]
+
+
+def make_worker(settings: Settings) -> Worker:
+    limits = Limits(settings.fit_timeout_s, settings.fit_memory_bytes)
+    if settings.dask_scheduler is None:
+        return local_worker(limits)
+    tls = (settings.dask_tls_ca, settings.dask_tls_cert, settings.dask_tls_key)
+    return cluster_worker(Cluster(settings.dask_scheduler, *tls), limits)
+
+
+class Compute:
+    """Claims, computes, completes. `wake` may be called from any thread; `start` and `stop` once each."""
+
+    def __init__(self, store: Store, settings: Settings, executor: MakesWorker | None = None) -> None:
+        self._store = store
+        self._settings = settings
+        self._make: MakesWorker = executor or partial(make_worker, settings)
+        self._idle: list[Worker] = []
+        self._running: dict[str, tuple[Waiting, Worker]] = {}
+        self._lock = threading.Lock()
+        """Held where a worker goes from one computation to another, and where one is killed for what it computes."""
+        self._turns = Turns()
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="compute", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """What is being computed is left to whoever starts next."""
+        self._stopping.set()
+        self.wake()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=10)
+        unfinished = list(self._running.values())
+        for worker in list(self._idle):
+            worker.close()
+        for waiting, worker in unfinished:
+            worker.kill()
+            self._release(waiting.recommendation_id)
+
+    def _release(self, id_: str) -> None:
+        try:
+            self._store.write(lambda u: u.recommendations.release(id_))
+        except Exception:
+            log.exception("the lease of %s could not be released; it runs out", id_)
+
+    def wake(self) -> None:
+        self._news.set()
+
+    def heard(self, changed: set[str]) -> None:
+        """A listener of the store: recommendations that changed may be ones to compute."""
+        if any(id_.startswith("rec_") for id_ in changed):
+            self.wake()
+
+    def _run(self) -> None:
+        swept = 0.0
+        self._get_ready()
+        while not self._stopping.is_set():
+            try:
+                self._claim()
+                if time.monotonic() - swept > self._settings.sweep_s:
+                    self._sweep()
+                    swept = time.monotonic()
+            except Exception:
+                # The database may be away for a while; the rows wait.
+                log.exception("the computations' turn failed")
+            self._news.wait(self._settings.sweep_s)
+            self._news.clear()
+
+    def _get_ready(self) -> None:
+        """One worker, before anybody asks for a computation: a new process loads for seconds."""
+        worker = self._make()
+        self._idle.append(worker)
+        try:
+            worker.start()
+        except NoWorker:
+            log.exception("the first worker could not be started")
+
+    def _claim(self) -> None:
+        """As many computations as there are free workers, each of another database than those that are being run."""
+        free = self._settings.workers - len(self._running)
+        busy = {waiting.database_id for waiting, _ in list(self._running.values())}
+        if free <= 0 or not self._store.read(lambda u: lease.waiting(u, busy)):
+            return
+        pick = partial(self._turns.next, free)
+        for waiting in self._store.write(lambda u: lease.claim(u, self._settings.lease_s, busy, pick)):
+            self._turns.took(waiting.database_id)
+            worker = self._idle.pop() if self._idle else self._make()
+            self._running[waiting.recommendation_id] = waiting, worker
+            self._begin(waiting, worker)
+
+    def _begin(self, waiting: Waiting, worker: Worker) -> None:
+        try:
+            threading.Thread(target=self._compute, args=(waiting, worker), daemon=True).start()
+        except RuntimeError:  # no more threads: the lease runs out
+            self._free(waiting, worker)
+            raise
+
+    def _free(self, waiting: Waiting, worker: Worker) -> None:
+        with self._lock:
+            self._idle.append(worker)
+            del self._running[waiting.recommendation_id]
+
+    def _sweep(self) -> None:
+        """Keep the leases of what is being computed, end what nobody waits for, and what waited too long."""
+        held = list(self._running)
+        self._store.write(lambda u: lease.renew(u, held, self._settings.lease_s))
+        for id_ in self._store.read(lambda u: lease.withdrawn(u, held)):
+            self._kill(id_)
+        for id_ in self._store.read(lease.overdue):
+            try:
+                self._store.write(partial(lease.end_overdue, id_=id_))
+            except Exception:
+                log.exception("%s waited too long and could not be ended", id_)
+
+    def _kill(self, id_: str) -> None:
+        with self._lock:
+            if id_ in self._running:
+                self._running[id_][1].kill()
+
+    def _compute(self, waiting: Waiting, worker: Worker) -> None:
+        id_ = waiting.recommendation_id
+        try:
+            name, work = self._outcome(id_, worker)
+            if not self._stopping.is_set():
+                self._store_end(id_, name, work)
+        finally:
+            self._free(waiting, worker)
+            self.wake()
+
+    def _outcome(self, id_: str, worker: Worker) -> tuple[str, Work[object]]:
+        """How the computation ended, in a word, and what to store then."""
+        try:
+            result = self._result(id_, worker)
+        except NoWorker as error:
+            log.warning("%s waits: nothing could compute it: %s", id_, error)
+            self._stopping.wait(self._settings.sweep_s)
+            return "unavailable", lambda u: u.recommendations.release(id_)
+        except LutraError as error:
+            log.exception("%s failed", id_)
+            return "failed", partial(lease.give_up, id_=id_, error=f"{error.code}: {error}")
+        except Exception as error:
+            log.exception("%s was lost", id_)
+            return "lost", self._lost(id_, str(error) if isinstance(error, WorkerLost) else repr(error))
+        return "done", partial(lease.complete, id_=id_, result=result)
+
+    def _result(self, id_: str, worker: Worker) -> Document:
+        job = self._store.read(lambda u: lease.job(u, id_))
+        with JOB_SECONDS.labels(job.task).time():
+            return results.checked(worker.run(job.task, job.payload), job.payload)
+
+    def _lost(self, id_: str, why: str) -> Work[object]:
+        return partial(lease.lose, id_=id_, why=why, max_attempts=self._settings.max_attempts)
+
+    def _store_end(self, id_: str, name: str, work: Work[object]) -> None:
+        """An end that cannot be stored is one more attempt; where not even that can be stored, the lease runs out."""
+        JOBS.labels(name).inc()
+        try:
+            self._store.write(work)
+            return
+        except Exception:
+            log.exception("the end of %s could not be stored", id_)
+        try:
+            self._store.write(self._lost(id_, "its end could not be stored"))
+        except Exception:
+            log.exception("the lease of %s runs out", id_)

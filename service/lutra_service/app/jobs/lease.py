@@ -1,0 +1,173 @@
+"""The life of a computation: claimed with a lease, then completed, lost or given up. The row is the job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from lutra_models.errors import LutraError
+from lutra_models.knobs import Configuration
+
+from lutra_service.app.access import audit
+from lutra_service.app.databases.server_context import Live, effective_mode, live
+from lutra_service.app.lifecycle import holding, withdrawing
+from lutra_service.app.lifecycle.pausing import pause
+from lutra_service.app.recommendations import change_set, trial_record
+from lutra_service.app.sessions import sessions
+from lutra_service.db.schema.records import Document, Recommendation, Session, Snapshot, Waiting
+from lutra_service.db.store import Unit
+
+Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
+MEASUREMENT_LATE = timedelta(hours=2)
+
+
+@dataclass(frozen=True)
+class Job:
+    recommendation_id: str
+    task: str
+    payload: Document
+
+
+def waiting(unit: Unit, busy: Collection[str] = ()) -> list[Waiting]:
+    return unit.recommendations.waiting(unit.now, busy)
+
+
+def claim(unit: Unit, lease_s: float, busy: Collection[str] = (), pick: Pick = list) -> list[Waiting]:
+    """The waiting computations that `pick` chooses, each now leased to the caller. `busy` databases have to wait."""
+    until = unit.now + timedelta(seconds=lease_s)
+    chosen = pick(waiting(unit, busy))
+    return [w for w in chosen if unit.recommendations.claim(w.recommendation_id, unit.now, until)]
+
+
+def job(unit: Unit, id_: str) -> Job:
+    """What a worker is given: the stored request, with the past workloads that it names."""
+    request = unit.requests.get(id_)
+    past = [unit.snapshots.get(snapshot).payload for snapshot in request.payload.get("past", ())]
+    return Job(id_, request.task, {**request.payload, "past": past})
+
+
+def lose(unit: Unit, id_: str, why: str, max_attempts: int) -> None:
+    """Its worker was lost while it computed this and nothing else: computed again, but not for ever."""
+    found = _computing(unit, id_)
+    if found is None:
+        return
+    attempts = found[0].attempts + 1
+    if attempts >= max_attempts:
+        give_up(unit, id_, f"the computation was lost {attempts} times: {why}")
+    else:
+        unit.recommendations.change(id_, attempts=attempts, lease_until=None)
+
+
+def withdrawn(unit: Unit, held: Sequence[str]) -> set[str]:
+    """Those of `held` that nobody waits for any more: their session was stopped, or they ended elsewhere."""
+    return set(held) - unit.recommendations.computing(held)
+
+
+def complete(unit: Unit, id_: str, result: Mapping[str, Any]) -> None:
+    """Take a result in: checked again against the policy and the server of now, then proposed."""
+    found = _computing(unit, id_)
+    if found is None:
+        return
+    recommendation, session = found
+    try:
+        at = live(unit, unit.databases.get(recommendation.database_id), session)
+        as_read = Configuration(at.parse(result["configuration"]))
+        configuration = _allowed(unit, at, as_read, _known_to_run(recommendation, session))
+        values = change_set.change_details(at, configuration)
+    except LutraError as error:
+        give_up(unit, id_, f"{error.code}: {error}")
+        return
+    told = {name: result[name] for name in ("origin", "predictions", "reasons")}
+    unit.recommendations.step(recommendation, "proposed", **told, **values, proposed_at=unit.now, lease_until=None)
+    if result.get("snapshot"):
+        _keep_snapshot(unit, recommendation, result)
+    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+    if session is not None:
+        sessions.advance(unit, unit.databases.get(recommendation.database_id), session)
+
+
+def give_up(unit: Unit, id_: str, error: str) -> None:
+    """It will not be computed again; an automatic session pauses, for the same question has the same answer."""
+    found = _computing(unit, id_)
+    if found is None:
+        return
+    recommendation, session = found
+    unit.recommendations.step(recommendation, "failed", error=error[:1000], ended_at=unit.now, lease_until=None)
+    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+    pause(unit, session, f"{id_} could not be computed: {error}")
+
+
+def renew(unit: Unit, held: Sequence[str], lease_s: float) -> None:
+    unit.recommendations.renew(held, unit.now + timedelta(seconds=lease_s))
+
+
+def overdue(unit: Unit) -> list[str]:
+    """What waited too long: approvals that expired or were never answered, changes whose measurement never came."""
+    late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE, unit.now - holding.SILENCE)
+    return [row.id for row in late if row.state != "applied" or _awaits_its_measurement(unit, row)]
+
+
+def end_overdue(unit: Unit, id_: str) -> None:
+    """End one of those, where it still is one, and let its session go on."""
+    database = unit.databases.lock(unit.recommendations.get(id_).database_id)
+    if id_ not in overdue(unit):
+        return
+    row = unit.recommendations.get(id_)
+    if withdrawing.is_given(row):
+        withdrawing.end_unanswered(unit, row)
+    else:
+        to, error = ("failed", "no measurement came") if row.state == "applied" else ("expired", "expired")
+        unit.recommendations.step(row, to, error=error, ended_at=unit.now)
+        audit.decision(unit, "expire", row, audit.SERVICE)
+        unit.announce(row.id, row.database_id, row.session_id)
+    sessions.advance(unit, database)
+
+
+def _computing(unit: Unit, id_: str) -> tuple[Recommendation, Session | None] | None:
+    unit.databases.lock(unit.recommendations.get(id_).database_id)
+    recommendation = unit.recommendations.get(id_)
+    if recommendation.state != "computing":
+        return None
+    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    return recommendation, session
+
+
+def _known_to_run(recommendation: Recommendation, session: Session | None) -> list[Document]:
+    """What was active when it was asked for, and when the session began: going back there is never refused."""
+    return [recommendation.before, (session.baseline if session else None) or {}]
+
+
+def _allowed(unit: Unit, at: Live, configuration: Configuration, known_to_run: Sequence[Document]) -> Configuration:
+    space = at.space
+    active = at.active.restrict(space.names)
+    wanted = configuration.restrict(space.names)
+    back = any(all(before.get(n) == v for n, v in wanted.items()) for before in known_to_run)
+    if back or trial_record.measured_before(unit, at.database.id, configuration):
+        return space.normalise(active.replace(wanted))
+    refusal = change_set.memory_refusal(at, wanted)
+    if refusal is not None:
+        raise trial_record.refused(refusal)
+    return space.parse(wanted)
+
+
+def _keep_snapshot(unit: Unit, recommendation: Recommendation, result: Mapping[str, Any]) -> None:
+    unit.snapshots.add(
+        Snapshot(
+            id=unit.new_id("snap"),
+            database_id=recommendation.database_id,
+            session_id=recommendation.session_id,
+            key=recommendation.key,
+            observations=result["observations"],
+            payload=result["snapshot"],
+            created_at=unit.now,
+        )
+    )
+
+
+def _awaits_its_measurement(unit: Unit, applied: Recommendation) -> bool:
+    """In a lab a measurement follows at once; elsewhere windows come as they come."""
+    session = unit.sessions.get(applied.session_id) if applied.session_id else None
+    lab = effective_mode(unit.databases.get(applied.database_id), session) == "lab"
+    return lab and applied.measured is None

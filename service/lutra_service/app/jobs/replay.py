@@ -1,0 +1,29 @@
+"""What a stored recommendation was given and what it answered, to be computed and compared once more."""
+
+from __future__ import annotations
+
+from lutra_models import __version__
+from lutra_models.errors import IllegalTransition, NotFound
+
+from lutra_service.app.jobs.lease import Job, job
+from lutra_service.db.schema.records import Document
+from lutra_service.db.store import Unit
+
+ANSWERED = ("origin", "predictions", "reasons")
+
+
+def stored_answer(unit: Unit, id_: str) -> tuple[Job, Document]:
+    """The request, and the parts of its answer that were stored as they came.
+
+    Raises IllegalTransition where nothing was computed, or another version of the package computed it, and NotFound
+    where the request went with its age.
+    """
+    recommendation = unit.recommendations.get(id_)
+    if recommendation.kind not in ("search", "handover") or recommendation.proposed_at is None:
+        raise IllegalTransition(f"{id_} is {recommendation.kind}, {recommendation.state}: nothing was computed for it")
+    if recommendation.package_version != __version__:
+        raise IllegalTransition(f"{id_} was computed by {recommendation.package_version}, this is {__version__}")
+    if unit.requests.find(id_) is None:
+        raise NotFound(f"what {id_} was computed from is no longer kept: it is older than the retention")
+    answered = {name: getattr(recommendation, name) for name in ANSWERED}
+    return job(unit, id_), {**answered, "configuration": recommendation.configuration}

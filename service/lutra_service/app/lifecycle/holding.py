@@ -1,0 +1,50 @@
+"""Which agent holds a directive. One holds it at a time, also where several share a token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.store import Unit
+
+SILENCE = timedelta(hours=1)
+"""An agent that says nothing for so long holds its directive no longer. A restart may take many minutes."""
+REPLACED_AFTER = timedelta(minutes=1)
+"""The same for an agent of the same name that began anew, without its state: there is one of that name."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """An agent, and the epoch of its state."""
+
+    agent: str
+    epoch: str
+
+    def __str__(self) -> str:
+        return f"{self.agent}/{self.epoch}"
+
+
+def asking(database: Database, named: Holder | None) -> str | None:
+    """Who asks: the agent that is named, else the one whose report is the newest; None before the first report."""
+    return str(named) if named is not None else database.reporter
+
+
+def held_by_another(unit: Unit, row: Recommendation, who: str | None) -> bool:
+    if row.handed_to is None or row.handed_to == who:
+        return False
+    return unit.now < last_word(unit, row) + (REPLACED_AFTER if _name(row.handed_to) == _name(who) else SILENCE)
+
+
+def last_word(unit: Unit, row: Recommendation) -> datetime:
+    """When the agent that holds it was last heard of."""
+    assert row.handed_out_at is not None
+    if row.handed_to is None:
+        return row.handed_out_at
+    agent, _, epoch = row.handed_to.partition("/")
+    word = unit.reports.last_word(row.database_id, agent, epoch)
+    return max(row.handed_out_at, word or row.handed_out_at)
+
+
+def _name(who: str | None) -> str:
+    return (who or "").partition("/")[0]

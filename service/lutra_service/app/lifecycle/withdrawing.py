@@ -1,0 +1,83 @@
+"""Ending what is not applied yet: at once, or, where an agent was given it, once it is known what the agent did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from lutra_models.wire import Report
+
+from lutra_service.app.access import audit
+from lutra_service.app.access.audit import SERVICE
+from lutra_service.app.lifecycle import holding
+from lutra_service.app.lifecycle.holding import Holder
+from lutra_service.db.schema.records import Database, Document, Recommendation
+from lutra_service.db.store import Unit
+
+OPEN = ("computing", "proposed", "approved")
+UNDER_WAY = "its agent is carrying it out: it is rolled back once it is applied"
+SETTLED_AFTER = timedelta(minutes=1)
+"""A report that was made so long after a withdrawal and holds no outcome says that the agent did not begin."""
+NO_ANSWER = "its agent never answered"
+
+
+def withdraw(unit: Unit, row: Recommendation, by: str, why: str = "", **values: Any) -> None:
+    """`values` are set where it ends now. One that was withdrawn before stays so."""
+    if is_given(row):
+        if row.withdrawn_at is not None:
+            return
+        message = ": ".join(filter(None, (why, UNDER_WAY)))[:1000]
+        unit.recommendations.change(row.id, withdrawn_at=unit.now, withdrawn_by=by, error=message)
+    else:
+        ended = {"ended_at": unit.now, "error": why[:1000] or None, **values}
+        unit.recommendations.step(row, "expired" if row.state == "computing" else "rejected", **ended)
+    audit.decision(unit, "reject", row, by, why=why)
+    unit.announce(row.id, row.database_id, row.session_id)
+
+
+def is_given(row: Recommendation) -> bool:
+    """Whether an agent may be carrying it out."""
+    return row.state == "approved" and row.handed_out_at is not None
+
+
+def settle(unit: Unit, database: Database, report: Report, configuration: Document | None) -> None:
+    """End what was withdrawn, or has expired, where the report shows that its agent is not at it any more."""
+    holder = str(Holder(report.agent, report.epoch))
+    made = min(report.sent_at, unit.now)  # a clock that is ahead says nothing
+    for row in unit.recommendations.in_states(database.id, ("approved",)):
+        since = _lapsed_at(unit, row)
+        if since is None or report.status.provisional == row.id or holding.held_by_another(unit, row, holder):
+            continue
+        if made >= since + SETTLED_AFTER:
+            _end(unit, row, configuration or {})
+
+
+def end_unanswered(unit: Unit, row: Recommendation) -> None:
+    """Its agent is silent. Where it made the change after all, its outcome counts whenever it comes."""
+    _end(unit, row, {}, NO_ANSWER)
+
+
+def _lapsed_at(unit: Unit, row: Recommendation) -> datetime | None:
+    """Since when nobody is given it any more, and nobody was since."""
+    if row.handed_out_at is None or row.expires_at is None:
+        return None
+    ends = [t for t in (row.withdrawn_at, row.expires_at) if t is not None and t <= unit.now]
+    return max(min(ends), row.handed_out_at) if ends else None
+
+
+def _end(unit: Unit, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
+    if _is_active(row, configuration):
+        found = {"state": "applied", "message": "found active", "at": unit.now.isoformat()}
+        unit.recommendations.step(row, "applied", outcome=found, applied_at=unit.now)
+    else:
+        to = "expired" if row.withdrawn_at is None else "rejected"
+        error = "; ".join(filter(None, ((row.error or to).removesuffix(f": {UNDER_WAY}"), why)))
+        unit.recommendations.step(row, to, error=error[:1000], ended_at=unit.now)
+        audit.decision(unit, "expire", row, SERVICE)
+    unit.announce(row.id, row.database_id, row.session_id)
+
+
+def _is_active(row: Recommendation, configuration: Mapping[str, Any]) -> bool:
+    """Whether anything of it is: what is there, somebody put there."""
+    return any(c["after"] != c["before"] and configuration.get(c["setting"]) == c["after"] for c in row.changes or ())

@@ -1,0 +1,227 @@
+"""What became of a recommendation: the agent's outcome, then the measurement under it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import Any
+
+from lutra_models.wire import Outcome, Report
+
+from lutra_service.app.databases import server_identity
+from lutra_service.app.databases.server_context import effective_mode
+from lutra_service.app.lifecycle.pausing import pause_of
+from lutra_service.app.recommendations.histories import targets_of
+from lutra_service.db.schema.records import Database, Document, Recommendation, StoredReport
+from lutra_service.db.store import Unit
+
+log = logging.getLogger(__name__)
+
+WINDOWS_PER_TRIAL = 3
+"""Outside a lab: this many windows after the first, which is warm-up, make the measurement."""
+
+PAUSING = ("server_changed", "not_primary", "guardrail", "durability_not_allowed")
+"""Refusals after which asking for the next trial at once is of no use."""
+
+
+LOST = "its agent lost its state before this was confirmed, and could not take it back"
+ELSEWHERE = "another server took over before this was confirmed"
+
+
+def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str) -> None:
+    """What an agent of this `epoch` tells. What it made active is active, whatever was decided meanwhile.
+
+    An outcome for another database's directive, or for one that no agent was given, says nothing and is passed over.
+    """
+    recommendation = unit.recommendations.find(outcome.directive)
+    if recommendation is None or recommendation.database_id != database.id:
+        return
+    if recommendation.handed_out_at is None:
+        log.warning("%s: an agent tells %s of %s, which none was given", database.id, outcome.state, recommendation.id)
+        return
+    state = recommendation.state
+    if state == "approved":
+        _first(unit, database, recommendation, outcome, epoch)
+    elif state in ("rejected", "expired", "refused", "failed") and not _was_applied(recommendation):
+        _late(unit, database, recommendation, outcome, epoch)
+    elif outcome.state == "confirmed" and state != "reverted":
+        _confirmed(unit, recommendation, outcome)
+    elif outcome.state == "reverted" and state != "reverted":
+        _reverted(unit, recommendation, outcome)
+    unit.announce(recommendation.id, database.id, recommendation.session_id)
+
+
+def _was_applied(recommendation: Recommendation) -> bool:
+    return (recommendation.outcome or {}).get("state") in ("applied", "confirmed")
+
+
+def _late(unit: Unit, database: Database, ended: Recommendation, outcome: Outcome, epoch: str) -> None:
+    """Of one that counted as not carried out."""
+    if outcome.state in ("refused", "failed"):
+        if ended.outcome is None:
+            unit.recommendations.change(ended.id, outcome=_told(outcome))
+        return
+    log.warning("%s was %s and is active: its agent tells %s", ended.id, ended.state, outcome.state)
+    _applied(unit, database, ended, outcome, epoch)
+
+
+def _first(unit: Unit, database: Database, approved: Recommendation, outcome: Outcome, epoch: str) -> None:
+    if outcome.state in ("refused", "failed"):
+        error = _error(outcome)
+        unit.recommendations.step(approved, outcome.state, outcome=_told(outcome), error=error, ended_at=unit.now)
+        if outcome.code in PAUSING:
+            pause_of(unit, approved.session_id, f"{approved.id} was refused: {error}")
+        return
+    _applied(unit, database, approved, outcome, epoch)
+
+
+def _applied(unit: Unit, database: Database, row: Recommendation, outcome: Outcome, epoch: str) -> None:
+    applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
+    server = server_identity.reported(database)
+    told = {**_told(outcome), "epoch": epoch, "server": server and server_identity.to_dict(server)}
+    unit.recommendations.step(row, "applied", outcome=told, applied_at=applied_at, ended_at=None)
+    _after_applied(unit, row.id, outcome)
+
+
+def _confirmed(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> None:
+    """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
+    told = {**(recommendation.outcome or {}), "confirmed_at": outcome.at.isoformat()}
+    unit.recommendations.change(recommendation.id, outcome=told)
+    if recommendation.state == "applied" and recommendation.measured is not None:
+        unit.recommendations.step(recommendation, "confirmed", ended_at=unit.now)
+
+
+def _reverted(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> None:
+    events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
+    told = {**(recommendation.outcome or {}), **_told(outcome), **({"events": events} if events else {})}
+    unit.recommendations.step(recommendation, "reverted", outcome=told, error=_error(outcome), ended_at=unit.now)
+
+
+def _told(outcome: Outcome) -> Document:
+    return outcome.model_dump(mode="json")
+
+
+def _after_applied(unit: Unit, id_: str, outcome: Outcome) -> None:
+    applied = unit.recommendations.get(id_)
+    if outcome.state == "reverted":
+        _reverted(unit, applied, outcome)
+    elif outcome.state == "confirmed":
+        _confirmed(unit, applied, outcome)
+    elif applied.kind == "rollback":
+        _rolled_back(unit, applied)
+
+
+def _rolled_back(unit: Unit, applied: Recommendation) -> None:
+    """A rollback needs no measurement, and what it took back is reverted."""
+    unit.recommendations.step(applied, "confirmed", ended_at=unit.now)
+    parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
+    if parent is not None and parent.state in ("applied", "confirmed"):
+        unit.recommendations.step(parent, "reverted", ended_at=unit.now)
+        unit.announce(parent.id)
+    for later in unit.recommendations.in_states(applied.database_id, ("applied",)):
+        if any(c["setting"] not in (applied.configuration or {}) for c in later.changes or ()):
+            continue
+        error = f"taken back by the rollback of {applied.parent_id}"
+        unit.recommendations.step(later, "reverted", error=error, ended_at=unit.now)
+        unit.announce(later.id, later.session_id)
+
+
+def forgotten(unit: Unit, database: Database, report: Report) -> Recommendation | None:
+    """The change that would stay unconfirmed for good, as its agent goes on without its state. Told once, and marked.
+
+    Where it is another server that reports, the change has failed with the one that it was made on.
+    """
+    for applied in unit.recommendations.in_states(database.id, ("applied",)):
+        told = applied.outcome or {}
+        known = not _provisional(applied) or applied.error is not None or report.status.provisional == applied.id
+        if known or told.get("epoch", report.epoch) == report.epoch:
+            continue
+        server, now = server_identity.made_on(applied), server_identity.reported(database)
+        if server is not None and now is not None and not server.differences(now):
+            unit.recommendations.change(applied.id, error=LOST)
+            return applied
+        unit.recommendations.step(applied, "failed", error=ELSEWHERE, ended_at=unit.now)
+        unit.announce(applied.id, applied.session_id)
+    return None
+
+
+def notice_active(unit: Unit, database: Database, configuration: Document) -> None:
+    """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
+
+    What it changes counts: the server may derive other settings from these (one buffer from the size of another).
+    """
+    for approved in unit.recommendations.in_states(database.id, ("approved",)):
+        session = unit.sessions.get(approved.session_id) if approved.session_id else None
+        wanted = {c["setting"]: c["after"] for c in approved.changes or ()}
+        if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
+            continue
+        told = {"state": "applied", "message": "applied by hand", "at": unit.now.isoformat()}
+        unit.recommendations.step(approved, "applied", outcome=told, applied_at=unit.now)
+        if approved.kind == "rollback":
+            _rolled_back(unit, unit.recommendations.get(approved.id))
+        unit.announce(approved.id, database.id)
+
+
+def being_watched(unit: Unit, database: Database, start: datetime) -> Recommendation | None:
+    """Outside a lab: the applied recommendation that a window beginning at `start` says something of."""
+    for applied in unit.recommendations.in_states(database.id, ("applied",)):
+        session = unit.sessions.get(applied.session_id) if applied.session_id else None
+        lab = effective_mode(database, session) == "lab"
+        if not lab and applied.applied_at is not None and start >= applied.applied_at:
+            return applied
+    return None
+
+
+def record_measurement(unit: Unit, id_: str, report: Report) -> None:
+    """In a lab one window is the measurement; elsewhere the mean of some, the first left out."""
+    recommendation = unit.recommendations.get(id_)
+    if recommendation.state not in ("applied", "reverted", "failed", "refused"):
+        return
+    if report.failure is not None:
+        _failed(unit, recommendation, report.failure)
+    elif recommendation.state == "applied":
+        measured = _measured(unit, recommendation, lab=report.measures is not None)
+        if measured is not None and _provisional(recommendation):
+            unit.recommendations.change(id_, measured=measured)
+        elif measured is not None:
+            unit.recommendations.step(recommendation, "confirmed", measured=measured, ended_at=unit.now)
+    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+
+
+def _provisional(recommendation: Recommendation) -> bool:
+    """Whether its agent may still take it back by itself because nothing confirms it."""
+    told = recommendation.outcome or {}
+    return told.get("confirm_by") is not None and told.get("confirmed_at") is None
+
+
+def _failed(unit: Unit, recommendation: Recommendation, failure: str) -> None:
+    if recommendation.state == "applied":
+        unit.recommendations.step(recommendation, "failed", error=failure, ended_at=unit.now)
+    elif recommendation.error is None or failure == "did_not_start":
+        unit.recommendations.change(recommendation.id, error=failure)
+
+
+def _measured(unit: Unit, recommendation: Recommendation, lab: bool) -> Document | None:
+    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    windows = [r for r in unit.reports.of_recommendation(recommendation.id) if r.metrics]
+    if lab:
+        return _document(windows[-1], targets_of(windows[-1], session))
+    after_warm_up = windows[1:]
+    if len(after_warm_up) < WINDOWS_PER_TRIAL:
+        return None
+    readings = [targets_of(w, session) for w in after_warm_up]
+    names = set.intersection(*(set(r) for r in readings))
+    return _document(windows[-1], {n: sum(r[n] for r in readings) / len(readings) for n in sorted(names)})
+
+
+def _document(window: StoredReport, metrics: dict[str, float]) -> Document:
+    told: dict[str, Any] = dict(metrics)
+    if "p99_ms" in metrics:
+        told |= {"p99_source": window.p99_source, "p99_of": window.p99_of}
+    return told
+
+
+def _error(outcome: Outcome) -> str:
+    if outcome.code == "did_not_start":
+        return outcome.code
+    return (": ".join(filter(None, (outcome.code, outcome.message))) or outcome.state)[:1000]

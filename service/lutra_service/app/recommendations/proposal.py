@@ -1,0 +1,54 @@
+"""A recommendation that needs no computing, stored as it is proposed."""
+
+from __future__ import annotations
+
+from lutra_models import __version__
+from lutra_models.advice import Prediction
+from lutra_models.knobs import Configuration
+
+from lutra_service.app.databases.server_context import Live
+from lutra_service.app.recommendations import change_set
+from lutra_service.app.recommendations.predictions import predict
+from lutra_service.common import serialize
+from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.store import Unit
+
+
+def propose(
+    unit: Unit,
+    at: Live,
+    configuration: Configuration,
+    *,
+    kind: str,
+    origin: str,
+    session: Session | None = None,
+    parent_id: str | None = None,
+    trial: int | None = None,
+    state: str = "proposed",
+    decided_by: str | None = None,
+) -> Recommendation:
+    """Store a recommendation that needs no computing."""
+    id_ = unit.new_id("rec")
+    predictions: dict[str, Prediction] = predict(unit, at, configuration)
+    return unit.recommendations.add(
+        Recommendation(
+            id=id_,
+            database_id=at.database.id,
+            session_id=session.id if session else None,
+            parent_id=parent_id,
+            trial=trial,
+            kind=kind,
+            origin=origin,
+            state=state,
+            key=id_,
+            seed=0,
+            package_version=__version__,
+            predictions=serialize.predictions_to_dict(predictions),
+            reasons=[],
+            created_at=unit.now,
+            proposed_at=unit.now,
+            decided_at=unit.now if decided_by else None,
+            decided_by=decided_by,
+            **change_set.change_details(at, configuration),
+        )
+    )

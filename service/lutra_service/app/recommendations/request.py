@@ -1,0 +1,97 @@
+"""Asking for a recommendation: the next of a session (computed elsewhere), or an operator's own configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lutra_models import __version__, serial
+from lutra_models.errors import SessionClosed
+from lutra_models.knobs import fingerprint
+
+from lutra_service.app.access import audit, quota
+from lutra_service.app.databases.server_context import Live, live
+from lutra_service.app.recommendations import histories, trial_record
+from lutra_service.app.recommendations.admission import checked
+from lutra_service.app.recommendations.proposal import propose
+from lutra_service.db.schema.records import Database, Recommendation, Request, Session
+from lutra_service.db.store import Unit
+
+WAITING = ("computing", "proposed", "approved", "applied")
+HANDOVER_ENTROPY = 2**32
+PAST_WORKLOADS = 5
+"""Earlier sessions of the same engine, the latest first, whose models a recommendation may lean on."""
+
+
+def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recommendation, bool]:
+    """The session's pending recommendation, else a new one that is now being computed; and whether it is new.
+
+    Raises SessionClosed without a running session, and NotEnoughObservations before the agent's first report.
+    """
+    if session is None:
+        raise SessionClosed(f"{database.id} has no open session: POST /v1/databases/{database.id}/sessions opens one")
+    if session.state != "running":
+        why = f" ({session.message})" if session.message else ""
+        raise SessionClosed(f"{session.id} is {session.state}{why}: POST /v1/sessions/{session.id}/resume goes on")
+    pending = unit.recommendations.of_kind(session.id, ("search", "handover"), WAITING)
+    if pending:
+        return pending[0], False
+    quota.verify_room(unit, database.id)
+    own = unit.recommendations.outlined(session.id)
+    trials_done = sum(trial_record.counts(r) for r in trial_record.since_rebase(session, own))
+    return _compute(unit, live(unit, database, session), session, own, trials_done >= session.max_trials), True
+
+
+def ask_for(unit: Unit, database: Database, session: Session | None, by: str) -> Recommendation:
+    """The same, asked by somebody."""
+    recommendation, new = ask(unit, database, session)
+    if new:
+        audit.decision(unit, "ask", recommendation, by)
+    return recommendation
+
+
+def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendation], over: bool) -> Recommendation:
+    """A row `computing` with everything that the worker needs; whoever computes it finds it by its state.
+
+    A handover that came to nothing is asked for again over the same history: what came before is part of the key.
+    """
+    seen = histories.history(unit, at, session)
+    task = "handover" if over else "recommend"
+    number, handovers = (sum(r.kind == kind for r in own) + 1 for kind in ("search", "handover"))
+    entropy = [session.seed, HANDOVER_ENTROPY if over else number]
+    payload = {
+        "history": serial.history_to_dict(seen, at.server, at.policy),
+        "entropy": entropy,
+        "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
+        "safe": at.mode != "lab",
+        "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
+    }
+    asked = [session.id, task, entropy, number, handovers, seen.key, at.server.settings_hash, __version__]
+    recommendation = Recommendation(
+        id=unit.new_id("rec"),
+        database_id=at.database.id,
+        session_id=session.id,
+        trial=None if over else number,
+        kind="handover" if over else "search",
+        state="computing",
+        key=fingerprint(asked),
+        seed=session.seed,
+        package_version=__version__,
+        before=dict(at.active.restrict(seen.space.names)),
+        created_at=unit.now,
+    )
+    unit.recommendations.add(recommendation)
+    unit.requests.add(Request(recommendation.id, task, payload))
+    unit.announce(recommendation.id, session.id, at.database.id)
+    return recommendation
+
+
+def manual(
+    unit: Unit, database: Database, settings: Mapping[str, Any], session: Session | None, by: str
+) -> Recommendation:
+    """An operator's own settings laid over the current ones: the same checks, and a prediction where there is one."""
+    at = live(unit, database, session)
+    configuration = checked(unit, at, at.parse(settings))
+    made = propose(unit, at, configuration, kind="manual", origin="manual", session=session)
+    audit.decision(unit, "ask", made, by)
+    return made

@@ -1,0 +1,41 @@
+"""What guards reported: kept once, and told to the operator."""
+
+from __future__ import annotations
+
+import logging
+
+from lutra_models.wire import GuardEvent
+
+from lutra_service.db.schema.records import Database, Event
+from lutra_service.db.store import Unit
+
+log = logging.getLogger(__name__)
+
+
+def record(unit: Unit, database: Database, told: GuardEvent) -> None:
+    """An agent that died between two steps reports an event twice, under one id."""
+    found = unit.recommendations.find(told.directive) if told.directive else None
+    recommendation = found if found is not None and found.database_id == database.id else None
+    open_session = unit.sessions.open_one(database.id)
+    session_id = recommendation.session_id if recommendation else open_session.id if open_session else None
+    unit.events.add_once(
+        Event(
+            id=unit.new_id("ev"),
+            database_id=database.id,
+            session_id=session_id,
+            recommendation_id=recommendation.id if recommendation else None,
+            agent_event=told.id,
+            guard=told.guard,
+            at=told.at,
+            received_at=unit.now,
+            told=told.model_dump(mode="json"),
+        )
+    )
+    log.warning("%s: the guard fired: %s", database.id, told.message)
+    unit.announce(database.id)
+
+
+def listed(unit: Unit, database_id: str, limit: int, after: str | None) -> list[Event]:
+    """Newest first. Raises NotFound."""
+    unit.databases.get(database_id)
+    return unit.events.listed(database_id, limit, after)

@@ -1,0 +1,141 @@
+"""`lutra token …` and `lutra audit`: who may do what, and who did."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from lutra_service.db.schema.records import AuditEntry, Token
+    from lutra_service.db.store import Unit
+
+PAGE = 500
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def duration(text: str) -> timedelta:
+    """Such as 90d, 12h, 30m or 45s."""
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is no duration: write 90d, 12h, 30m or 45s")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+@click.group()
+def token() -> None:
+    """Bearer tokens."""
+
+
+@token.command()
+@click.option("--name", required=True, help="Whose token it is.")
+@click.option(
+    "--scope", "scopes", multiple=True, required=True, type=click.Choice(["agent", "read", "operate", "admin"])
+)
+@click.option("--database", help="Bind the token to this database (db_…); an agent's must be.")
+@click.option("--expires", type=duration, help="It expires after so long, such as 90d. [default: never]")
+def create(name: str, scopes: tuple[str, ...], database: str | None, expires: timedelta | None) -> None:
+    """Create a token and print it: this once, for only its digest is kept."""
+    from lutra_service.app.access.tokens import create_token
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        _, secret = store.write(lambda unit: create_token(unit, name, scopes, database, _moment(unit, expires)))
+    click.echo(secret)
+
+
+@token.command("list")
+@click.option("--database", help="Only those that are bound to this one (db_…).")
+@click.option("--all", "everything", is_flag=True, help="The revoked and expired ones too.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def list_tokens(database: str | None, everything: bool, as_json: bool) -> None:
+    """List tokens, never their secrets: those are not kept."""
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        now = store.now()
+        found = _pages(lambda after: store.read(lambda unit: unit.tokens.listed(database, PAGE, after)))
+        shown = [_token(t) for t in found if everything or _lives(t, now)]
+    _print(shown, as_json)
+
+
+@token.command()
+@click.argument("token_id")
+def revoke(token_id: str) -> None:
+    """Revoke a token (tok_…), whatever it is bound to."""
+    from lutra_service.app.access.tokens import revoke_token
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        store.write(lambda unit: revoke_token(unit, token_id))
+    click.echo(f"{token_id} is revoked")
+
+
+@token.command()
+@click.argument("token_id")
+@click.option("--grace", type=duration, default="0s", help="The old secret lives on for so long. [default: 0s]")
+@click.option("--expires", type=duration, help="The new one expires after so long. [default: as the old one]")
+def rotate(token_id: str, grace: timedelta, expires: timedelta | None) -> None:
+    """Put a token with a new secret in the place of TOKEN_ID (tok_…), and print it: this once."""
+    from lutra_service.app.access.tokens import rotate_token
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        _, secret = store.write(lambda unit: rotate_token(unit, token_id, grace, _moment(unit, expires)))
+    click.echo(secret)
+
+
+@click.command()
+@click.option("--database", help="Only what concerns this one (db_…).")
+@click.option("--action", help="Only this, such as recommendation.approve.")
+@click.option("--limit", type=click.IntRange(1, PAGE), default=50, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with before and after.")
+def audit(database: str | None, action: str | None, limit: int, as_json: bool) -> None:
+    """Who did what to what, newest first."""
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        found = store.read(lambda unit: unit.audit.listed(limit, None, database, action))
+    _print([_entry(e, whole=as_json) for e in found], as_json)
+
+
+def _moment(unit: Unit, after: timedelta | None) -> datetime | None:
+    return None if after is None else unit.now + after
+
+
+def _pages(page: Callable[[str | None], Sequence[Token]]) -> Iterator[Token]:
+    after = None
+    while found := page(after):
+        yield from found
+        after = found[-1].id
+
+
+def _lives(found: Token, now: datetime) -> bool:
+    return found.revoked_at is None and (found.expires_at is None or found.expires_at > now)
+
+
+def _token(found: Token) -> dict[str, Any]:
+    names = ("id", "name", "scopes", "database_id", "created_at", "expires_at", "last_used_at", "revoked_at")
+    return {name.removesuffix("_id"): getattr(found, name) for name in names}
+
+
+def _entry(found: AuditEntry, whole: bool) -> dict[str, Any]:
+    names = ("at", "action", "target", "database_id", "token_id", "token_name", "address", "request_id")
+    return {name: getattr(found, name) for name in (*names, *(("before", "after") if whole else ()))}
+
+
+def _print(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
+    for row in rows:
+        click.echo(json.dumps(row, default=str) if as_json else "  ".join(_text(v) for v in row.values()))
+
+
+def _text(value: Any) -> str:
+    """A name may hold what a terminal would take for a command of its own."""
+    if value is None or value == "":
+        return "-"
+    text = ",".join(value) if isinstance(value, list) else str(value)
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,0 +1,103 @@
+"""Repository of reports: their windows and failures, whole and unread."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, literal_column, select, text
+
+from lutra_service.db.repositories.repository import Repository
+from lutra_service.db.schema.records import Document, StoredReport
+from lutra_service.db.schema.tables import ALIKE, LEARNED, ReportRow
+
+
+class Reports(Repository[StoredReport]):
+    row = ReportRow
+    record = StoredReport
+    noun = "report"
+
+    def _values(self, record: StoredReport) -> dict[str, Any]:
+        return {k: v for k, v in record.__dict__.items() if k != "id"}
+
+    def numbered(self, database_id: str, agent: str, epoch: str, sequence: int) -> StoredReport | None:
+        """The report itself, or a later one into which old windows were drawn: an agent sends them in order."""
+        c = self.table.c
+        same = (c.database_id == database_id, c.agent == agent, c.epoch == epoch)
+        itself = self._one(*same, c.sequence == sequence)
+        # The number is written out, so that a query that was prepared can use the index of those alone.
+        return itself or self._one(*same, c.windows > literal_column("1"), c.sequence > sequence)
+
+    def replace(self, id_: int | None, **values: Any) -> None:
+        self._update(self.table.c.id == id_, **values)
+
+    def last_word(self, database_id: str, agent: str, epoch: str) -> datetime | None:
+        """When the newest report of this agent came."""
+        c = self.table.c
+        of_agent = (c.database_id == database_id, c.agent == agent, c.epoch == epoch)
+        newest = select(c.received_at).where(*of_agent).order_by(c.sequence.desc()).limit(1)
+        return self._db.execute(newest).scalar()
+
+    def newest_sequence(self, database_id: str, agent: str, epoch: str) -> int | None:
+        c = self.table.c
+        return self._db.execute(
+            select(func.max(c.sequence)).where(c.database_id == database_id, c.agent == agent, c.epoch == epoch)
+        ).scalar()
+
+    def of_session(
+        self, session_id: str, newest: int, since: datetime | None = None, trials_only: bool = False
+    ) -> list[StoredReport]:
+        """What a session has to learn from, in the order in which it arrived.
+
+        Of what says the same over and over (settings, recommendation and source of p99 alike) only the newest: a
+        session may stay open for months.
+        """
+        c = self.table.c
+        where: list[ColumnElement[bool]] = [c.session_id == session_id, text(LEARNED)]  # type: ignore[list-item]
+        if since is not None:
+            where.append(c.received_at >= since)
+        if trials_only:
+            where.append(c.recommendation_id.is_not(None))
+        place = func.row_number().over(partition_by=[c[name] for name in ALIKE], order_by=c.id.desc()).label("place")
+        ranked = select(c.id, place).where(*where).subquery()
+        kept = select(ranked.c.id).where(ranked.c.place <= newest)
+        return self._many(select(self.table).where(c.id.in_(kept)).order_by(c.id))
+
+    def windows(
+        self,
+        database_id: str,
+        limit: int,
+        after: int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[StoredReport]:
+        """Newest first, from below the row `after`: those that ended after `since` and began before `until`."""
+        c = self.table.c
+        statement = select(self.table).where(c.database_id == database_id, c.window_end.is_not(None))
+        if since is not None:
+            statement = statement.where(c.window_end > since)
+        if until is not None:
+            statement = statement.where(c.window_start < until)
+        if after is not None:
+            statement = statement.where(c.id < after)
+        return self._many(statement.order_by(c.id.desc()).limit(limit))
+
+    def of_recommendation(self, recommendation_id: str, newest: int = 100) -> list[StoredReport]:
+        """The newest, in the order in which they arrived."""
+        c = self.table.c
+        return self.page(c.recommendation_id == recommendation_id, limit=newest, newest_first=True)[::-1]
+
+    def sequences(self, database_id: str) -> list[int]:
+        """Every stored report's number, whichever agent's."""
+        c = self.table.c
+        return list(self._db.execute(select(c.sequence).where(c.database_id == database_id).order_by(c.id)).scalars())
+
+    def fill_configuration(self, database_id: str, settings_hash: str, configuration: Document) -> int:
+        """For the reports that came before the settings that their hash names."""
+        c = self.table.c
+        return self._update(
+            c.database_id == database_id,
+            c.settings_hash == settings_hash,
+            c.configuration.is_(None),
+            configuration=configuration,
+        )

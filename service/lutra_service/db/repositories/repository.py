@@ -1,0 +1,121 @@
+"""What every repository can do: read records, insert them, and change rows on a condition. It never commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
+
+from lutra_models.errors import NotFound
+from sqlalchemy import ColumnElement, CursorResult, insert, select, update
+from sqlalchemy import Table as SqlTable
+from sqlalchemy.orm import Session
+
+from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.schema.tables import Table
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+R = TypeVar("R", bound="DataclassInstance")
+Condition = ColumnElement[bool]
+Self = TypeVar("Self", bound="Repository[Any]")
+Asked = ParamSpec("Asked")
+Answered = TypeVar("Answered")
+REMEMBERED = "lutra_remembered"
+
+
+def remembered(
+    read: Callable[Concatenate[Self, Asked], Answered],
+) -> Callable[Concatenate[Self, Asked], Answered]:
+    """Decorate a method that reads: a transaction asks the same once, until it writes to the table or takes a lock."""
+
+    @wraps(read)
+    def once(self: Self, /, *args: Asked.args, **more: Asked.kwargs) -> Answered:
+        known = self.read_before
+        key = (read.__name__, args, tuple(more.items()))
+        if key not in known:
+            known[key] = read(self, *args, **more)
+        return cast(Answered, known[key])
+
+    return once
+
+
+class Repository(Generic[R]):
+    row: ClassVar[type[Table]]
+    record: type[R]
+    noun: ClassVar[str] = "row"
+    reserve: ClassVar[int] = 0
+    """Bytes that an added row is counted with besides its documents, where later updates fill it."""
+
+    def __init__(self, db: Session, ledger: Ledger | None = None) -> None:
+        """With a `ledger`, what is added counts against the quota of the record's database."""
+        self._db = db
+        self._ledger = ledger
+
+    @property
+    def table(self) -> SqlTable:
+        return cast(SqlTable, self.row.__table__)
+
+    @property
+    def read_before(self) -> dict[Any, Any]:
+        """What this transaction has read of the table."""
+        known: dict[str, dict[Any, Any]] = self._db.info.setdefault(REMEMBERED, {})
+        return known.setdefault(self.table.name, {})
+
+    def _forget(self, every_table: bool = False) -> None:
+        if every_table:
+            self._db.info.pop(REMEMBERED, None)
+        else:
+            self.read_before.clear()
+
+    def add(self, record: R) -> R:
+        self._forget()
+        values = self._values(record)
+        self._db.execute(insert(self.table).values(values))
+        if self._ledger is not None:
+            self._ledger.add(self._database_of(record), values, self.reserve)
+        return record
+
+    @remembered
+    def find(self, id_: str) -> R | None:
+        return self._one(self.table.c.id == id_)
+
+    def get(self, id_: str) -> R:
+        """Raises NotFound."""
+        found = self.find(id_)
+        if found is None:
+            raise NotFound(f"no {self.noun} {id_!r}")
+        return found
+
+    def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
+        """Set `values` on the row where every condition still holds; whether it did."""
+        return self._update(self.table.c.id == id_, *conditions, **values) == 1
+
+    def page(self, *where: Condition, limit: int, after: str | None = None, newest_first: bool = False) -> list[R]:
+        """Up to `limit` records in the order of their ids, which is that of their making."""
+        ids = self.table.c.id
+        statement = select(self.table).where(*where).order_by(ids.desc() if newest_first else ids).limit(limit)
+        if after is not None:
+            statement = statement.where(ids < after if newest_first else ids > after)
+        return self._many(statement)
+
+    def _values(self, record: R) -> dict[str, Any]:
+        """The row as it is stored."""
+        return asdict(record)
+
+    def _database_of(self, record: R) -> str:
+        return str(getattr(record, "database_id"))  # noqa: B009
+
+    def _one(self, *where: Condition) -> R | None:
+        rows = self._many(select(self.table).where(*where).limit(1))
+        return rows[0] if rows else None
+
+    def _many(self, statement: Any, parameters: Mapping[str, Any] | None = None) -> list[R]:
+        return [self.record(**row) for row in self._db.execute(statement, parameters).mappings()]
+
+    def _update(self, *where: Condition, **values: Any) -> int:
+        self._forget()
+        done = cast("CursorResult[Any]", self._db.execute(update(self.table).where(*where).values(**values)))
+        return done.rowcount

@@ -1,0 +1,158 @@
+"""What is old enough to go: found, and deleted, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, CursorResult, and_, delete, func, or_, select, update
+from sqlalchemy import Table as SqlTable
+from sqlalchemy.orm import Session
+
+from lutra_service.db.schema.records import StoredReport
+from lutra_service.db.schema.tables import (
+    DatabaseRow,
+    EventRow,
+    IdempotencyRow,
+    RecommendationRow,
+    ReportRow,
+    RequestRow,
+    SessionRow,
+    SettingsRow,
+    SnapshotRow,
+)
+
+BATCH = 500
+Group = Mapping[str, Any]
+"""Values of GROUPED: the windows that have them in common say one thing, over and over."""
+
+_DATABASES = cast(SqlTable, DatabaseRow.__table__).c
+_REPORTS = cast(SqlTable, ReportRow.__table__).c
+_RECOMMENDATIONS = cast(SqlTable, RecommendationRow.__table__).c
+_SESSIONS = cast(SqlTable, SessionRow.__table__).c
+_EVENTS = cast(SqlTable, EventRow.__table__).c
+_SNAPSHOTS = cast(SqlTable, SnapshotRow.__table__).c
+_SETTINGS = cast(SqlTable, SettingsRow.__table__).c
+GROUPED = (
+    _REPORTS.database_id,
+    _REPORTS.session_id,
+    _REPORTS.recommendation_id,
+    _REPORTS.agent,
+    _REPORTS.epoch,
+    _REPORTS.settings_hash,
+    _REPORTS.p99_source,
+    _REPORTS.p99_of,
+)
+_WINDOW = and_(_REPORTS.window_end.is_not(None), _REPORTS.failure.is_(None))
+_SILENT = and_(_REPORTS.window_end.is_(None), _REPORTS.failure.is_(None))
+
+
+class Old:
+    """`before` is a moment: what came to the service earlier is old."""
+
+    def __init__(self, db: Session) -> None:
+        self._db = db
+
+    def databases(self) -> list[str]:
+        return list(self._db.execute(select(_DATABASES.id).order_by(_DATABASES.id)).scalars())
+
+    def crowded(self, database_id: str, before: datetime) -> list[Group]:
+        """The database's groups with more than one old window."""
+        old = select(*GROUPED).where(_WINDOW, _REPORTS.database_id == database_id, _REPORTS.received_at < before)
+        return [dict(row) for row in self._db.execute(old.group_by(*GROUPED).having(func.count() > 1)).mappings()]
+
+    def windows(self, group: Group, before: datetime) -> list[StoredReport]:
+        """A batch of the group's old windows, the oldest first."""
+        same = [column.is_not_distinct_from(group[column.name]) for column in GROUPED]
+        found = select(ReportRow.__table__).where(_WINDOW, _REPORTS.received_at < before, *same)
+        rows = self._db.execute(found.order_by(_REPORTS.id).limit(BATCH)).mappings()
+        return [StoredReport(**row) for row in rows]
+
+    def delete_reports(self, ids: Sequence[int]) -> int:
+        return self._delete(_REPORTS.id, ids)
+
+    def delete_heartbeats(self, database_id: str, before: datetime) -> int:
+        """A batch of the old reports that hold neither a window nor a failure."""
+        silent = (_SILENT, _REPORTS.database_id == database_id, _REPORTS.received_at < before)
+        return self.delete_reports(self._found(select(_REPORTS.id).where(*silent).limit(BATCH)))
+
+    def delete_surplus_reports(self, database_id: str, before: datetime, keep: int) -> int:
+        """A batch of the old reports that are not among the newest `keep` old ones."""
+        old = select(_REPORTS.id).where(_REPORTS.database_id == database_id, _REPORTS.received_at < before)
+        return self.delete_reports(self._surplus(old, _REPORTS.received_at, keep))
+
+    def delete_settings(self, before: datetime) -> int:
+        """Those that are not a database's current ones: an agent that goes back to them is asked for them."""
+        current = select(_DATABASES.settings_hash).where(_DATABASES.id == _SETTINGS.database_id).scalar_subquery()
+        gone = and_(_SETTINGS.first_seen_at < before, _SETTINGS.hash.is_distinct_from(current))
+        return self._deleted(delete(SettingsRow).where(gone))
+
+    def delete_surplus_events(self, database_id: str, before: datetime, keep: int) -> int:
+        old = select(_EVENTS.id).where(_EVENTS.database_id == database_id, _EVENTS.received_at < before)
+        return self._delete(_EVENTS.id, self._surplus(old, _EVENTS.id, keep))
+
+    def delete_snapshots(self, before: datetime, keep: int) -> int:
+        """Old snapshots, but for those that a stored request builds on and the last of a database's `keep` sessions."""
+        newest = func.max(_SNAPSHOTS.id).label("id")
+        place = func.row_number().over(partition_by=_SNAPSHOTS.database_id, order_by=newest.desc()).label("place")
+        lasts = select(newest, place).group_by(_SNAPSHOTS.database_id, _SNAPSHOTS.session_id).subquery()
+        last = _SNAPSHOTS.id.in_(select(lasts.c.id).where(lasts.c.place <= keep))
+        old = self._found(select(_SNAPSHOTS.id).where(_SNAPSHOTS.created_at < before, ~last).order_by(_SNAPSHOTS.id))
+        named = self._named_snapshots() if old else set()
+        return self._delete(_SNAPSHOTS.id, [id_ for id_ in old if id_ not in named][:BATCH])
+
+    def delete_requests(self, before: datetime) -> int:
+        """A batch of the old requests: from then on these recommendations cannot be computed again."""
+        asked = select(_RECOMMENDATIONS.id).where(
+            _RECOMMENDATIONS.state != "computing", _RECOMMENDATIONS.created_at < before
+        )
+        ids = cast(SqlTable, RequestRow.__table__).c.recommendation_id
+        return self._delete(ids, self._found(select(ids).where(ids.in_(asked)).limit(BATCH)))
+
+    def delete_surplus_recommendations(self, database_id: str, before: datetime, keep: int) -> int:
+        """A batch of those that ended and are not among the newest `keep` of them, with what was measured under them.
+
+        Those of an open session stay.
+        """
+        c = _RECOMMENDATIONS
+        closed = or_(c.session_id.is_(None), c.session_id.in_(select(_SESSIONS.id).where(_SESSIONS.ended_at < before)))
+        ended = select(c.id).where(c.database_id == database_id, c.ended_at < before, closed)
+        ids = self._surplus(ended, c.id, keep)
+        self._delete(_REPORTS.recommendation_id, ids)
+        self._unname(_EVENTS.recommendation_id, ids)
+        self._delete(cast(SqlTable, RequestRow.__table__).c.recommendation_id, ids)
+        return self._delete(c.id, ids)
+
+    def delete_surplus_sessions(self, database_id: str, before: datetime, keep: int) -> int:
+        """A batch of those that ended, are not among the newest `keep` of them, and have no recommendation left."""
+        c = _SESSIONS
+        used = select(_RECOMMENDATIONS.id).where(_RECOMMENDATIONS.session_id == c.id).exists()
+        ended = select(c.id).where(c.database_id == database_id, c.ended_at < before, ~used)
+        ids = self._surplus(ended, c.id, keep)
+        for reference in (_REPORTS.session_id, _EVENTS.session_id, _SNAPSHOTS.session_id):
+            self._unname(reference, ids)
+        return self._delete(c.id, ids)
+
+    def delete_answers(self, before: datetime) -> int:
+        return self._deleted(delete(IdempotencyRow).where(IdempotencyRow.created_at < before))
+
+    def _surplus(self, found: Any, newest: ColumnElement[Any], keep: int) -> list[Any]:
+        return self._found(found.order_by(newest.desc()).offset(keep).limit(BATCH))
+
+    def _named_snapshots(self) -> set[str]:
+        past = self._db.execute(select(RequestRow.payload["past"])).scalars()
+        return {id_ for ids in past for id_ in ids or ()}
+
+    def _found(self, statement: Any) -> list[Any]:
+        return list(self._db.execute(statement).scalars())
+
+    def _unname(self, reference: ColumnElement[Any], ids: Sequence[str]) -> None:
+        table = cast(Any, reference).table
+        self._db.execute(update(table).where(reference.in_(ids)).values({reference: None}))
+
+    def _delete(self, key: ColumnElement[Any], ids: Sequence[Any]) -> int:
+        return self._deleted(delete(cast(Any, key).table).where(key.in_(ids))) if ids else 0
+
+    def _deleted(self, statement: Any) -> int:
+        return cast("CursorResult[Any]", self._db.execute(statement)).rowcount

@@ -1,0 +1,348 @@
+"""The tables. State that several processes may change is changed by conditional updates in `repositories`.
+
+Documents (settings, predictions, a memory sum) are JSON columns: they are read whole and never searched.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    TypeDecorator,
+    UniqueConstraint,
+    false,
+    text,
+)
+from sqlalchemy.engine import Dialect
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from lutra_service.db.schema.dialects import DIALECTS
+from lutra_service.db.schema.storable import Unstorable
+
+Document = dict[str, Any]
+
+LEARNED = (
+    "session_id IS NOT NULL AND configuration IS NOT NULL "
+    "AND (window_end IS NOT NULL AND CAST(metrics AS VARCHAR) != '{}' OR failure IS NOT NULL)"
+)
+"""Reports that a session can learn from."""
+ALIKE = ("settings_hash", "recommendation_id", "p99_source", "p99_of")
+"""Reports of a session that have these in common say the same."""
+
+
+def partial(name: str, *columns: str, where: str) -> Index:
+    """An index over the rows for which `where` holds; a query has to say the same to use it."""
+    only: dict[str, Any] = {f"{dialect}_where": text(where) for dialect in DIALECTS}
+    return Index(name, *columns, **only)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in UTC on every database; SQLite keeps no zone of its own."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        try:
+            return None if value is None else value.astimezone(UTC)
+        except OverflowError:
+            raise Unstorable(f"{value} is no moment in UTC") from None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Table(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(column_0_label)s",
+            "uq": "uq_%(table_name)s_%(column_0_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {datetime: UtcDateTime, Document: JSON(none_as_null=True), list[Any]: JSON(none_as_null=True)}  # noqa: RUF012
+
+
+class DatabaseRow(Table):
+    """A registered database server, with what its agent last said of it.
+
+    `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `filled_bytes`
+    is how full the database's daily quota was at `filled_at` (see `ledger`). `reporter` is the agent, and the epoch of
+    its state, whose report is the newest, and `reporter_sequence` that report's number. `label` says which databases
+    belong together (see `Snapshots.of_others`).
+    """
+
+    __tablename__ = "databases"
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200), unique=True)
+    engine: Mapped[str] = mapped_column(String(40))
+    policy: Mapped[Document]
+    created_at: Mapped[datetime]
+    engine_version: Mapped[str | None] = mapped_column(String(64))
+    role: Mapped[str | None] = mapped_column(String(20))
+    host: Mapped[Document | None]
+    context: Mapped[Document | None]
+    peak_connections: Mapped[int] = mapped_column(default=0)
+    settings_hash: Mapped[str | None] = mapped_column(String(64))
+    agent_status: Mapped[Document | None]
+    last_report_at: Mapped[datetime | None]
+    last_window_end: Mapped[datetime | None]
+    identifier: Mapped[str | None] = mapped_column(String(128))
+    guardrails: Mapped[Document | None]
+    maintenance_windows: Mapped[list[Any] | None]
+    filled_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    filled_at: Mapped[datetime | None]
+    reporter: Mapped[str | None] = mapped_column(String(129))
+    reporter_sequence: Mapped[int | None] = mapped_column(BigInteger)
+    label: Mapped[str | None] = mapped_column(String(200))
+
+
+class SettingsRow(Table):
+    """What a server reported of its settings, once per distinct content; and what of it nobody can read, and why."""
+
+    __tablename__ = "settings"
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), primary_key=True)
+    hash: Mapped[str] = mapped_column(String(64), primary_key=True)
+    settings: Mapped[Document]
+    first_seen_at: Mapped[datetime]
+    unreadable: Mapped[Document | None]
+
+
+class TokenRow(Table):
+    """A bearer token, stored as the SHA-256 of its secret. `database_id` binds an agent's token to one database.
+
+    `last_used_at` is exact to a minute.
+    """
+
+    __tablename__ = "tokens"
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    hash: Mapped[str] = mapped_column(String(64), unique=True)
+    name: Mapped[str] = mapped_column(String(200))
+    scopes: Mapped[list[Any]]
+    database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
+    created_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
+    last_used_at: Mapped[datetime | None]
+
+
+class SessionRow(Table):
+    """A tuning session; `baseline` is the configuration that was active when it began, `identity` the server then.
+
+    Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
+    before counts no more. `resumed_at` is when somebody last said that what was in the way is mended.
+    `opened_by_agent`: by a token that may do no more than an agent.
+    """
+
+    __tablename__ = "sessions"
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"), index=True)
+    state: Mapped[str] = mapped_column(String(20))
+    objective_metric: Mapped[str] = mapped_column(String(128))
+    objective_goal: Mapped[str] = mapped_column(String(10))
+    limits: Mapped[list[Any]]
+    mode: Mapped[str] = mapped_column(String(20))
+    approval: Mapped[str] = mapped_column(String(20))
+    max_trials: Mapped[int]
+    seed: Mapped[int] = mapped_column(BigInteger)
+    baseline: Mapped[Document | None]
+    p99_source: Mapped[str | None] = mapped_column(String(20))
+    p99_of: Mapped[str | None] = mapped_column(String(20))
+    message: Mapped[str] = mapped_column(String(1000), default="")
+    created_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]
+    identity: Mapped[Document | None]
+    rebased_at: Mapped[datetime | None]
+    resumed_at: Mapped[datetime | None]
+    opened_by_agent: Mapped[bool] = mapped_column(default=False, server_default=false())
+
+
+class RecommendationRow(Table):
+    """A recommendation from its request to what became of it; a row `computing` is also the job (see `compute`).
+
+    `key` makes the request unique: the same question about the same history is one row. `digest` is the
+    configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search, handover
+    (the best by posterior, at a session's end), manual (an operator's own settings), subset (of another one's) or
+    rollback. `handed_to` is the agent that was given it as a directive; one that was withdrawn after that keeps its
+    state until this agent's outcome is known.
+    """
+
+    __tablename__ = "recommendations"
+    __table_args__ = (
+        UniqueConstraint("database_id", "key", name="uq_recommendations_key"),
+        Index("ix_recommendations_database_state", "database_id", "state"),
+        Index("ix_recommendations_state", "state", "id"),
+        Index("ix_recommendations_database", "database_id", "id"),
+        Index("ix_recommendations_session", "session_id", "id"),
+        Index("ix_recommendations_digest", "database_id", "digest"),
+        Index("ix_recommendations_withdrawn", "database_id", "withdrawn_at"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"))
+    parent_id: Mapped[str | None] = mapped_column(String(40))
+    trial: Mapped[int | None]
+    kind: Mapped[str] = mapped_column(String(20))
+    origin: Mapped[str | None] = mapped_column(String(40))
+    state: Mapped[str] = mapped_column(String(20))
+    key: Mapped[str] = mapped_column(String(64))
+    seed: Mapped[int] = mapped_column(BigInteger)
+    package_version: Mapped[str] = mapped_column(String(40))
+    before: Mapped[Document]
+    configuration: Mapped[Document | None]
+    digest: Mapped[str | None] = mapped_column(String(16))
+    predictions: Mapped[Document | None]
+    reasons: Mapped[list[Any] | None]
+    memory: Mapped[Document | None]
+    changes: Mapped[list[Any] | None]
+    restart_needed: Mapped[bool | None]
+    warnings: Mapped[list[Any] | None]
+    outcome: Mapped[Document | None]
+    measured: Mapped[Document | None]
+    error: Mapped[str | None] = mapped_column(String(1000))
+    lease_until: Mapped[datetime | None]
+    attempts: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[datetime]
+    proposed_at: Mapped[datetime | None]
+    decided_at: Mapped[datetime | None]
+    decided_by: Mapped[str | None] = mapped_column(String(40))
+    applied_at: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+    handed_out_at: Mapped[datetime | None]
+    handed_to: Mapped[str | None] = mapped_column(String(129))
+    withdrawn_at: Mapped[datetime | None]
+    withdrawn_by: Mapped[str | None] = mapped_column(String(40))
+
+
+class RequestRow(Table):
+    """What a computation is given, history and all: enough to compute it again, bit by bit."""
+
+    __tablename__ = "requests"
+    recommendation_id: Mapped[str] = mapped_column(ForeignKey("recommendations.id"), primary_key=True)
+    task: Mapped[str] = mapped_column(String(40))
+    payload: Mapped[Document]
+
+
+class ReportRow(Table):
+    """One report: one row, its metrics one document. Unique by (database, agent, epoch, sequence).
+
+    `recommendation_id` is the recommendation whose configuration the window measured; `failure` says why nothing was
+    measured under it. `configuration` is the parsed configuration that was active. `windows` is how many windows the
+    row stands for: more than one where old ones were drawn together.
+    """
+
+    __tablename__ = "reports"
+    __table_args__ = (
+        UniqueConstraint("database_id", "agent", "epoch", "sequence", name="uq_reports_sequence"),
+        Index("ix_reports_database_window", "database_id", "window_end"),
+        partial("ix_reports_windows", "database_id", "id", where="window_end IS NOT NULL"),
+        Index("ix_reports_database_received", "database_id", "received_at"),
+        Index("ix_reports_recommendation", "recommendation_id", "id"),
+        partial("ix_reports_learned", "session_id", *ALIKE, "id", where=LEARNED),
+        partial("ix_reports_unread", "database_id", "settings_hash", where="configuration IS NULL"),
+        partial("ix_reports_together", "database_id", "agent", "epoch", "sequence", where="windows > 1"),
+    )
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), index=True)
+    recommendation_id: Mapped[str | None] = mapped_column(ForeignKey("recommendations.id"))
+    agent: Mapped[str] = mapped_column(String(64))
+    epoch: Mapped[str] = mapped_column(String(64))
+    sequence: Mapped[int] = mapped_column(BigInteger)
+    sent_at: Mapped[datetime]
+    received_at: Mapped[datetime]
+    window_start: Mapped[datetime | None]
+    window_end: Mapped[datetime | None]
+    settings_hash: Mapped[str] = mapped_column(String(64))
+    configuration: Mapped[Document | None]
+    metrics: Mapped[Document]
+    context: Mapped[Document]
+    p99_source: Mapped[str | None] = mapped_column(String(20))
+    p99_of: Mapped[str | None] = mapped_column(String(20))
+    failure: Mapped[str | None] = mapped_column(String(200))
+    outcomes: Mapped[list[Any]]
+    windows: Mapped[int] = mapped_column(default=1, server_default="1")
+
+
+class EventRow(Table):
+    """A guard that fired on a database, with the agent's figures in `told`; once, however often it is reported."""
+
+    __tablename__ = "events"
+    __table_args__ = (
+        UniqueConstraint("database_id", "agent_event", name="uq_events_agent_event"),
+        Index("ix_events_database", "database_id", "id"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), index=True)
+    recommendation_id: Mapped[str | None] = mapped_column(ForeignKey("recommendations.id"), index=True)
+    agent_event: Mapped[str] = mapped_column(String(64))
+    guard: Mapped[str] = mapped_column(String(40))
+    at: Mapped[datetime]
+    received_at: Mapped[datetime]
+    told: Mapped[Document]
+
+
+class SnapshotRow(Table):
+    """A fitted model as plain numbers; predictions over REST are answered from the newest of a database."""
+
+    __tablename__ = "snapshots"
+    __table_args__ = (
+        Index("ix_snapshots_database", "database_id", "id"),
+        Index("ix_snapshots_session", "session_id", "id"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"))
+    key: Mapped[str] = mapped_column(String(64))
+    observations: Mapped[int]
+    payload: Mapped[Document]
+    created_at: Mapped[datetime]
+
+
+class IdempotencyRow(Table):
+    """The answer to a POST that carried an `Idempotency-Key`, given again to the same request."""
+
+    __tablename__ = "idempotency_keys"
+    token_id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    key: Mapped[str] = mapped_column(String(200), primary_key=True)
+    request_hash: Mapped[str] = mapped_column(String(64))
+    status: Mapped[int]
+    response: Mapped[Document]
+    created_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class AuditRow(Table):
+    """Who did what to what. `token_id` is None where the service did it, or somebody at its command line."""
+
+    __tablename__ = "audit"
+    __table_args__ = (
+        Index("ix_audit_database", "database_id", "id"),
+        Index("ix_audit_action", "action", "id"),
+        Index("ix_audit_at", "at"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    at: Mapped[datetime]
+    database_id: Mapped[str | None] = mapped_column(String(40))
+    action: Mapped[str] = mapped_column(String(40))
+    target: Mapped[str] = mapped_column(String(40))
+    token_id: Mapped[str | None] = mapped_column(String(40))
+    token_name: Mapped[str] = mapped_column(String(200))
+    address: Mapped[str] = mapped_column(String(64))
+    request_id: Mapped[str] = mapped_column(String(64))
+    before: Mapped[Document | None]
+    after: Mapped[Document | None]

@@ -1,0 +1,58 @@
+"""A Dask cluster as a Worker: the computation runs in a process of its own on one of the cluster's machines.
+
+Whatever comes from a Dask scheduler may hold a pickle, and unpickling runs code. So the service never talks to one: a
+process of `gateway` does, which unpickles nothing but plain data and hands on lines of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lutra_service.workers.processes import TASKS, WorkerProcess, local_worker
+from lutra_service.workers.protocol import Limits, NoWorker, sealed
+
+CONNECT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A scheduler's address and, for tls://, the files that prove who is who."""
+
+    address: str
+    tls_ca: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), default=str)
+
+    def connect(self) -> Any:
+        from distributed import Client
+        from distributed.security import Security
+
+        encrypted = self.address.startswith("tls://")
+        files = {"tls_ca_file": self.tls_ca, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
+        named = {name: str(path) for name, path in files.items() if path is not None}
+        security: Any = Security(require_encryption=encrypted, **named)  # type: ignore[no-untyped-call]
+        return Client(self.address, timeout=CONNECT_S, security=security, set_as_default=False)  # type: ignore[no-untyped-call]
+
+
+def cluster_worker(cluster: Cluster, limits: Limits, tasks: str = TASKS) -> WorkerProcess:
+    """The deadline of the computation is kept where it runs; a gateway that is silent for longer is started again."""
+    given = [cluster.to_json(), tasks, str(limits.timeout_s), str(limits.memory_bytes)]
+    return WorkerProcess(["lutra_service.workers.gateway", *given], 2 * limits.timeout_s, NoWorker)
+
+
+_idle: list[WorkerProcess] = []
+
+
+def compute(task: str, payload: str, limits: Limits, tasks: str) -> str:
+    """Run by the cluster: the same as on the service's own machine. JSON in, a sealed document as JSON out."""
+    worker = _idle.pop() if _idle else local_worker(limits, tasks)
+    try:
+        return json.dumps(sealed(lambda: worker.run(task, json.loads(payload))))
+    finally:
+        _idle.append(worker)

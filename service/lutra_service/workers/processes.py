@@ -1,0 +1,165 @@
+"""Computations in processes of their own: one process computes one thing at a time, so what ends it harms nothing else.
+
+A request and its answer are one line of JSON each, on the process's standard input and output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from lutra_service.workers.protocol import Document, Limits, NoWorker, WorkerLost, opened
+
+TASKS = "lutra_service.workers.worker"
+MAX_ANSWER_BYTES = 32 << 20
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True)
+class _Patience:
+    """How long to wait for a line, and what to raise and say where none comes."""
+
+    seconds: float
+    ended: type[Exception]
+    late: str
+
+
+_STARTING = _Patience(120.0, NoWorker, "a new process of a worker was not ready within 120 s")
+
+
+class WorkerProcess:
+    """A Worker: the Python module `command` in a process that is started when needed, and again after it ended.
+
+    `ended` is raised where the process ends, or has to be ended, during a computation.
+    """
+
+    def __init__(self, command: Sequence[str], timeout_s: float, ended: type[Exception] = WorkerLost) -> None:
+        self._command = [sys.executable, "-P", "-m", *command]
+        late = f"it gave no answer within {timeout_s:g} s (LUTRA_FIT_TIMEOUT_S)"
+        self._patience = _Patience(timeout_s, ended, late)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Without waiting until it is ready."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        self.close()
+        # A session of its own: Ctrl-C at a terminal is for the service alone.
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(
+                self._command, stdin=pipe, stdout=pipe, env=_environment(), start_new_session=True
+            )
+        except OSError as error:
+            raise NoWorker(f"no process could be started: {error}") from error
+
+    def run(self, task: str, payload: Mapping[str, Any]) -> Document:
+        request = json.dumps({"task": task, "payload": payload}).encode() + b"\n"
+        self._wait_until_ready()
+        try:
+            return opened(_parsed(self._exchange(request, self._patience)))
+        except (WorkerLost, NoWorker):
+            self.close()
+            raise
+
+    def kill(self) -> None:
+        process = self._process
+        if process is not None:
+            process.kill()
+
+    def _wait_until_ready(self) -> None:
+        self.start()
+        if not self._ready:
+            self._exchange(b"", _STARTING)
+            self._ready = True
+
+    def _exchange(self, request: bytes, patience: _Patience) -> bytes:
+        """One line out, one line in. Where no whole line comes, the process is gone afterwards."""
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        line = b""
+        with _killed_after(patience.seconds, process) as late, suppress(OSError):
+            process.stdin.write(request)
+            process.stdin.flush()
+            line = process.stdout.readline(MAX_ANSWER_BYTES)
+        if line.endswith(b"\n") and not late.is_set():
+            return line
+        self.close()
+        if late.is_set():
+            raise patience.ended(patience.late)
+        if len(line) >= MAX_ANSWER_BYTES:
+            raise patience.ended(f"its answer was longer than {MAX_ANSWER_BYTES} bytes")
+        raise patience.ended(_how_it_ended(process.returncode))
+
+    def close(self) -> None:
+        """End the process, where there is one."""
+        process, self._process, self._ready = self._process, None, False
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):  # what was not yet written has nobody to go to
+                if pipe is not None:
+                    pipe.close()
+
+
+def local_worker(limits: Limits, tasks: str = TASKS) -> WorkerProcess:
+    """A process on this machine that computes the functions of the module `tasks`."""
+    return WorkerProcess(["lutra_service.workers.worker_process", tasks, str(limits.memory_bytes)], limits.timeout_s)
+
+
+def _parsed(line: bytes) -> object:
+    try:
+        return json.loads(line, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise WorkerLost(f"its answer is no JSON: {error}") from error
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+@contextmanager
+def _killed_after(seconds: float, process: subprocess.Popen[bytes]) -> Iterator[threading.Event]:
+    """The event is set where the time ran out. After the block the process is not killed any more."""
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+def _environment() -> dict[str, str]:
+    """One thread for the arithmetic; the service's own settings, secrets among them, stay with the service."""
+    return {n: v for n, v in os.environ.items() if not n.startswith("LUTRA_")} | _ONE_THREAD
+
+
+def _how_it_ended(status: int) -> str:
+    if status >= 0:
+        return f"its process ended with status {status}"
+    return f"its process was ended by {signal.Signals(-status).name}"

@@ -1,0 +1,70 @@
+"""The program of a worker's process: reads a line, computes, writes a line. It ends with whoever started it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from queue import SimpleQueue
+from types import ModuleType
+from typing import Any
+
+from lutra_service.workers.protocol import Document, sealed
+
+Compute = Callable[[str, dict[str, Any]], Document]
+
+
+def main() -> None:
+    """Arguments: the module of the tasks, and how many bytes of memory the process may have."""
+    tasks, memory_bytes = sys.argv[1], int(sys.argv[2])
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    module = import_module(tasks)
+    module.warm()
+    serve(partial(_call, module))
+
+
+def serve(compute: Compute) -> None:
+    """Say that it is ready, then answer each request, in the order in which they come."""
+    # The answers have the standard output to themselves: what libraries print goes where the log goes.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_receive, args=(requests,), daemon=True).start()
+    _write(answers, b"{}")
+    while True:
+        request = json.loads(requests.get())
+        document = sealed(partial(compute, request["task"], request["payload"]))
+        _write(answers, _packed(document))
+
+
+def _call(module: ModuleType, task: str, payload: dict[str, Any]) -> Document:
+    result: Document = getattr(module, task)(payload)
+    return result
+
+
+def _packed(document: Document) -> bytes:
+    try:
+        return json.dumps(document, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        return json.dumps({"failed": ["internal_error", f"the answer is no plain document: {error}"]}).encode()
+
+
+def _receive(requests: SimpleQueue[bytes]) -> None:
+    """On a thread of its own, so that a long computation does not outlive whoever waits for it."""
+    for line in sys.stdin.buffer:
+        requests.put(line)
+    os._exit(0)
+
+
+def _write(answers: Any, line: bytes) -> None:
+    answers.write(line + b"\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

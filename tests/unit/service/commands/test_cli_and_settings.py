@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from lutra_service.cli import main
+from lutra_service.common.settings import Settings
+from lutra_service.db import migrate
+from lutra_service.db.schema.engine import make_engine
+
+
+@pytest.fixture
+def own_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = f"sqlite:///{tmp_path}/lutra.db"
+    monkeypatch.setenv("LUTRA_DATABASE_URL", url)
+    return url
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_loopback_needs_no_tls(host: str) -> None:
+    assert Settings(host=host).refusal_to_bind() is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "db.example.org"])
+def test_anything_else_does(host: str) -> None:
+    assert host in (Settings(host=host).refusal_to_bind() or "")
+    assert Settings(host=host, behind_tls_proxy=True).refusal_to_bind() is None
+    assert Settings(host=host, tls_cert=Path("c"), tls_key=Path("k")).refusal_to_bind() is None
+    assert Settings(host=host, tls_cert=Path("c")).refusal_to_bind() is not None
+
+
+@pytest.mark.parametrize("scheduler", ["tcp://127.0.0.1:8786", "tcp://localhost:8786", "tcp://[::1]:8786"])
+def test_a_dask_scheduler_on_loopback_needs_no_tls(scheduler: str) -> None:
+    assert Settings(dask_scheduler=scheduler).refusal_of_scheduler() is None
+
+
+@pytest.mark.parametrize("scheduler", ["tcp://10.0.0.5:8786", "tcp://dask.example.org:8786", "10.0.0.5:8786", "ws://x"])
+def test_any_other_is_refused_with_the_way_out(own_url: str, scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LUTRA_DASK_SCHEDULER", scheduler)
+    for command in (["serve"], ["replay", "rec_1"]):
+        told = CliRunner().invoke(main, command)
+        assert told.exit_code == 1
+        assert scheduler in told.output
+        assert "take tls://host:port with LUTRA_DASK_TLS_CA" in told.output
+
+
+def test_a_dask_scheduler_over_tls_needs_all_three_files() -> None:
+    scheduler, ca, cert, key = "tls://dask.example.org:8786", Path("ca"), Path("c"), Path("k")
+    some = Settings(dask_scheduler=scheduler, dask_tls_ca=ca, dask_tls_cert=cert)
+    assert "LUTRA_DASK_TLS_KEY" in (some.refusal_of_scheduler() or "")
+    every = Settings(dask_scheduler=scheduler, dask_tls_ca=ca, dask_tls_cert=cert, dask_tls_key=key)
+    assert every.refusal_of_scheduler() is None
+
+
+def test_serve_refuses_an_open_address_and_an_old_schema(own_url: str) -> None:
+    run = CliRunner()
+    told = run.invoke(main, ["serve", "--host", "0.0.0.0"])
+    assert told.exit_code == 1
+    assert "LUTRA_BEHIND_TLS_PROXY" in told.output
+    told = run.invoke(main, ["serve"])
+    assert told.exit_code == 1
+    assert "lutra migrate" in told.output
+
+
+def test_a_command_in_another_folder_names_the_file_and_makes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LUTRA_DATABASE_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    for command in (["serve"], ["token", "list"], ["audit"], ["prune"]):
+        ended = CliRunner().invoke(main, command)
+        assert ended.exit_code == 1
+        assert f"there is no database {tmp_path}/lutra.db" in ended.output
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_the_database_and_its_companions_are_for_their_owner_alone(own_url: str, tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        engine = make_engine(own_url)
+        migrate.upgrade(engine)
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in tmp_path.iterdir()}
+        engine.dispose()
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(("lutra.db", "lutra.db-wal", "lutra.db-shm"), 0o600)
+
+
+def test_migrating_closes_a_database_that_others_could_read(own_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "lutra.db"
+    file.touch(0o644)
+    engine = make_engine(own_url)
+    migrate.upgrade(engine)
+    engine.dispose()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_token_is_printed_once_and_kept_as_a_digest(own_url: str, tmp_path: Path) -> None:
+    run = CliRunner()
+    assert run.invoke(main, ["token", "create", "--name", "a", "--scope", "admin"]).exit_code == 1
+    assert run.invoke(main, ["migrate"]).exit_code == 0
+    told = run.invoke(main, ["token", "create", "--name", "a", "--scope", "admin"])
+    secret = told.output.strip()
+    assert secret.startswith("lutra_")
+    kept = b"".join(p.read_bytes() for p in tmp_path.iterdir())
+    assert secret.encode() not in kept
+    assert run.invoke(main, ["token", "create", "--name", "a", "--scope", "agent"]).exit_code == 1
+
+
+def test_migrating_twice_is_migrating_once(own_url: str) -> None:
+    engine = make_engine(own_url)
+    assert migrate.pending(engine)
+    migrate.upgrade(engine)
+    migrate.upgrade(engine)
+    assert not migrate.pending(engine)
+
+
+def test_the_settings_never_show_the_database_url() -> None:
+    assert "secret" not in repr(Settings(database_url="postgresql://u:secret@h/d"))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("LUTRA_PORT", "many", "LUTRA_PORT: "),
+        ("LUTRA_DATABASE_URL", "sqlite:////nowhere/at/all.db", "unable to open database file"),
+        ("LUTRA_DATABASE_URL", "hunter2", "begins with sqlite:/// or postgresql://"),
+        ("LUTRA_DATABASE_URL", "mysql://u:hunter2@h/d", "mysql:// is no database that the service keeps its rows in"),
+        ("LUTRA_DATABASE_URL", "oracle+x://u:hunter2@h/d", "sqlite:/// or postgresql:// is"),
+        ("LUTRA_DATABASE_URL", "sqlite://", "name a file"),
+    ],
+)
+def test_a_wrong_environment_is_told_in_one_line(
+    variable: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    ended = CliRunner().invoke(main, ["migrate"])
+    assert ended.exit_code == 1
+    assert told in ended.output
+    assert ended.output.count("\n") == 1
+    assert "hunter2" not in ended.output

@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lutra_models.errors import FitFailed
+from lutra_service.app.jobs import lease
+from lutra_service.db.schema.records import Recommendation, Request, Waiting
+from lutra_service.db.store import Store
+from lutra_service.workers.protocol import NoWorker, WorkerLost
+
+from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+
+OBSERVE = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
+
+
+class Losing(Fakes):
+    """Its process ends the first few times; `losses` says how often."""
+
+    def __init__(self, losses: int, error: type[Exception] = WorkerLost) -> None:
+        self.losses = losses
+        self.error = error
+
+    def recommend(self, request: Mapping[str, Any]) -> Document:
+        self.losses -= 1
+        if self.losses >= 0:
+            raise self.error("its process ended with status 1")
+        return super().recommend(request)
+
+
+class Answering(Fakes):
+    """Answers what `change` makes of a right answer."""
+
+    def __init__(self, change: Callable[[Document], object]) -> None:
+        self.change = change
+
+    def recommend(self, request: Mapping[str, Any]) -> Document:
+        answer = super().recommend(request)
+        self.change(answer)
+        return answer
+
+
+def opened(service: Service, name: str = "shop") -> Agent:
+    agent = service.agent(service.database(name), mode="reload_only")
+    agent.send()
+    service.take("POST", f"/v1/databases/{agent.database}/sessions", OBSERVE)
+    return agent
+
+
+def asked(service: Service) -> tuple[Agent, Document]:
+    agent = opened(service)
+    path = f"/v1/databases/{agent.database}/recommendations"
+    return agent, service.take("POST", path, None, Prefer="wait=10")
+
+
+def session_of(service: Service, agent: Agent) -> Document:
+    (session,) = service.take("GET", f"/v1/databases/{agent.database}/sessions")["items"]
+    found: Document = session
+    return found
+
+
+def test_a_computation_whose_worker_was_lost_is_computed_again(tmp_path: Path) -> None:
+    with running(tmp_path, executor=fake_executor(Losing(2))) as service:
+        _, made = asked(service)
+        assert made["state"] == "proposed"
+
+
+def test_work_that_is_lost_again_and_again_is_given_up(tmp_path: Path) -> None:
+    with running(tmp_path, executor=fake_executor(Losing(9))) as service:
+        agent, made = asked(service)
+        assert made["state"] == "failed"
+        assert "lost 3 times: its process ended with status 1" in made["error"]
+        assert session_of(service, agent)["state"] == "paused"
+        assert not service.client.app.state.compute._running  # type: ignore[attr-defined]
+
+
+def test_a_computation_that_no_worker_takes_waits_and_is_not_to_blame(tmp_path: Path) -> None:
+    with running(tmp_path, executor=fake_executor(Losing(5, NoWorker))) as service:
+        agent, made = asked(service)
+        assert made["state"] == "proposed"
+        stored = service.store.read(lambda u: u.recommendations.get(made["id"]))
+        assert stored.attempts == 0
+        assert session_of(service, agent)["state"] == "running"
+
+
+def test_a_fit_that_fails_says_so_and_pauses_the_session(tmp_path: Path) -> None:
+    class Failing(Fakes):
+        def recommend(self, request: Mapping[str, Any]) -> Document:
+            raise FitFailed("the covariance is not positive definite")
+
+    with running(tmp_path, executor=fake_executor(Failing())) as service:
+        agent, made = asked(service)
+        assert (made["state"], made["error"]) == ("failed", "fit_failed: the covariance is not positive definite")
+        assert session_of(service, agent)["state"] == "paused"
+
+
+def test_an_answer_that_does_not_fit_the_question_fails_alone_and_nothing_of_it_is_stored(tmp_path: Path) -> None:
+    wrong: dict[str, Callable[[Document], object]] = {
+        "configuration": lambda a: a.pop("configuration"),
+        "nobody asked about: fsync": lambda a: a["configuration"].update(fsync="off"),
+        "origin": lambda a: a.update(origin="<script>"),
+        "observations": lambda a: a.update(observations=-1),
+        "predictions.qps.median": lambda a: a.update(predictions={"qps": prediction(median=float("inf"))}),
+        "hold its median": lambda a: a.update(predictions={"qps": prediction(median=9.0)}),
+        "predictions.qps.level": lambda a: a.update(predictions={"qps": prediction(level=1.0)}),
+        "extra": lambda a: a.update(extra=1),
+        "reasons": lambda a: a.update(reasons=[{"setting": "work_mem"}]),
+        "the model cannot be read": lambda a: a.update(snapshot={"format": 2}),
+    }
+    answering = Answering(lambda _: None)
+    with running(tmp_path, executor=fake_executor(answering)) as service:
+        for number, (said, change) in enumerate(wrong.items()):
+            answering.change = change
+            agent = opened(service, f"shop {number}")
+            made = service.take("POST", f"/v1/databases/{agent.database}/recommendations", None, Prefer="wait=10")
+            assert made["state"] == "failed", said
+            assert made["error"].startswith("invalid_answer: ")
+            assert said in made["error"]
+            assert made["configuration"] is None
+        answering.change = lambda _: None
+        agent = opened(service, "sound")
+        made = service.take("POST", f"/v1/databases/{agent.database}/recommendations", None, Prefer="wait=10")
+        assert made["state"] == "proposed"
+
+
+@pytest.mark.parametrize("origin", ["current", "baseline", "handover"])
+def test_an_answer_that_calls_itself_a_way_back_is_held_to_the_memory_limit(tmp_path: Path, origin: str) -> None:
+    two_terabytes = {"work_mem": (2 << 30) - 1}
+    lying = Answering(lambda a: (a["configuration"].update(two_terabytes), a.update(origin=origin)))
+    with running(tmp_path, executor=fake_executor(lying)) as service:
+        _, made = asked(service)
+        assert made["state"] == "failed"
+        assert made["error"].startswith("memory_budget_exceeded")
+
+
+def prediction(**other: Any) -> Document:
+    return {"median": 2.0, "low": 1.0, "high": 3.0, "level": 0.9, "far": False, **other}
+
+
+def test_a_request_that_cannot_be_read_fails_alone(tmp_path: Path) -> None:
+    with running(tmp_path) as service:
+        broken, sound = opened(service, "broken"), opened(service, "sound")
+        (row,) = flood(service.store, broken.database, 1, past=["snap_that_went"])
+        service.client.app.state.compute.wake()  # type: ignore[attr-defined]
+        failed = service.until(f"/v1/recommendations/{row}", lambda r: r["state"] != "computing")
+        assert (failed["state"], "snap_that_went" in failed["error"]) == ("failed", True)
+        made = service.take("POST", f"/v1/databases/{sound.database}/recommendations", None, Prefer="wait=10")
+        assert made["state"] == "proposed"
+
+
+def test_a_lease_is_one_workers_until_it_runs_out(tmp_path: Path) -> None:
+    with running(tmp_path, executor=fake_executor(Blocked())) as service:
+        agent = opened(service)
+        stop(service)
+        (row,) = flood(service.store, agent.database, 1)
+        assert [w.recommendation_id for w in service.store.write(lambda u: lease.claim(u, 60))] == [row]
+        assert service.store.write(lambda u: lease.claim(u, 60)) == []
+        service.store.write(lambda u: lease.renew(u, [row], -1))
+        assert [w.recommendation_id for w in service.store.write(lambda u: lease.claim(u, 60))] == [row]
+
+
+class Blocked(Fakes):
+    """Computes nothing before `go`, and notes whose turn it was by the session's seed."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.seeds: list[int] = []
+
+    def recommend(self, request: Mapping[str, Any]) -> Document:
+        self.seeds.append(request["entropy"][0])
+        assert self.go.wait(60)
+        return super().recommend(request)
+
+
+def stop(service: Service) -> None:
+    service.client.app.state.compute.stop()  # type: ignore[attr-defined]
+
+
+def flood(store: Store, database: str, number: int, seed: int = 0, **parts: Any) -> list[str]:
+    """Computations of one database that nobody asked for over REST: rows as a service in error might leave them."""
+    session = store.read(lambda u: u.sessions.open_one(database))
+    assert session is not None
+    ids = []
+    for n in range(number):
+        id_ = f"rec_0_{database}_{n:03}"
+        payload = {**a_request(store, database), "entropy": [seed, 1], **parts}
+        row = Recommendation(
+            id_, database, "search", "computing", id_, seed, "0", {}, session.created_at, session_id=session.id
+        )
+        store.write(
+            lambda u, row=row, p=payload: (u.recommendations.add(row), u.requests.add(Request(row.id, "recommend", p)))
+        )  # type: ignore[misc]
+        ids.append(id_)
+    return ids
+
+
+def a_request(store: Store, database: str) -> Document:
+    from lutra_models import serial
+    from lutra_service.app.databases.server_context import live
+    from lutra_service.app.recommendations import histories
+
+    def read(u: Any) -> Document:
+        session = u.sessions.open_one(database)
+        at = live(u, u.databases.get(database), session)
+        seen = serial.history_to_dict(histories.history(u, at, session), at.server, at.policy)
+        return {"history": seen, "baseline": dict(at.active), "safe": True, "past": []}
+
+    return store.read(read)
+
+
+def test_databases_take_turns_however_many_computations_of_one_wait(tmp_path: Path) -> None:
+    fakes = Blocked()
+    with running(tmp_path, executor=fake_executor(fakes), workers=1) as service:
+        many, one = opened(service, "many"), opened(service, "one")
+        flood(service.store, many.database, 200, seed=1)
+        service.client.app.state.compute.wake()  # type: ignore[attr-defined]
+        while not fakes.seeds:
+            threading.Event().wait(0.01)
+        (row,) = flood(service.store, one.database, 1, seed=2)
+        fakes.go.set()
+        service.until(f"/v1/recommendations/{row}", lambda r: r["state"] != "computing")
+        assert fakes.seeds[:2] == [1, 2]
+
+
+def test_one_database_holds_one_worker_at_most(tmp_path: Path) -> None:
+    fakes = Blocked()
+    with running(tmp_path, executor=fake_executor(fakes), workers=4) as service:
+        many, one = opened(service, "many"), opened(service, "one")
+        flood(service.store, many.database, 20, seed=1)
+        flood(service.store, one.database, 1, seed=2)
+        service.client.app.state.compute.wake()  # type: ignore[attr-defined]
+        while len(fakes.seeds) < 2:
+            threading.Event().wait(0.01)
+        compute = service.client.app.state.compute  # type: ignore[attr-defined]
+        compute._claim()
+        assert sorted(fakes.seeds) == [1, 2]
+        assert len(compute._running) == 2
+        fakes.go.set()
+
+
+def test_asking_and_stopping_again_and_again_leaves_one_computation_at_most(tmp_path: Path) -> None:
+    fakes = Blocked()
+    with running(tmp_path, executor=fake_executor(fakes), workers=1) as service:
+        agent = opened(service)
+        for _ in range(5):
+            for _ in range(3):
+                service.take("POST", f"/v1/databases/{agent.database}/recommendations")
+            waiting = service.take("GET", f"/v1/databases/{agent.database}/recommendations?state=computing")["items"]
+            assert len(waiting) == 1
+            session = service.take("GET", f"/v1/databases/{agent.database}/sessions")["items"][0]
+            service.take("POST", f"/v1/sessions/{session['id']}/stop")
+            service.take("POST", f"/v1/databases/{agent.database}/sessions", OBSERVE)
+        fakes.go.set()
+
+
+def test_what_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
+    killed = threading.Event()
+
+    class Endless(Fakes):
+        def recommend(self, request: Mapping[str, Any]) -> Document:
+            assert killed.wait(60)
+            raise WorkerLost("its process was ended by SIGKILL")
+
+    def make() -> Any:
+        worker: Any = fake_executor(Endless())()
+        worker.kill = killed.set
+        return worker
+
+    with running(tmp_path, executor=make, workers=1) as service:
+        agent = opened(service)
+        made = service.take("POST", f"/v1/databases/{agent.database}/recommendations")
+        compute = service.client.app.state.compute  # type: ignore[attr-defined]
+        while made["id"] not in compute._running:
+            threading.Event().wait(0.01)
+        service.take("POST", f"/v1/sessions/{session_of(service, agent)['id']}/stop")
+        assert killed.wait(60)
+        assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "expired"
+
+
+def test_turns_go_round() -> None:
+    from lutra_service.app.jobs.turns import Turns
+
+    turns = Turns()
+    waiting = [Waiting(f"rec_{n}", f"db_{n}") for n in "abc"]
+    order = []
+    for _ in range(6):
+        (chosen,) = turns.next(1, waiting)
+        turns.took(chosen.database_id)
+        order.append(chosen.database_id)
+    assert order == ["db_a", "db_b", "db_c"] * 2

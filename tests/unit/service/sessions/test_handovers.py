@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lutra_models.errors import FitFailed
+from lutra_service.app.sessions import sessions
+from lutra_service.db.schema.records import Database
+from lutra_service.db.store import Unit
+
+from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
+
+SESSION = {
+    "objective": {"metric": "qps", "goal": "maximize"},
+    "mode": "lab",
+    "approval": "automatic",
+    "max_trials": 1,
+    "seed": 1,
+}
+
+
+def begun(service: Service, agent: Agent, **more: object) -> str:
+    """A session whose one trial is measured."""
+    agent.send()
+    session = service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, **more})
+    agent.carry_out(agent.directive(wait=5) or {})
+    return f"/v1/sessions/{session['id']}"
+
+
+def expire(service: Service, id_: str) -> None:
+    service.store.write(lambda u: u.recommendations.change(id_, expires_at=u.now - timedelta(minutes=1)))
+
+
+def test_a_handover_whose_approval_expired_is_asked_for_again(service: Service, agent: Agent) -> None:
+    path = begun(service, agent)
+    first = agent.directive(wait=5) or {}
+    expire(service, first["id"])
+    some_minutes_later(service, first)
+    agent.send()
+    service.until(path, lambda s: s["handover"] not in (None, first["id"]))
+    assert service.take("GET", f"/v1/recommendations/{first['id']}")["state"] == "expired"
+    agent.carry_out(agent.directive(wait=5) or {})
+    assert service.take("GET", path)["state"] == "completed"
+
+
+def test_a_handover_that_failed_is_computed_again_once_the_session_is_resumed(tmp_path: Path) -> None:
+    class FailingOnce(Fakes):
+        failed = False
+
+        def handover(self, request: Mapping[str, Any]) -> Document:
+            if not self.failed:
+                self.failed = True
+                raise FitFailed("not this time")
+            return super().handover(request)
+
+    with running(tmp_path, executor=fake_executor(FailingOnce())) as service:
+        agent = service.agent(service.database())
+        path = begun(service, agent)
+        service.until(path, lambda s: s["state"] == "paused")
+        assert service.take("POST", f"{path}/resume")["state"] == "running"
+        agent.carry_out(agent.directive(wait=5) or {})
+        assert service.take("GET", path)["state"] == "completed"
+
+
+def test_an_operator_who_turned_a_handover_down_may_ask_for_it_again(service: Service, agent: Agent) -> None:
+    agent.send()
+    service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, "approval": "manual"})
+    ask = f"/v1/databases/{agent.database}/recommendations"
+    trial = service.take("POST", ask, None, Prefer="wait=5")
+    service.take("POST", f"/v1/recommendations/{trial['id']}/approve")
+    agent.carry_out(agent.directive(wait=5) or {})
+    first = service.take("POST", ask, None, Prefer="wait=5")
+    service.take("POST", f"/v1/recommendations/{first['id']}/reject")
+    again = service.take("POST", ask, None, Prefer="wait=5")
+    assert (again["kind"], again["state"]) == ("handover", "proposed")
+    assert again["id"] != first["id"]
+
+
+def test_what_cannot_be_ended_on_one_database_stays_its_own_trouble(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    for name in ("first", "second"):
+        agent = service.agent(service.database(name), mode="reload_only")
+        agent.send()
+        wish = {"settings": {"work_mem": "8MB"}, "approve": True}
+        made.append(service.take("POST", f"/v1/databases/{agent.database}/recommendations", wish))
+    real, broken = sessions.advance, made[0]["database"]
+
+    def advance(unit: Unit, database: Database, *more: Any) -> None:
+        if database.id == broken:
+            raise RuntimeError("its next step cannot be taken")
+        real(unit, database, *more)
+
+    monkeypatch.setattr(sessions, "advance", advance)
+    for one in made:
+        expire(service, one["id"])
+    service.until(f"/v1/recommendations/{made[1]['id']}", lambda r: r["state"] == "expired")
+    assert service.take("GET", f"/v1/recommendations/{made[0]['id']}")["state"] == "approved"
+
+
+def test_a_handover_withdrawn_for_another_server_does_not_end_the_session(service: Service, agent: Agent) -> None:
+    path = begun(service, agent)
+    withdrawn = agent.directive(wait=5) or {}
+    agent.facts = {"engine_version": "17.1"}
+    agent.send()
+    some_minutes_later(service, withdrawn)
+    agent.send()
+    assert service.take("GET", f"/v1/recommendations/{withdrawn['id']}")["state"] == "rejected"
+    resumed = service.take("POST", f"{path}/resume")
+    assert (resumed["state"], resumed["trials_done"]) == ("running", 0)
+
+
+def test_a_handover_knows_where_settings_stood_that_began_to_move_later(service: Service, agent: Agent) -> None:
+    path = begun(service, agent, max_trials=2)
+    id_ = path.rpartition("/")[2]
+    baseline = service.store.read(lambda u: u.sessions.get(id_)).baseline or {}
+    fewer = {n: v for n, v in baseline.items() if n != "work_mem"}
+    service.store.write(lambda u: u.sessions.change(id_, baseline=fewer))
+    agent.carry_out(agent.directive(wait=5) or {})
+    handover = service.until(path, lambda s: s["handover"] is not None)["handover"]
+    asked = service.store.read(lambda u: u.requests.get(handover)).payload
+    assert asked["baseline"].keys() >= baseline.keys()
