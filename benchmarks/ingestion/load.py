@@ -12,6 +12,8 @@ from statistics import median, quantiles
 
 from benchmarks.ingestion.fill import Reporter, report
 
+NUMBERS = 1_000_000
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -30,11 +32,12 @@ class Answer:
 
 
 class Load:
-    """Numbers go on from turn to turn."""
+    """Numbers go on from turn to turn, above those of loads with fewer connections."""
 
     def __init__(self, port: int, reporters: Sequence[Reporter], connections: int) -> None:
         self._port = port
         self._parts = [reporters[n::connections] or [reporters[n % len(reporters)]] for n in range(connections)]
+        self._first = connections * NUMBERS
         self._sent = 0
         self._at = datetime.now(UTC)
 
@@ -54,7 +57,7 @@ class Load:
         made = []
         for n in range(self._sent, self._sent + count):
             reporter = part[n % len(part)]
-            number = 1 + n * len(self._parts) + connection
+            number = self._first + n * len(self._parts) + connection
             made.append(_request(reporter, json.dumps(report(number, self._at)).encode()))
         return made
 
