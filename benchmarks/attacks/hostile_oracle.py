@@ -22,6 +22,10 @@ from lutra_models.maintenance import MaintenanceWindow, current
 GRACE = timedelta(seconds=180)
 """Between the deadline of a provisional change and the end of its undo; a restart may be part of that."""
 
+FOLLOWS = {"innodb_log_file_buffering": "innodb_log_file_size"}
+"""Settings that a server sets by itself as another one changes. MariaDB does it where the new log file's file system
+takes no unbuffered writes: SET GLOBAL innodb_log_file_size alone moves it in a file system in memory."""
+
 Outcome = Mapping[str, Any]
 
 
@@ -97,7 +101,8 @@ def unexplained(moments: list[Moment], outcomes: list[Outcome], settings: Mappin
     seen: set[tuple[str, Value]] = set()
     for moment in moments:
         for name, value in moment.different.items():
-            if (name, value) in seen or any(name in _names(o, settings) for o in applied):
+            causes = {name, FOLLOWS.get(name, name)}
+            if (name, value) in seen or any(causes & _names(o, settings) for o in applied):
                 continue
             seen.add((name, value))
             yield f"{moment.at:%H:%M:%S} {name} = {value}, and no report says that a change of it was applied"

@@ -18,9 +18,9 @@ from lutra_service.common.telemetry import REPORTS
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["agents"])
 
 
-@router.post("/{database}/reports")
+@router.post("/{database}/reports", response_model=Receipt)
 @allow("agent", of="database", large_body=True)
-async def send_report(database: str, report: Report, writer: Writer) -> Receipt:
+async def send_report(database: str, report: Report, writer: Writer) -> Response:
     """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
     try:
         receipt = await writer.take(database, report)
@@ -28,7 +28,7 @@ async def send_report(database: str, report: Report, writer: Writer) -> Receipt:
         REPORTS.labels("refused").inc()
         raise
     REPORTS.labels("duplicate" if receipt.duplicate else "stored").inc()
-    return receipt
+    return Response(receipt.model_dump_json(), media_type="application/json")
 
 
 @router.get("/{database}/directive", responses={204: {"description": "Nothing to do"}}, response_model=Directive)

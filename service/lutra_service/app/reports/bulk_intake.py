@@ -7,22 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lutra_models import serial
 from lutra_models.catalog import load
 from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
-from lutra_service.app.access import quota
 from lutra_service.app.databases import rules
-from lutra_service.app.errors import QuotaExceeded
 from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.app.reports import reported
 from lutra_service.app.reports.configurations import Configurations, configuration
+from lutra_service.common.limits import REPORT_BYTES
 from lutra_service.db.repositories.bulk import Kept, Key
+from lutra_service.db.repositories.ledger import size
 from lutra_service.db.schema.records import Database, Document
-from lutra_service.db.schema.written import Written
+from lutra_service.db.schema.written import Written, dumps
 from lutra_service.db.store import Unit
+
+MOST_BYTES = REPORT_BYTES // 2
+"""Whether a report that leaves more is too large, `intake` says."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,12 @@ def accept(unit: Unit, arrivals: Sequence[Arrival], known: Configurations) -> li
     """
     plain = _plain(unit, [a for a in arrivals if _is_bare(a.report)])
     configurations = _configurations(unit, list(plain.values()), known)
-    stored = {id_: found for id_, found in plain.items() if id_ in configurations}
+    rows = {id_: _row(unit, plain[id_], configuration) for id_, configuration in configurations.items()}
+    facts = {id_: _facts(unit, plain[id_]) for id_ in rows}
+    stored = {id_: plain[id_] for id_ in rows if size(rows[id_]) + size(facts[id_]) <= MOST_BYTES}
     if stored:
-        rows = [reported.row(p.arrival.report, id_, configurations[id_], unit.now) for id_, p in stored.items()]
-        unit.bulk.add(rows)
-        unit.bulk.learn({id_: _facts(unit, p) for id_, p in stored.items() if p.newest})
+        unit.bulk.add([rows[id_] for id_ in stored])
+        unit.bulk.learn({id_: facts[id_] for id_, p in stored.items() if p.newest})
         unit.announce(*stored)
     return [
         Receipt(rules=rules.rules_of(stored[a.database_id].database)) if a.database_id in stored else None
@@ -89,7 +94,7 @@ def _plain(unit: Unit, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
         if database is None or settings is None or database.id in busy or arrival.report.engine != database.engine:
             continue
         newest = _seen(unit, database, arrival.report)
-        if newest is not None and _has_room(unit, arrival):
+        if newest is not None and not unit.ledger.seconds_until_room(database.id):
             found[database.id] = Plain(arrival, database, settings, newest and _is_latest(unit, database, arrival))
     return found
 
@@ -112,15 +117,6 @@ def _is_latest(unit: Unit, database: Database, arrival: Arrival) -> bool:
     return window is None or last is None or reported.until(window, unit.now) >= last
 
 
-def _has_room(unit: Unit, arrival: Arrival) -> bool:
-    try:
-        quota.verify_room(unit, arrival.database_id)
-        quota.verify_report(arrival.report)
-    except (QuotaExceeded, InvalidReport):
-        return False
-    return True
-
-
 def _configurations(unit: Unit, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:
     """By database. One that the catalogue refuses is left out."""
     found = {p.database.id: known.find(p.arrival.report, p.settings_key) for p in plain}
@@ -138,6 +134,11 @@ def _read(plain: Plain, settings: Mapping[Key, Document], known: Configurations)
         return known.keep(report, plain.settings_key, configuration(report, readable.settings))
     except InvalidReport:
         return None
+
+
+def _row(unit: Unit, plain: Plain, configuration: Written) -> dict[str, Any]:
+    row = reported.row(plain.arrival.report, plain.database.id, configuration, unit.now)
+    return {**row, "metrics": Written(dumps(row["metrics"]))}
 
 
 def _facts(unit: Unit, plain: Plain) -> Document:
