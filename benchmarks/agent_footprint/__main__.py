@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 import psutil
-from lutra_agent.lab.loads import fill
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.loads import fill
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.agent_footprint.stub import Handler, stub_service
 from benchmarks.agent_footprint.wheel import UNWANTED, install, installed, size_mb

@@ -16,10 +16,10 @@ from typing import Any
 import psutil
 from lutra_agent.config import Config, parse
 from lutra_agent.errors import ConfigError
-from lutra_agent.lab.mariadb import ScratchMariadb
-from lutra_agent.lab.mysql import ScratchMysql
-from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
+from lutra_lab.servers.mariadb import ScratchMariadb
+from lutra_lab.servers.mysql import ScratchMysql
+from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 
 from benchmarks.attacks import hostile_oracle

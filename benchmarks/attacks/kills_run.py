@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import psutil
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.attacks import kills_count
 from benchmarks.attacks.kills_load import Client, Ledger, agent_load, operator_load

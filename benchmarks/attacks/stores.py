@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.served import Served
 

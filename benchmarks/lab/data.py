@@ -12,7 +12,7 @@ from typing import Any
 
 from lutra_agent import drivers
 from lutra_agent.config import DatabaseConfig
-from lutra_agent.lab.errors import LabError
+from lutra_lab.errors import LabError
 
 from benchmarks.lab.labs import AGING, LABS, Load, Scratch, Size
 from benchmarks.lab.small_host import Limits

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.lab.loads import fill, fill_sysbench
-from lutra_agent.lab.mariadb import ScratchMariadb
-from lutra_agent.lab.mysql import ScratchMysql
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.loads import fill, fill_sysbench
+from lutra_lab.servers.mariadb import ScratchMariadb
+from lutra_lab.servers.mysql import ScratchMysql
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.lab.studies import FEW
 

@@ -16,7 +16,7 @@ from statistics import median, quantiles
 
 import altair as alt
 import click
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.latency_estimate.loads import SINGLE, TRANSACTIONS
 from benchmarks.latency_estimate.measure import DATABASE, Seen, measure

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from lutra_agent.drivers.pgbench import parse_log
 from lutra_agent.engines.postgresql.latency import StatementDelta, estimate_p99_ms
-from lutra_agent.lab.loads import fill
-from lutra_agent.lab.postgresql import ScratchPostgres, environment
+from lutra_lab.loads import fill
+from lutra_lab.servers.postgresql import ScratchPostgres, environment
 
 UPDATE = "\\set a random(1, 100000 * :scale)\nUPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :a;\n"
 LOADS = (("select-only", 1), ("select-only", 8), ("update", 1), ("update", 8))

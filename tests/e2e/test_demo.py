@@ -15,8 +15,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from lutra_agent.lab import mariadb, mysql
-from lutra_agent.lab.errors import LabError
+from lutra_lab.errors import LabError
+from lutra_lab.servers import mariadb, mysql
 
 from tests.support.engines import missing, postgres18_bin, program
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import agent_process, document, settings_of, until, write_toml
 from tests.support.loads import loaded

@@ -14,8 +14,8 @@ from typing import Any
 
 from lutra_agent.config import Config, DatabaseConfig, parse
 from lutra_agent.drivers import Driver, build
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 Scratch = ScratchPostgres | ScratchMysqld
 RUN = ("-m", "lutra_agent", "run", "--config")

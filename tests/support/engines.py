@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from lutra_agent.lab import binaries
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mariadb import HISTOGRAM, ScratchMariadb
-from lutra_agent.lab.mysql import ScratchMysql
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.errors import LabError
+from lutra_lab.servers import binaries
+from lutra_lab.servers.mariadb import HISTOGRAM, ScratchMariadb
+from lutra_lab.servers.mysql import ScratchMysql
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100"}

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from lutra_agent.lab.errors import LabError
 from lutra_agent.state import State
+from lutra_lab.errors import LabError
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support import halting_agent

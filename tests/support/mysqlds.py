@@ -10,7 +10,7 @@ from lutra_agent.config import DatabaseConfig, RestartConfig
 from lutra_agent.control import Control
 from lutra_agent.engines import family
 from lutra_agent.engines.base import Engine
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.conformance import Subject
 

@@ -12,9 +12,9 @@ from lutra_agent.config import DatabaseConfig, RestartConfig
 from lutra_agent.control import Control
 from lutra_agent.engines import family
 from lutra_agent.engines.base import Engine
-from lutra_agent.lab import daemon
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers import daemon
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support import mysqlds
 from tests.support.agents import Scratch

@@ -11,8 +11,8 @@ from lutra_agent.clock import SystemClock
 from lutra_agent.config import RestartConfig
 from lutra_agent.control import Control
 from lutra_agent.errors import ComingUp, DidNotStart
-from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.state import State
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import Scratch
 from tests.support.conformance import HOST

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.conformance import EngineConformance, Subject
 from tests.support.engines import SCRATCH_BINARIES, SCRATCH_MYSQLDS, scratch, scratch_mysqld

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import TOKEN, agent_process, document, until, write_toml
 from tests.support.fake_service import FakeService, serving

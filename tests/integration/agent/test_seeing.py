@@ -22,9 +22,9 @@ from lutra_agent.engines.base import Engine, Sample, Statement
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.connect import Connection
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
-from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
 from lutra_agent.window import Discarded, rates
+from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Host
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from lutra_agent.lab import binaries
-from lutra_agent.lab.account import account
-from lutra_agent.lab.postgresql import ScratchPostgres, environment
+from lutra_lab.servers import binaries
+from lutra_lab.servers.account import account
+from lutra_lab.servers.postgresql import ScratchPostgres, environment
 from lutra_models import memory
 from lutra_models.catalog import Host, Policy, Server, ServerSetting, load
 from lutra_models.knobs import Number, Value

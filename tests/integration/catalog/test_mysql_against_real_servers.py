@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.errors import LabError
+from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog import Change, Host, Policy, Server, ServerSetting, load
 from lutra_models.knobs import Knob, Number, Value
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from lutra_agent.drivers import Driver, DriverFailed, build
 from lutra_agent.drivers.sysbench import Sysbench
-from lutra_agent.lab.loads import fill
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.loads import fill
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.databases import Where
 from tests.support.engines import program

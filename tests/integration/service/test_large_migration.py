@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_service.db import in_use, migrate
 from lutra_service.db.engine import make_engine
 from lutra_service.db.in_use import Widening

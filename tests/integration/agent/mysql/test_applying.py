@@ -10,7 +10,7 @@ import pytest
 from lutra_agent import guard
 from lutra_agent.engines.base import Statement
 from lutra_agent.errors import ApplyRefused
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.conformance import Subject
 from tests.support.engines import SCRATCH_MYSQLDS, scratch_mysqld

@@ -12,7 +12,7 @@ import pymysql
 import pytest
 from lutra_agent.engines.base import Engine, Sample
 from lutra_agent.errors import CollectionFailed
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.mysqlds import engine_of
 

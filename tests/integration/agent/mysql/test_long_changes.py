@@ -6,7 +6,7 @@ import pytest
 from lutra_agent.engines.mysql import changing
 from lutra_agent.engines.mysql.steps import Sql
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.mysqlds import engine_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lutra_agent import guard
-from lutra_agent.lab.mariadb import ScratchMariadb
+from lutra_lab.servers.mariadb import ScratchMariadb
 from lutra_models.catalog import Policy, load
 
 from tests.support.conformance import Subject

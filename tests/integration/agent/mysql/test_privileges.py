@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ApplyRefused
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog.facts import Host
 
 from tests.support.engines import MYSQLDS, SCRATCH_MYSQLDS, scratch_mysqld

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from lutra_agent.errors import DatabaseUnavailable
-from lutra_agent.lab.mariadb import ScratchMariadb
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mariadb import ScratchMariadb
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support import certificates
 from tests.support.certificates import authority

@@ -1,6 +1,6 @@
 """PostgreSQL refuses to run as root: commands of a scratch server go through an unprivileged account instead.
 
-`python -m lutra_agent.lab.account NAME COMMAND …` becomes COMMAND under that account; nothing but Python is needed.
+`python -m lutra_lab.servers.account NAME COMMAND …` becomes COMMAND under that account; nothing but Python is needed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lutra_agent.lab.errors import LabError
+from lutra_lab.errors import LabError
 
 ACCOUNTS = ("postgres", "nobody")
 """The first that exists is taken; a machine without PostgreSQL has the second, and no account need be made."""

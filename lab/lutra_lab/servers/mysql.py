@@ -12,8 +12,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.errors import LabError
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 ROOT = Path(os.environ.get("LUTRA_MYSQL_ROOT", "/var/tmp/lutra-mysql"))  # noqa: S108 - made by the operator
 

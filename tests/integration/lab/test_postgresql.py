@@ -14,15 +14,15 @@ from typing import Any
 
 import psutil
 import pytest
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.postgresql import ScratchPostgres, environment
+from lutra_lab.errors import LabError
+from lutra_lab.servers.postgresql import ScratchPostgres, environment
 
 from tests.support.agents import suggested
 from tests.support.engines import postgres18_bin, scratch
 
 pytestmark = pytest.mark.engine
 
-COMMAND = [sys.executable, "-c", "from lutra_agent.lab.cli import lab; lab()", "postgresql", "--dir"]
+COMMAND = [sys.executable, "-c", "from lutra_lab.cli import lab; lab()", "postgresql", "--dir"]
 
 
 @pytest.fixture

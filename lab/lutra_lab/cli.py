@@ -13,10 +13,10 @@ from types import FrameType
 
 import click
 
-from lutra_agent.lab import loads
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab import loads
+from lutra_lab.errors import LabError
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 Scratch = ScratchPostgres | ScratchMysqld
 
@@ -71,7 +71,7 @@ def postgresql(
 @set_option
 def mariadb(directory: Path, scale: int | None, example: bool, port: int | None, options: tuple[str, ...]) -> None:
     """Start a MariaDB: this machine's own programs, another folder. The rest is as with postgresql."""
-    from lutra_agent.lab.mariadb import HISTOGRAM, ScratchMariadb
+    from lutra_lab.servers.mariadb import HISTOGRAM, ScratchMariadb
 
     settings = {**HISTOGRAM, **loads.WARM, **dict(_pair(option) for option in options)}
     _until_the_end(lambda: ScratchMariadb(directory, port, settings), _tables(scale, example))
@@ -88,7 +88,7 @@ def mysql(
     directory: Path, scale: int | None, example: bool, root: Path | None, port: int | None, options: tuple[str, ...]
 ) -> None:
     """Start a MySQL: this machine's own programs, or those of --root. The rest is as with postgresql."""
-    from lutra_agent.lab.mysql import ScratchMysql
+    from lutra_lab.servers.mysql import ScratchMysql
 
     settings = {**loads.WARM, **dict(_pair(option) for option in options)}
     _until_the_end(lambda: ScratchMysql(directory, port, settings, root), _tables(scale, example))

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres, environment
+from lutra_lab.errors import LabError
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres, environment
 
 Loader = Callable[[Any], Mapping[str, object]]
 UPDATES = Path(__file__).with_name("updates.sql")

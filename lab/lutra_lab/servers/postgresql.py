@@ -14,10 +14,10 @@ from types import TracebackType
 
 import psutil
 
-from lutra_agent.lab import binaries
-from lutra_agent.lab.account import account
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.watch import Watch
+from lutra_lab.errors import LabError
+from lutra_lab.servers import binaries
+from lutra_lab.servers.account import account
+from lutra_lab.servers.watch import Watch
 
 LONGEST_SOCKET = 90
 """A Unix socket's path ends at some 104 bytes; past this a server listens on TCP alone."""
@@ -127,7 +127,7 @@ class ScratchPostgres:
             self._watch = None
 
     def psql(self, sql: str, dbname: str | None = None) -> str:
-        """The rows of a statement, unaligned. Raises LabError. Needs psycopg (the extra `lab`)."""
+        """The rows of a statement, unaligned. Raises LabError."""
         import psycopg
 
         with psycopg.connect(self.conninfo(dbname), autocommit=True) as connection:

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.errors import LabError
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 INCLUDE = "zz-lutra.cnf"
 FIRST = "SET GLOBAL query_response_time_flush = ON;\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from lutra_service.demo.processes import DemoFailed, Processes, command, free_port
+from lutra_lab.demo.processes import DemoFailed, Processes, command, free_port
 
 Say = Callable[[str], None]
 WHERE = ("engine", "host", "port", "user", "dbname", "include_file")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pymysql
 import pytest
-from lutra_agent.lab import daemon
-from lutra_agent.lab.daemon import Daemon, accepts
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers import daemon
+from lutra_lab.servers.daemon import Daemon, accepts
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.agents import suggested, until
 from tests.support.engines import SCRATCH_MYSQLDS, scratch_mysqld
@@ -83,7 +83,7 @@ def test_a_server_goes_with_a_process_that_was_killed(own_mysqld: ScratchMysqld)
 def test_the_lab_command_describes_its_server_and_takes_it_away(name: str) -> None:
     with tempfile.TemporaryDirectory(prefix="lutra-test-") as folder:
         directory = Path(folder) / "server"
-        code = "from lutra_agent.lab.cli import lab; lab()"
+        code = "from lutra_lab.cli import lab; lab()"
         argv = [
             sys.executable,
             "-c",

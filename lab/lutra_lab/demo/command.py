@@ -17,10 +17,10 @@ import httpx
 from lutra_models.catalog import engines
 from rich.console import Console
 
-from lutra_service.demo import show
-from lutra_service.demo.processes import DemoFailed, Processes
-from lutra_service.demo.stack import Stack, bring_up, post
-from lutra_service.demo.tuning import as_trial, measure, targets, tune
+from lutra_lab.demo import show
+from lutra_lab.demo.processes import DemoFailed, Processes
+from lutra_lab.demo.stack import Stack, bring_up, post
+from lutra_lab.demo.tuning import as_trial, measure, targets, tune
 
 REPETITIONS = 3
 

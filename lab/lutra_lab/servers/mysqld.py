@@ -10,12 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lutra_agent.lab import daemon
-from lutra_agent.lab.account import account
-from lutra_agent.lab.daemon import Daemon
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.postgresql import LONGEST_SOCKET, free_port
-from lutra_agent.lab.watch import Watch
+from lutra_lab.errors import LabError
+from lutra_lab.servers import daemon
+from lutra_lab.servers.account import account
+from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers.postgresql import LONGEST_SOCKET, free_port
+from lutra_lab.servers.watch import Watch
 
 OURS = ("data", "tmp", "include", "server.log", "server.cnf", daemon.FILE)
 FIRST_STATEMENTS = (
@@ -142,7 +142,7 @@ class ScratchMysqld(ABC):
             self._watch = None
 
     def sql(self, statement: str) -> str:
-        """The rows of a statement, unaligned. Raises LabError. Needs PyMySQL (the extra `lab`)."""
+        """The rows of a statement, unaligned. Raises LabError."""
         rows = self._query(statement, host=self.host, port=self.port, database=self.dbname)
         return "\n".join("|".join("" if v is None else str(v) for v in row) for row in rows)
 
