@@ -16,8 +16,8 @@ from typing import Any
 
 import httpx
 import psutil
+from lutra_lab.servers.ports import free_port
 
-from tests.support.served import _free_port
 from tests.support.service import Agent, Api
 
 COUNTERS = 70
@@ -29,7 +29,7 @@ class Checkout:
 
     def __init__(self, path: Path, folder: Path, env: Mapping[str, str]) -> None:
         self.path = path.resolve()
-        self.port = _free_port()
+        self.port = free_port()
         self.env = {**os.environ, "LUTRA_DATABASE_URL": f"sqlite:///{folder}/lutra.db", **env}
         own = self.path / ".venv/bin/python"
         self.python = str(own) if own.exists() else sys.executable

@@ -125,7 +125,7 @@ def run(store: str, kills: int, seed: int) -> dict[str, Any]:
 @contextmanager
 def _database(folder: Path) -> Iterator[ScratchPostgres]:
     """The database beside which the real agent runs."""
-    with ScratchPostgres(folder / "server", DEBIAN_15 if DEBIAN_15.exists() else None) as server:
+    with ScratchPostgres(folder / "server", programs=DEBIAN_15 if DEBIAN_15.exists() else None) as server:
         yield server
 
 

@@ -39,7 +39,7 @@ class Stored:
 
     def disk_bytes(self) -> int:
         if self.postgres is not None:
-            return int(self.postgres.psql(f"SELECT pg_database_size('{self.postgres.dbname}')"))
+            return int(self.postgres.sql(f"SELECT pg_database_size('{self.postgres.dbname}')"))
         return sum(file.stat().st_size for file in self.folder.glob("lutra.db*"))
 
 
@@ -63,7 +63,7 @@ def stored(store: str, env: Mapping[str, str] | None = None) -> Iterator[Stored]
         if store == "postgresql":
             bin_dir = DEBIAN_15 if DEBIAN_15.exists() else None
             own = stack.enter_context(scratch_folder()) / "server"
-            postgres = stack.enter_context(ScratchPostgres(own, bin_dir, options={"max_connections": "100"}))
+            postgres = stack.enter_context(ScratchPostgres(own, programs=bin_dir, options={"max_connections": "100"}))
         url = None if postgres is None else postgres.url()
         yield Stored(stack.enter_context(Served(folder, url, **(env or {}))), postgres, folder)
 

@@ -11,14 +11,15 @@ from lutra_agent.engines import FAMILIES
 from lutra_models.catalog import load
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("agent/lutra_agent", "models/lutra_models", "service/lutra_service", "lab/lutra_lab/demo")
+SOURCES = ("agent/lutra_agent", "models/lutra_models", "service/lutra_service", "lab/lutra_lab")
 ROOMS = (
     "agent/lutra_agent/engines/",
     "agent/lutra_agent/drivers/",
     "models/lutra_models/catalog/",
+    "lab/lutra_lab/servers/",
+    "lab/lutra_lab/scratch.py",
 )
 ALLOWED = {
-    "lab/lutra_lab/demo/command.py": ("postgresql",),  # what --engine is without a choice
     "service/lutra_service/db/engine.py": (
         "PostgreSQL",
         "postgresql",

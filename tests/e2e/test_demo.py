@@ -15,10 +15,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from lutra_lab.errors import LabError
-from lutra_lab.servers import mariadb, mysql
+from lutra_lab.scratch import scratch_of
+from lutra_lab.servers import mysql
 
-from tests.support.engines import missing, postgres18_bin, program
+from tests.support.engines import installed, program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 LUTRA = Path(sys.executable).parent / "lutra"
@@ -32,16 +32,12 @@ CACHES = {
 }
 
 
-def installed(engine: str) -> None:
+def loadable(engine: str) -> None:
     """Skip, or fail in CI, where this machine lacks the engine or its load."""
-    if engine == "postgresql":
-        postgres18_bin()
-        return
-    program("sysbench")
-    try:
-        {"mariadb": mariadb.installed, "mysql": mysql.installed}[engine]()
-    except LabError as error:
-        missing(str(error))
+    installed(engine)
+    needed = scratch_of(engine).lab.needs
+    if needed:
+        program(needed)
 
 
 @pytest.fixture
@@ -56,7 +52,7 @@ def scratch() -> Iterator[Path]:
 @pytest.mark.timeout(1800)  # a minute or two, but on a machine whose disk is busy
 @pytest.mark.parametrize("engine", CACHES)
 def test_the_demo_tunes_a_real_server_and_tells_its_figures(tmp_path: Path, scratch: Path, engine: str) -> None:
-    installed(engine)
+    loadable(engine)
     out = tmp_path / "out.json"
     done = subprocess.run(
         [LUTRA, "demo", "--engine", engine, "--trials", "3", "--seconds", "2", "--seed", "3", "--json", out],
@@ -119,7 +115,7 @@ def interruptible(command: list[Path | str]) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_nothing_running(ending: signal.Signals) -> None:
-    postgres18_bin()
+    installed("postgresql")
     with interruptible([LUTRA, "demo"]) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:

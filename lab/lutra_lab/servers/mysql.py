@@ -9,45 +9,51 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
-from lutra_lab.errors import LabError
-from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.base import LabOptions
+from lutra_lab.servers.errors import LabError
+from lutra_lab.servers.mysqld import EXAMPLE_TABLES, SCALE, SYSBENCH, WARM, ScratchMysqld
 
 ROOT = Path(os.environ.get("LUTRA_MYSQL_ROOT", "/var/tmp/lutra-mysql"))  # noqa: S108 - made by the operator
 
 
 class ScratchMysql(ScratchMysqld):
-    """`root` is the folder of the system that has MySQL, None for this machine's own."""
+    """`programs` is the folder of the system that has MySQL, None for this machine's own."""
 
     engine = "mysql"
     title = "MySQL"
-    program = "mysqld"
+    lab = LabOptions(
+        scale=SCALE,
+        example=EXAMPLE_TABLES,
+        needs=SYSBENCH,
+        server=WARM,
+        programs=("--root", "The folder of a system that has MySQL."),
+    )
 
-    def __init__(
-        self,
-        directory: Path,
-        port: int | None = None,
-        options: Mapping[str, str] | None = None,
-        root: Path | None = None,
-    ) -> None:
-        self.root = root or installed()
-        super().__init__(directory, port, options)
+    @classmethod
+    def find(cls, programs: Path | None = None) -> Path:
+        root = programs or own() or ROOT
+        if (root / "usr/sbin/mysqld").exists():
+            return root
+        raise LabError(
+            f"MySQL is not installed in {root}: apt-get install mysql-server-core, or where the release has none: "
+            f"debootstrap --variant=minbase --include=mysql-server-core sid {ROOT} (another folder: LUTRA_MYSQL_ROOT)"
+        )
 
-    def server(self) -> list[str]:
-        program = str(self.root / "usr/sbin/mysqld")
-        if self.root == Path("/"):
+    def _program(self) -> list[str]:
+        program = str(self.programs / "usr/sbin/mysqld")
+        if self.programs == Path("/"):
             return [program]
-        loader = next(self.root.glob("usr/lib*/ld-linux-*.so.*"))
-        libraries = ":".join(str(p) for p in self.root.glob("usr/lib/*-linux-gnu*"))
+        loader = next(self.programs.glob("usr/lib*/ld-linux-*.so.*"))
+        libraries = ":".join(str(p) for p in self.programs.glob("usr/lib/*-linux-gnu*"))
         return [str(loader), "--library-path", libraries, program]
 
-    def initialise(self) -> list[str]:
-        return [*self.server(), f"--defaults-file={self.defaults}", "--initialize-insecure"]
+    def _install(self) -> list[str]:
+        return [*self._program(), f"--defaults-file={self.defaults}", "--initialize-insecure"]
 
-    def own_options(self) -> dict[str, str]:
-        usr = self.root / "usr"
+    def _own_options(self) -> dict[str, str]:
+        usr = self.programs / "usr"
         return {
             "basedir": str(usr),
             "lc_messages_dir": str(usr / "share/mysql"),
@@ -61,17 +67,6 @@ def own() -> Path | None:
     """This machine's own, where it has one: MariaDB's program may bear the same name."""
     program = shutil.which("mysqld", path="/usr/sbin")
     return Path("/") if program is not None and "MariaDB" not in _said(program) else None
-
-
-def installed() -> Path:
-    """The root of the system whose MySQL is taken. Raises LabError where there is none."""
-    root = own() or ROOT
-    if (root / "usr/sbin/mysqld").exists():
-        return root
-    raise LabError(
-        f"MySQL is installed neither here nor in {ROOT}: apt-get install mysql-server-core, or where the release has "
-        f"none: debootstrap --variant=minbase --include=mysql-server-core sid {ROOT} (another folder: LUTRA_MYSQL_ROOT)"
-    )
 
 
 def _said(program: str) -> str:

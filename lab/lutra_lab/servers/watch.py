@@ -1,28 +1,32 @@
 """A process that outlives its parent by a moment: when the parent is gone, however it went, the server goes too.
 
-It waits for the end of a pipe that the parent alone holds open, so SIGKILL is noticed and no pid is polled.
+It waits for the end of a pipe that the parent alone holds open, so SIGKILL is noticed and no pid is polled. It reads no
+file of the server's: where somebody deleted the folder first, the server is found and ended all the same.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import shutil
+import signal
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
-DISMISSED = b"d"
+from lutra_lab.servers.errors import LabError
+from lutra_lab.servers.remains import Remains
+
+DISMISSED = "dismissed"
+ROUNDS = 20
 
 
 class Watch:
-    """Runs `stop` and deletes `directory` when this process ends without `dismiss`."""
+    """Clears these remains away when this process ends without `dismiss`."""
 
-    def __init__(self, directory: Path, stop: Sequence[str]) -> None:
+    def __init__(self, remains: Remains) -> None:
         reader, self._writer = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(directory), *stop],
+            [sys.executable, "-m", __name__],
             stdin=reader,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -30,24 +34,32 @@ class Watch:
             cwd="/",
         )
         os.close(reader)
+        # Not among the watch's own arguments: it would find itself.
+        where = [str(remains.directory), remains.patterns, remains.arguments]
+        self._tell([*where, int(remains.number), remains.made])
 
     def dismiss(self) -> None:
-        os.write(self._writer, DISMISSED)
+        self._tell(DISMISSED)
         os.close(self._writer)
         self._process.wait()
 
+    def _tell(self, what: object) -> None:
+        os.write(self._writer, json.dumps(what).encode() + b"\n")
 
-def main(directory: Path, stop: Sequence[str]) -> None:
-    if sys.stdin.buffer.read() == DISMISSED:
+
+def main() -> None:
+    told = [json.loads(line) for line in sys.stdin]
+    if not told or told[-1] == DISMISSED:
         return
-    # An agent may be in the middle of a restart: stop what runs until nothing is left to be started.
-    for _ in range(20):
-        subprocess.run(stop, capture_output=True, cwd="/")
-        shutil.rmtree(directory, ignore_errors=True)
-        if not directory.exists():
+    directory, patterns, arguments, number, made = told[0]
+    remains = Remains(Path(directory), tuple(patterns), tuple(arguments), signal.Signals(number), made)
+    for _ in range(ROUNDS):
+        try:
+            remains.clear()
             return
-        time.sleep(0.25)
+        except LabError:
+            continue
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main()

@@ -28,11 +28,11 @@ INSERT = f"INSERT INTO reports ({COLUMNS}) SELECT 'db_1', 'a', 'e', n, now(), no
 @pytest.fixture
 def url(postgres15: ScratchPostgres) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex[:12]}"
-    postgres15.psql(f"CREATE DATABASE {name}")
+    postgres15.sql(f"CREATE DATABASE {name}")
     try:
         yield postgres15.url(name)
     finally:
-        postgres15.psql(f"DROP DATABASE {name} WITH (FORCE)")
+        postgres15.sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

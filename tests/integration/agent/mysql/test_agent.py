@@ -25,7 +25,7 @@ from tests.support.agents import TOKEN, document, write_toml
 from tests.support.engines import program
 from tests.support.fake_engine import NoShield
 from tests.support.fake_service import FakeService, serving
-from tests.support.mysqlds import database, engine_of
+from tests.support.subjects import database, engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

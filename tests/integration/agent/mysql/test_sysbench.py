@@ -16,7 +16,7 @@ from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.databases import Where
 from tests.support.engines import program
-from tests.support.mysqlds import engine_of
+from tests.support.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
