@@ -24,6 +24,7 @@ from lutra_lab.servers.postgresql import ScratchPostgres
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100"}
+CARELESS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "100"}
 NEEDED = {"sysbench": "sysbench (apt-get install sysbench)", "openssl": "openssl (apt-get install openssl)"}
 VARIANTS: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = {
     **{kind.engine: (kind, lambda: None) for kind in SCRATCH},
@@ -135,12 +136,25 @@ def own_mysqld(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def store_postgres() -> Iterator[ScratchServer]:
+    """A PostgreSQL 18 for the service's rows; what a crash of the machine would lose is nobody's question here."""
+    with scratch("postgres18", **CARELESS) as server:
+        yield server
+
+
 @pytest.fixture
-def empty_postgres_url(postgres18: ScratchPostgres) -> Iterator[str]:
+def empty_postgres_url(store_postgres: ScratchPostgres) -> Iterator[str]:
     """A fresh, empty database, as SQLAlchemy spells it: postgresql+psycopg://…; dropped afterwards."""
+    with a_database(store_postgres) as url:
+        yield url
+
+
+@contextmanager
+def a_database(server: ScratchPostgres, template: str = "template1") -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex[:12]}"
-    postgres18.sql(f"CREATE DATABASE {name}")
+    server.sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
-        yield postgres18.url(name)
+        yield server.url(name)
     finally:
-        postgres18.sql(f"DROP DATABASE {name} WITH (FORCE)")
+        server.sql(f"DROP DATABASE {name} WITH (FORCE)")
