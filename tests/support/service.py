@@ -323,3 +323,5 @@ def running(
     with TestClient(app, raise_server_exceptions=False) as client:
         client.event_hooks["response"].append(documented(app).check)
         yield Service(client, store, secret)
+    # FastAPI remembers functions of every application, and through them all of it: hundreds slow a collection down.
+    vars(app).clear()
