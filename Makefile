@@ -2,9 +2,9 @@
 
 PY := .venv/bin/python
 SPREAD := -n auto --dist loadfile --no-loadscope-reorder
-STAMP := .venv/.lutra-$(shell cat requirements.lock models/pyproject.toml agent/pyproject.toml service/pyproject.toml | cksum | cut -d' ' -f1)
+STAMP := .venv/.lutra-$(shell cat requirements.lock models/pyproject.toml agent/pyproject.toml service/pyproject.toml lab/pyproject.toml | cksum | cut -d' ' -f1)
 
-setup: $(STAMP)  ## build .venv from requirements.lock, the three distributions installed editable into it
+setup: $(STAMP)  ## build .venv from requirements.lock, the four distributions installed editable into it
 
 $(STAMP):
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Lutra needs Python 3.11 or newer; python3 is $$(python3 -V)"; exit 1; }
@@ -13,8 +13,8 @@ $(STAMP):
 	@UV=$$(command -v uv || echo "python3 -m uv"); \
 	  $$UV venv --quiet --allow-existing --python python3 .venv && \
 	  $$UV pip sync --quiet --compile-bytecode --python $(PY) --require-hashes requirements.lock && \
-	  $$UV pip install --quiet --python $(PY) --no-deps --no-build-isolation -e models -e agent -e service
-	@$(PY) -m compileall -q models agent service
+	  $$UV pip install --quiet --python $(PY) --no-deps --no-build-isolation -e models -e agent -e service -e lab
+	@$(PY) -m compileall -q models agent service lab
 	@rm -f .venv/.lutra-* && touch $@
 
 demo: setup  ## tune an embedded PostgreSQL 18 under pgbench, start to end
@@ -52,5 +52,5 @@ lab: setup  ## tune MariaDB, MySQL and PostgreSQL on a small host, an hour a stu
 
 lock:  ## re-resolve requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  models/pyproject.toml agent/pyproject.toml service/pyproject.toml pyproject.toml --all-extras --group dev \
-	  --no-emit-package lutra-models -o requirements.lock
+	  models/pyproject.toml agent/pyproject.toml service/pyproject.toml lab/pyproject.toml pyproject.toml --all-extras --group dev \
+	  --no-emit-package lutra-models --no-emit-package lutra-agent --no-emit-package lutra-service -o requirements.lock

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-pytest_plugins = ["tests.support.engines"]
+pytest_plugins = ["tests.support.engines", "tests.support.leftovers"]
 
 # Nothing asserts a wall-clock time: a busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from lutra_agent.config import Config, load
 from lutra_agent.secrets import secret
 
 DEFAULT_CONFIG = Path("/etc/lutra/agent.toml")
+ELSEWHERE = "lutra_agent.commands"
+"""The group of entry points by which another distribution brings commands."""
 
 with_config: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     "--config",
@@ -28,17 +31,21 @@ with_config: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
 
 
 class Commands(click.Group):
-    """Expected failures end with one line, not with a traceback; the lab is imported when it is asked for."""
+    """Expected failures end with one line, not with a traceback; `lab` comes with lutra-lab."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        return [*super().list_commands(context), "lab"]
+        return [*super().list_commands(context), *entry_points(group=ELSEWHERE).names]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name != "lab":
-            return super().get_command(context, name)
-        from lutra_agent.lab.cli import lab
-
-        return lab
+        own = super().get_command(context, name)
+        if own is not None:
+            return own
+        for found in entry_points(group=ELSEWHERE, name=name):
+            command: click.Command = found.load()
+            return command
+        if name == "lab":
+            raise click.UsageError("`lutra-agent lab` comes with another distribution: pip install lutra-lab")
+        return None
 
     def invoke(self, context: click.Context) -> Any:
         try:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 import psutil
-from lutra_agent.lab.loads import fill
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.agent_footprint.stub import Handler, stub_service
 from benchmarks.agent_footprint.wheel import UNWANTED, install, installed, size_mb
@@ -45,9 +44,9 @@ def main(bin_dir: Path, interval: int, settle: int, seconds: int) -> None:
         print(f"distributions: {', '.join(sorted(brought))} ({size_mb(python):.0f} MB)")
         print(f"unwanted: {', '.join(u for u in UNWANTED if u in brought) or 'none'}")
         options = {"shared_preload_libraries": "pg_stat_statements"}
-        with stub_service() as url, ScratchPostgres(folder / "pg", bin_dir, options=options) as server:
-            server.psql("CREATE EXTENSION pg_stat_statements")
-            fill(server, 1)
+        with stub_service() as url, ScratchPostgres(folder / "pg", programs=bin_dir, options=options) as server:
+            server.sql("CREATE EXTENSION pg_stat_statements")
+            server.fill(1)
             (folder / "token").write_text("lutra_footprint")
             (folder / "agent.toml").write_text(CONFIG.format(url=url, folder=folder, server=server, interval=interval))
             run(folder, server, python, settle, seconds)

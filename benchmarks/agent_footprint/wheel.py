@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-UNWANTED = ("numpy", "scipy", "gpy", "scikit-learn", "fastapi", "sqlalchemy", "lutra-service")
+UNWANTED = ("numpy", "scipy", "gpy", "scikit-learn", "fastapi", "sqlalchemy", "lutra-service", "lutra-lab")
 
 
 def install(folder: Path) -> Path:

@@ -16,10 +16,9 @@ from typing import Any
 import psutil
 from lutra_agent.config import Config, parse
 from lutra_agent.errors import ConfigError
-from lutra_agent.lab.mariadb import ScratchMariadb
-from lutra_agent.lab.mysql import ScratchMysql
-from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
+from lutra_lab.scratch import scratch_of
+from lutra_lab.servers.base import ScratchServer
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 
 from benchmarks.attacks import hostile_oracle
@@ -29,7 +28,7 @@ from benchmarks.attacks.hostile_directives import Liar
 from benchmarks.attacks.hostile_oracle import Moment, Oracle
 from benchmarks.attacks.hostile_traffic import Traffic
 from benchmarks.attacks.stores import DEBIAN_15, scratch_folder
-from tests.support.agents import TOKEN, Scratch, document
+from tests.support.agents import TOKEN, document
 from tests.support.fake_engine import NoShield
 
 ENGINES = ("postgresql", "mysql", "mariadb")
@@ -54,17 +53,15 @@ def _mode(engine: str, mode: str, hours: float, seed: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _scratch(engine: str, folder: Path) -> Iterator[Scratch]:
-    made: Scratch
-    if engine == "postgresql":
-        made = ScratchPostgres(folder, DEBIAN_15 if DEBIAN_15.exists() else None)
-    else:
-        made = ScratchMysql(folder) if engine == "mysql" else ScratchMariadb(folder)
-    with made as server:
+def _scratch(engine: str, folder: Path) -> Iterator[ScratchServer]:
+    debians = DEBIAN_15 if engine == "postgresql" and DEBIAN_15.exists() else None
+    with scratch_of(engine)(folder, programs=debians) as server:
         yield server
 
 
-def _under_attack(server: Scratch, engine: str, mode: str, hours: float, seed: int, folder: Path) -> dict[str, Any]:
+def _under_attack(
+    server: ScratchServer, engine: str, mode: str, hours: float, seed: int, folder: Path
+) -> dict[str, Any]:
     rng, clock = random.Random(seed), JumpingClock()
     windows = _windows(clock.now())
     config, in_file = _config(server, "http://127.0.0.1:1", folder, mode, windows)
@@ -145,7 +142,7 @@ def _windows(now: datetime) -> tuple[MaintenanceWindow, ...]:
 
 
 def _config(
-    server: Scratch, url: str, folder: Path, mode: str, windows: tuple[MaintenanceWindow, ...]
+    server: ScratchServer, url: str, folder: Path, mode: str, windows: tuple[MaintenanceWindow, ...]
 ) -> tuple[Config, bool]:
     """The agent's file, and whether it could name its own maintenance windows: an older agent's cannot."""
     sections: dict[str, dict[str, Any]] = {

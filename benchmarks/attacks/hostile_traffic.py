@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from tests.support.agents import Scratch
-from tests.support.subjects import sql
+from lutra_lab.servers.base import ScratchServer
 
 TRANSACTIONS = 8
 COLLAPSE_SHARE = 0.3
@@ -24,21 +23,21 @@ LOAD = "UPDATE attacked SET n = n + 1"
 class Traffic:
     """`collapsed` says after which directives, and when."""
 
-    server: Scratch
+    server: ScratchServer
     rng: random.Random
     collapsed: dict[str, datetime] = field(default_factory=dict)
     until: datetime | None = None
 
     def __post_init__(self) -> None:
-        sql(self.server, "CREATE TABLE attacked (n int)")
-        sql(self.server, "INSERT INTO attacked VALUES (0)")
+        self.server.sql("CREATE TABLE attacked (n int)")
+        self.server.sql("INSERT INTO attacked VALUES (0)")
 
     def go_on(self, now: datetime) -> None:
         if self.until is not None and now < self.until:
             return
         self.until = None
         for _ in range(TRANSACTIONS):
-            sql(self.server, LOAD)
+            self.server.sql(LOAD)
 
     def changed(self, now: datetime, directive: str) -> None:
         """A change was applied just now."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 import psutil
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.attacks import kills_count
 from benchmarks.attacks.kills_load import Client, Ledger, agent_load, operator_load
@@ -125,7 +125,7 @@ def run(store: str, kills: int, seed: int) -> dict[str, Any]:
 @contextmanager
 def _database(folder: Path) -> Iterator[ScratchPostgres]:
     """The database beside which the real agent runs."""
-    with ScratchPostgres(folder / "server", DEBIAN_15 if DEBIAN_15.exists() else None) as server:
+    with ScratchPostgres(folder / "server", programs=DEBIAN_15 if DEBIAN_15.exists() else None) as server:
         yield server
 
 

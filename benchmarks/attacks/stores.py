@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.served import Served
 
@@ -40,7 +40,7 @@ class Stored:
 
     def disk_bytes(self) -> int:
         if self.postgres is not None:
-            return int(self.postgres.psql(f"SELECT pg_database_size('{self.postgres.dbname}')"))
+            return int(self.postgres.sql(f"SELECT pg_database_size('{self.postgres.dbname}')"))
         return sum(file.stat().st_size for file in self.folder.glob("lutra.db*"))
 
 
@@ -68,7 +68,7 @@ def stored(store: str, env: Mapping[str, str] | None = None) -> Iterator[Stored]
 @contextmanager
 def scratch_postgres() -> Iterator[ScratchPostgres]:
     bin_dir = DEBIAN_15 if DEBIAN_15.exists() else None
-    with scratch_folder() as folder, ScratchPostgres(folder / "server", bin_dir, options=OPTIONS) as server:
+    with scratch_folder() as folder, ScratchPostgres(folder / "server", programs=bin_dir, options=OPTIONS) as server:
         yield server
 
 

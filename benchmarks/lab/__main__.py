@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 
 import click
-from lutra_agent.lab.errors import LabError
+from lutra_lab.servers.errors import LabError
 
 from benchmarks.lab.data import Setting
 from benchmarks.lab.labs import Size

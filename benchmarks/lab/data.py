@@ -12,9 +12,10 @@ from typing import Any
 
 from lutra_agent import drivers
 from lutra_agent.config import DatabaseConfig
-from lutra_agent.lab.errors import LabError
+from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.errors import LabError
 
-from benchmarks.lab.labs import AGING, LABS, Load, Scratch, Size
+from benchmarks.lab.labs import AGING, LABS, Load, Size
 from benchmarks.lab.small_host import Limits
 
 
@@ -75,7 +76,7 @@ def run(argv: tuple[str, ...]) -> None:
         raise LabError(f"{argv[-1]}: exit {done.returncode}: {(done.stdout + done.stderr)[-500:]}")
 
 
-def database_of(server: Scratch) -> DatabaseConfig:
+def database_of(server: ScratchServer) -> DatabaseConfig:
     told: dict[str, Any] = server.describe()
     include = Path(told["include_file"]) if "include_file" in told else None
     where = (told["engine"], server.host, server.port, server.user, server.dbname)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.lab.loads import fill, fill_sysbench
-from lutra_agent.lab.mariadb import ScratchMariadb
-from lutra_agent.lab.mysql import ScratchMysql
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.mariadb import ScratchMariadb
+from lutra_lab.servers.mysql import ScratchMysql
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.lab.studies import FEW
-
-Scratch = ScratchMysqld | ScratchPostgres
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Lab:
     `files` are those of the data folder that a copy of the data leaves alone.
     """
 
-    make: Callable[[Path, Mapping[str, str]], Scratch]
+    make: Callable[[Path, Mapping[str, str]], ScratchServer]
     fill: Callable[[Any, Size], None]
     ages: str
     driver: Callable[[Load, Size], dict[str, Any]]
@@ -77,7 +75,7 @@ def _touch_sysbench(server: ScratchMysqld, size: Size) -> None:
 
 
 def _touch_pgbench(server: ScratchPostgres, _size: Size) -> None:
-    server.psql("SELECT count(abalance), count(DISTINCT bid) FROM pgbench_accounts")
+    server.sql("SELECT count(abalance), count(DISTINCT bid) FROM pgbench_accounts")
 
 
 def _innodb_log(name: str) -> Callable[[int], dict[str, int | str]]:
@@ -113,7 +111,7 @@ def _innodb(make: Callable[..., ScratchMysqld], log: str, **loading: str) -> Lab
     """`log` is the setting that sizes the redo log; `loading` are options of the server while it is filled."""
     return Lab(
         make=lambda folder, options: make(folder, options=options),
-        fill=lambda server, size: fill_sysbench(server, size.tables, size.rows),
+        fill=lambda server, size: server.fill(size.tables, size.rows),
         ages="oltp_write_only",
         driver=_sysbench,
         touch=_touch_sysbench,
@@ -129,7 +127,7 @@ LABS: Mapping[str, Lab] = {
     "mysql": _innodb(ScratchMysql, "innodb_redo_log_capacity", skip_log_bin="1"),
     "postgresql": Lab(
         make=lambda folder, options: ScratchPostgres(folder, options=options),
-        fill=lambda server, size: fill(server, size.scale),
+        fill=lambda server, size: server.fill(size.scale),
         ages="tpcb-like",
         driver=_pgbench,
         touch=_touch_pgbench,

@@ -15,16 +15,17 @@ from lutra_agent.clock import SystemClock
 from lutra_agent.config import AgentConfig, Config, RestartConfig, ServiceConfig
 from lutra_agent.drivers.base import DriverFailed
 from lutra_agent.errors import DidNotStart
-from lutra_agent.lab.errors import LabError
 from lutra_agent.measure import Measure
 from lutra_agent.run import Beside
+from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.errors import LabError
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Configuration, Value
 from lutra_models.wire import Directive, Outcome
 
 from benchmarks.lab.data import Setting, copy_data, database_of, run, template
-from benchmarks.lab.labs import LABS, Lab, Scratch
+from benchmarks.lab.labs import LABS, Lab
 from benchmarks.lab.small_host import SmallHost, device
 
 KEPT = ("host.disk_", "host.cpu_")
@@ -44,7 +45,7 @@ class Reading:
 class Place:
     """A running server that can be given a configuration and a load."""
 
-    def __init__(self, lab: Lab, setting: Setting, server: Scratch, host: SmallHost, state: Path) -> None:
+    def __init__(self, lab: Lab, setting: Setting, server: ScratchServer, host: SmallHost, state: Path) -> None:
         self._lab, self._setting, self._server, self._host = lab, setting, server, host
         self._clock = SystemClock()
         self._beside = Beside(_config(server, host, state), self._clock)
@@ -148,7 +149,7 @@ def _fresh(folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _config(server: Scratch, host: SmallHost, state: Path) -> Config:
+def _config(server: ScratchServer, host: SmallHost, state: Path) -> Config:
     restart = RestartConfig(
         command=host.command(server.restart_command),
         start_command=host.command(server.start_command),

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.lab.errors import LabError
+from lutra_lab.servers.errors import LabError
 from lutra_models.advice import Recommendation
 from lutra_models.knobs import Configuration
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from lutra_agent.lab.errors import LabError
+from lutra_lab.servers.errors import LabError
 
 CGROUPS = Path("/sys/fs/cgroup")
 PATIENCE_S = 30.0

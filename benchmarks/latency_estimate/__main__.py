@@ -16,7 +16,7 @@ from statistics import median, quantiles
 
 import altair as alt
 import click
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.latency_estimate.loads import SINGLE, TRANSACTIONS
 from benchmarks.latency_estimate.measure import DATABASE, Seen, measure
@@ -37,10 +37,10 @@ def main(bin_dir: Path, warmup: int, duration: int, rows: int) -> None:
     seen: list[Seen] = []
     with (
         tempfile.TemporaryDirectory(prefix="lutra-bench-") as folder,
-        ScratchPostgres(Path(folder) / "pg", bin_dir, options=OPTIONS) as server,
+        ScratchPostgres(Path(folder) / "pg", programs=bin_dir, options=OPTIONS) as server,
     ):
-        server.psql("CREATE EXTENSION pg_stat_statements")
-        server.psql(f"CREATE DATABASE {DATABASE}")
+        server.sql("CREATE EXTENSION pg_stat_statements")
+        server.sql(f"CREATE DATABASE {DATABASE}")
         for load in (*SINGLE, *TRANSACTIONS):
             seen.append(measure(server, load, rows, warmup, duration))
             print(f"{load.name}: {seen[-1].factor:.2f}", file=sys.stderr)

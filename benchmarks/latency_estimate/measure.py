@@ -10,7 +10,7 @@ import psycopg
 from lutra_agent.drivers import build
 from lutra_agent.drivers.sysbench import Sysbench
 from lutra_agent.engines.postgresql.latency import StatementRow, deltas, estimate_p99_ms
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.latency_estimate.loads import Load
 

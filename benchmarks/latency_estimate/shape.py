@@ -14,8 +14,8 @@ from pathlib import Path
 
 from lutra_agent.drivers.pgbench import parse_log
 from lutra_agent.engines.postgresql.latency import StatementDelta, estimate_p99_ms
-from lutra_agent.lab.loads import fill
-from lutra_agent.lab.postgresql import ScratchPostgres, environment
+from lutra_lab.servers.base import environment
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 UPDATE = "\\set a random(1, 100000 * :scale)\nUPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :a;\n"
 LOADS = (("select-only", 1), ("select-only", 8), ("update", 1), ("update", 8))
@@ -35,7 +35,7 @@ class Shape:
 
 
 def shapes(server: ScratchPostgres, duration_s: int) -> list[Shape]:
-    fill(server, 1)
+    server.fill(1)
     return [_shape(server, script, clients, duration_s) for script, clients in LOADS]
 
 

@@ -25,9 +25,9 @@ from lutra_agent.drivers import build
 from lutra_agent.drivers.sysbench import Sysbench
 from lutra_agent.engines import family
 from lutra_agent.engines.base import Sample
-from lutra_agent.lab.mariadb import HISTOGRAM, ScratchMariadb
-from lutra_agent.lab.mysql import ScratchMysql
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mariadb import HISTOGRAM, ScratchMariadb
+from lutra_lab.servers.mysql import ScratchMysql
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 HERE = Path(__file__).parent
 SERVERS: tuple[tuple[type[ScratchMysqld], dict[str, str]], ...] = ((ScratchMysql, {}), (ScratchMariadb, HISTOGRAM))

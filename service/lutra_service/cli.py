@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +13,26 @@ if TYPE_CHECKING:
     from lutra_service.common.settings import Settings
 
 
+ELSEWHERE = "lutra.commands"
+"""The group of entry points by which another distribution brings commands."""
+
+
 class Commands(click.Group):
-    """What an operator can mend ends with one line, not with a traceback."""
+    """What an operator can mend ends with one line, not with a traceback; `demo` comes with lutra-lab."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted([*super().list_commands(context), *entry_points(group=ELSEWHERE).names])
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        own = super().get_command(context, name)
+        if own is not None:
+            return own
+        for found in entry_points(group=ELSEWHERE, name=name):
+            command: click.Command = found.load()
+            return command
+        if name == "demo":
+            raise click.UsageError("`lutra demo` comes with another distribution: pip install lutra-lab")
+        return None
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -139,9 +158,8 @@ def _settings() -> Settings:
 
 def _add_commands() -> None:
     from lutra_service.commands.tokens import audit, token
-    from lutra_service.demo.command import demo
 
-    for command in (demo, token, audit):
+    for command in (token, audit):
         main.add_command(command)
 
 

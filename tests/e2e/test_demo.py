@@ -15,15 +15,22 @@ from pathlib import Path
 
 import psutil
 import pytest
-from lutra_agent.lab import mariadb, mysql
-from lutra_agent.lab.errors import LabError
+from lutra_lab.scratch import scratch_of
+from lutra_lab.servers import mysql
 
-from tests.support.engines import missing, postgres18_bin, program
+from tests.support.engines import installed, program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 LUTRA = Path(sys.executable).parent / "lutra"
 TARGETS = {"p99_ms", "qps", "tps"}
-
+SHORT = """
+from lutra_lab.demo import command, stack
+stack.DATA, command.REPETITIONS = ("--scale", "1"), 1
+command.demo()
+"""
+DEMO: list[Path | str] = [LUTRA, "demo"]
+SHORTER: list[Path | str] = [sys.executable, "-c", SHORT]
+"""The same command over little data, which measures nothing a second time."""
 
 CACHES = {
     "postgresql": "shared_buffers",
@@ -32,16 +39,12 @@ CACHES = {
 }
 
 
-def installed(engine: str) -> None:
+def loadable(engine: str) -> None:
     """Skip, or fail in CI, where this machine lacks the engine or its load."""
-    if engine == "postgresql":
-        postgres18_bin()
-        return
-    program("sysbench")
-    try:
-        {"mariadb": mariadb.installed, "mysql": mysql.installed}[engine]()
-    except LabError as error:
-        missing(str(error))
+    installed(engine)
+    needed = scratch_of(engine).lab.needs
+    if needed:
+        program(needed)
 
 
 @pytest.fixture
@@ -54,12 +57,16 @@ def scratch() -> Iterator[Path]:
 
 
 @pytest.mark.timeout(1800)  # a minute or two, but on a machine whose disk is busy
-@pytest.mark.parametrize("engine", CACHES)
-def test_the_demo_tunes_a_real_server_and_tells_its_figures(tmp_path: Path, scratch: Path, engine: str) -> None:
-    installed(engine)
+@pytest.mark.parametrize(
+    ("engine", "demo", "repetitions"), [("postgresql", DEMO, 3), ("mariadb", SHORTER, 1), ("mysql", SHORTER, 1)]
+)
+def test_the_demo_tunes_a_real_server_and_tells_its_figures(
+    tmp_path: Path, scratch: Path, engine: str, demo: list[Path | str], repetitions: int
+) -> None:
+    loadable(engine)
     out = tmp_path / "out.json"
     done = subprocess.run(
-        [LUTRA, "demo", "--engine", engine, "--trials", "3", "--seconds", "2", "--seed", "3", "--json", out],
+        [*demo, "--engine", engine, "--trials", "3", "--seconds", "2", "--seed", "3", "--json", out],
         capture_output=True,
         text=True,
         check=False,
@@ -76,7 +83,7 @@ def test_the_demo_tunes_a_real_server_and_tells_its_figures(tmp_path: Path, scra
         assert set(trial["predictions"]) == {"p99_ms", "qps"}
         assert all(p["low"] <= p["median"] <= p["high"] for p in trial["predictions"].values())
     assert [row["name"] for row in told["table"]] == ["default", "rule-based", "best"]
-    assert all(len(row["measured"]) == 3 for row in told["table"])
+    assert all(len(row["measured"]) == repetitions for row in told["table"])
     assert CACHES[engine] in done.stdout
     assert "intervals that held" in done.stdout
     assert not any(scratch.iterdir())
@@ -119,8 +126,8 @@ def interruptible(command: list[Path | str]) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_nothing_running(ending: signal.Signals) -> None:
-    postgres18_bin()
-    with interruptible([LUTRA, "demo"]) as demo:
+    installed("postgresql")
+    with interruptible(SHORTER) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
             if "trial 1/" in line:

@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import agent_process, document, settings_of, until, write_toml
 from tests.support.loads import loaded
@@ -66,7 +66,7 @@ def scene(postgres18: ScratchPostgres, tmp_path: Path) -> Iterator[Scene]:
 
 @contextmanager
 def busy(server: ScratchPostgres) -> Iterator[None]:
-    server.psql("CREATE TABLE IF NOT EXISTS load (n int)")
+    server.sql("CREATE TABLE IF NOT EXISTS load (n int)")
     connection = psycopg.connect(server.conninfo(), autocommit=True)
     with connection, loaded(lambda: connection.execute("INSERT INTO load VALUES (1)")):
         yield

@@ -14,10 +14,8 @@ from typing import Any
 
 from lutra_agent.config import Config, DatabaseConfig, parse
 from lutra_agent.drivers import Driver, build
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.base import ScratchServer
 
-Scratch = ScratchPostgres | ScratchMysqld
 RUN = ("-m", "lutra_agent", "run", "--config")
 CONNECTS = ("engine", "host", "port", "user", "dbname", "include_file")
 TOKEN = "lutra_test-token"
@@ -25,7 +23,7 @@ EVERY_SETTING = "SELECT name, setting, pending_restart FROM pg_settings ORDER BY
 
 
 def document(
-    server: Scratch, url: str, state_dir: Path, mode: str = "lab", **sections: Mapping[str, Any]
+    server: ScratchServer, url: str, state_dir: Path, mode: str = "lab", **sections: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """The agent's file as plain values; `sections` are laid over it. Values may be as bad as a test needs them."""
     described = server.describe()
@@ -45,7 +43,7 @@ def document(
     return made
 
 
-def config(server: Scratch, url: str, state_dir: Path, mode: str = "lab", **sections: Any) -> Config:
+def config(server: ScratchServer, url: str, state_dir: Path, mode: str = "lab", **sections: Any) -> Config:
     return parse(document(server, url, state_dir, mode, **sections))
 
 
@@ -94,6 +92,6 @@ def until(holds: Callable[[], Any], within_s: float = 60.0) -> Any:
     return value
 
 
-def settings_of(server: ScratchPostgres) -> str:
+def settings_of(server: ScratchServer) -> str:
     """Every setting of the server, as text to compare."""
-    return server.psql(EVERY_SETTING)
+    return server.sql(EVERY_SETTING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from lutra_agent.lab.account import account
+from lutra_lab.servers.account import account
 
 from tests.support.engines import program
 

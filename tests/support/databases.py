@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.base import ScratchServer
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,5 @@ class Where:
         return self.secret
 
     @classmethod
-    def of(cls, server: ScratchPostgres | ScratchMysqld, dbname: str | None = None) -> Where:
-        engine = server.engine if isinstance(server, ScratchMysqld) else "postgresql"
-        return cls(server.host, server.port, server.user, dbname or server.dbname, engine=engine)
+    def of(cls, server: ScratchServer, dbname: str | None = None) -> Where:
+        return cls(server.host, server.port, server.user, dbname or server.dbname, engine=server.engine)

@@ -21,6 +21,7 @@ class Documented:
 
     def __init__(self, document: Document) -> None:
         self.document = document
+        self._validators: dict[str, Draft202012Validator] = {}
 
     @cached_property
     def _paths(self) -> list[tuple[Any, Document]]:
@@ -52,6 +53,12 @@ class Documented:
         """Whether `value` is one of the schema that is called so."""
         self._fits({"$ref": f"#/components/schemas/{name}"}, value, name)
 
+    def _validator(self, schema: str) -> Draft202012Validator:
+        if schema not in self._validators:
+            absolute = json.loads(schema.replace('"#/', f'"{OURS}#/'))
+            self._validators[schema] = Draft202012Validator(absolute, registry=self._registry)
+        return self._validators[schema]
+
     def _operation(self, method: str, path: str) -> Document | None:
         for pattern, operations in self._paths:
             if pattern.match(path):
@@ -67,6 +74,5 @@ class Documented:
         return found
 
     def _fits(self, schema: Document, value: Any, place: str) -> None:
-        absolute = json.loads(json.dumps(schema).replace('"#/', f'"{OURS}#/'))
-        errors = list(Draft202012Validator(absolute, registry=self._registry).iter_errors(value))
+        errors = list(self._validator(json.dumps(schema)).iter_errors(value))
         assert not errors, f"{place}: {[(list(e.absolute_path), e.message[:300]) for e in errors[:3]]}"

@@ -9,25 +9,32 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from lutra_agent.lab import binaries
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mariadb import HISTOGRAM, ScratchMariadb
-from lutra_agent.lab.mysql import ScratchMysql
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.scratch import SCRATCH
+from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.binaries import embedded
+from lutra_lab.servers.errors import LabError
+from lutra_lab.servers.mariadb import HISTOGRAM
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100"}
-PROGRAMS = {
-    "postgres15": "postgresql-15 (apt-get install postgresql-15)",
-    "sysbench": "sysbench (apt-get install sysbench)",
-    "openssl": "openssl (apt-get install openssl)",
+CARELESS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "100"}
+NEEDED = {"sysbench": "sysbench (apt-get install sysbench)", "openssl": "openssl (apt-get install openssl)"}
+VARIANTS: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = {
+    **{kind.engine: (kind, lambda: None) for kind in SCRATCH},
+    "postgres18": (ScratchPostgres, lambda: None),
+    "postgres16": (ScratchPostgres, lambda: embedded().parent.parent / "pginstall" / "bin"),
+    "postgres15": (ScratchPostgres, lambda: DEBIAN_15),
 }
+"""The servers that tests ask for by name: an engine's usual one, or a version of it; with its programs' folder."""
+POSTGRES: tuple[str, ...] = ("postgres15", "postgres18")
+MYSQLDS: tuple[str, ...] = ("mariadb", "mysql")
 
 
 def missing(what: str) -> None:
@@ -37,131 +44,117 @@ def missing(what: str) -> None:
     pytest.skip(f"this machine lacks {what}")
 
 
-@contextmanager
-def scratch(bin_dir: Path | None = None, **options: str) -> Iterator[ScratchPostgres]:
-    """A server of one's own, for tests that break it. Not in `tmp_path`: the server's account may not enter that."""
-    directory = Path(tempfile.mkdtemp(prefix="lutra-test-"))
+def program(name: str) -> str:
+    """The path of a program such as sysbench."""
+    found = shutil.which(name)
+    if found is None:
+        missing(NEEDED[name])
+    assert found is not None
+    return found
+
+
+def installed(name: str) -> Path:
+    """Its programs' folder; the test is skipped, or fails in CI, where this machine lacks it."""
+    kind, programs = VARIANTS[name]
     try:
-        with ScratchPostgres(directory / "server", bin_dir, options=options) as server:
-            yield server
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-def postgres15_bin() -> Path:
-    if not (DEBIAN_15 / "postgres").exists():
-        missing(PROGRAMS["postgres15"])
-    return DEBIAN_15
-
-
-def postgres18_bin() -> Path:
-    try:
-        return binaries.embedded()
+        return kind.find(programs())
     except LabError as error:
         missing(str(error))
         raise
 
 
-def program(name: str) -> str:
-    """The path of a program such as sysbench."""
-    found = shutil.which(name)
-    if found is None:
-        missing(PROGRAMS[name])
-    assert found is not None
-    return found
-
-
-@pytest.fixture(scope="session")
-def postgres18() -> Iterator[ScratchPostgres]:
-    """The embedded PostgreSQL 18; no contrib modules."""
-    with scratch(postgres18_bin()) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def postgres15() -> Iterator[ScratchPostgres]:
-    """Debian's PostgreSQL 15 with pg_stat_statements."""
-    with scratch(postgres15_bin(), **STATEMENTS) as server:
-        server.psql("CREATE EXTENSION pg_stat_statements")
-        yield server
-
-
-POSTGRES: tuple[str, ...] = ("postgres15", "postgres18")
-
-
-@pytest.fixture(scope="session", params=POSTGRES)
-def postgres(request: pytest.FixtureRequest) -> ScratchPostgres:
-    """Each PostgreSQL in turn."""
-    server = request.getfixturevalue(request.param)
-    assert isinstance(server, ScratchPostgres)
-    return server
-
-
-SCRATCH_BINARIES: dict[str, Callable[[], Path]] = {"postgres15": postgres15_bin, "postgres18": postgres18_bin}
-
-
-@pytest.fixture(params=POSTGRES)
-def own_postgres(request: pytest.FixtureRequest) -> Iterator[ScratchPostgres]:
-    """Each PostgreSQL in turn, made for this test alone: it may be crashed, misconfigured, restarted."""
-    with scratch(SCRATCH_BINARIES[request.param]()) as server:
-        yield server
+def made(name: str, directory: Path, **options: str) -> ScratchServer:
+    """A server in this folder, not started yet."""
+    return VARIANTS[name][0](directory, options=options, programs=installed(name))
 
 
 @contextmanager
-def scratch_mysqld(kind: type[ScratchMysqld], **options: str) -> Iterator[ScratchMysqld]:
-    """A MySQL or MariaDB of one's own."""
+def scratch(name: str, **options: str) -> Iterator[ScratchServer]:
+    """A server of one's own, for tests that break it. Not in `tmp_path`: the server's account may not enter that."""
     directory = Path(tempfile.mkdtemp(prefix="lutra-test-"))
     try:
-        try:
-            made = kind(directory / "server", options=options)
-        except LabError as error:
-            missing(str(error))
-            raise
-        with made as server:
+        with made(name, directory / "server", **options) as server:
             yield server
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def mariadb() -> Iterator[ScratchMysqld]:
-    """Debian's MariaDB with its histogram of response times."""
-    with scratch_mysqld(ScratchMariadb, **HISTOGRAM) as server:
+def postgres18() -> Iterator[ScratchServer]:
+    """The embedded PostgreSQL 18; no contrib modules."""
+    with scratch("postgres18") as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def mysql() -> Iterator[ScratchMysqld]:
-    """MySQL 9."""
-    with scratch_mysqld(ScratchMysql) as server:
+def postgres15() -> Iterator[ScratchServer]:
+    """Debian's PostgreSQL 15 with pg_stat_statements."""
+    with scratch("postgres15", **STATEMENTS) as server:
+        server.sql("CREATE EXTENSION pg_stat_statements")
         yield server
 
 
-MYSQLDS: tuple[str, ...] = ("mariadb", "mysql")
-SCRATCH_MYSQLDS: dict[str, type[ScratchMysqld]] = {"mariadb": ScratchMariadb, "mysql": ScratchMysql}
+@pytest.fixture(scope="session", params=POSTGRES)
+def postgres(request: pytest.FixtureRequest) -> ScratchPostgres:
+    """Each PostgreSQL in turn."""
+    server: ScratchPostgres = request.getfixturevalue(request.param)
+    return server
+
+
+@pytest.fixture(params=POSTGRES)
+def own_postgres(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
+    """Each PostgreSQL in turn, made for this test alone: it may be crashed, misconfigured, restarted."""
+    with scratch(request.param) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[ScratchServer]:
+    """Debian's MariaDB with its histogram of response times."""
+    with scratch("mariadb", **HISTOGRAM) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mysql() -> Iterator[ScratchServer]:
+    """MySQL 9."""
+    with scratch("mysql") as server:
+        yield server
 
 
 @pytest.fixture(scope="session", params=MYSQLDS)
 def mysqld(request: pytest.FixtureRequest) -> ScratchMysqld:
     """MariaDB and MySQL in turn."""
-    server = request.getfixturevalue(request.param)
-    assert isinstance(server, ScratchMysqld)
+    server: ScratchMysqld = request.getfixturevalue(request.param)
     return server
 
 
 @pytest.fixture(params=MYSQLDS)
-def own_mysqld(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
+def own_mysqld(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
     """MariaDB and MySQL in turn, made for this test alone."""
-    with scratch_mysqld(SCRATCH_MYSQLDS[request.param]) as server:
+    with scratch(request.param) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def store_postgres() -> Iterator[ScratchServer]:
+    """A PostgreSQL 18 for the service's rows; what a crash of the machine would lose is nobody's question here."""
+    with scratch("postgres18", **CARELESS) as server:
         yield server
 
 
 @pytest.fixture
-def empty_postgres_url(postgres18: ScratchPostgres) -> Iterator[str]:
+def empty_postgres_url(store_postgres: ScratchPostgres) -> Iterator[str]:
     """A fresh, empty database, as SQLAlchemy spells it: postgresql+psycopg://…; dropped afterwards."""
+    with a_database(store_postgres) as url:
+        yield url
+
+
+@contextmanager
+def a_database(server: ScratchPostgres, template: str = "template1") -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex[:12]}"
-    postgres18.psql(f"CREATE DATABASE {name}")
+    server.sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
-        yield postgres18.url(name)
+        yield server.url(name)
     finally:
-        postgres18.psql(f"DROP DATABASE {name} WITH (FORCE)")
+        server.sql(f"DROP DATABASE {name} WITH (FORCE)")

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
-from lutra_agent.lab.errors import LabError
 from lutra_agent.state import State
+from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.errors import LabError
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support import halting_agent
-from tests.support.agents import Scratch, agent_process, document, until, write_toml
+from tests.support.agents import agent_process, document, until, write_toml
 from tests.support.conformance import ran_with
 from tests.support.fake_service import FakeService
-from tests.support.subjects import pid_file, stop_command, subject_of
+from tests.support.subjects import subject_of
 
 MINUTE_S = 60.0
 UNGUARDED = {"memory": {"enabled": False}, "disk": {"enabled": False}}
@@ -44,7 +44,7 @@ class Halted:
 class Scene:
     """What stood before the fault, and whether it stands again."""
 
-    def __init__(self, server: Scratch, service: FakeService, folder: Path, **database: Any) -> None:
+    def __init__(self, server: ScratchServer, service: FakeService, folder: Path, **database: Any) -> None:
         self.server = server
         self.service = service
         self.folder = folder
@@ -87,7 +87,7 @@ class Scene:
     def as_before(self) -> bool:
         try:
             now = self.subject.kept_settings()
-        except (LabError, psycopg.Error):
+        except LabError:
             return False
         return now == self.before and self.file_as_before()
 
@@ -107,13 +107,13 @@ class Scene:
     def hanging_restart(self, stops_it: bool) -> list[str]:
         """A restart command that gets stuck half-way, and tells its process id in the folder's file `hanging`."""
         told = self.folder / "hanging"
-        first = stop_command(self.server) if stops_it else ["true"]
+        first = self.server.stop_command if stops_it else ["true"]
         return _script(f'"$@"; echo $$ >{told}.new; mv {told}.new {told}; exec sleep 300', first)
 
     def killing_restart(self, on_its_way: str) -> list[str]:
         """A restart command that kills the server on its way `down` or `up`, once."""
-        pid, once = pid_file(self.server), self.folder / "killed"
-        stop = " ".join(f"'{word}'" for word in stop_command(self.server))
+        pid, once = self.server.pid_file, self.folder / "killed"
+        stop = " ".join(f"'{word}'" for word in self.server.stop_command)
         start = " ".join(f"'{word}'" for word in self.server.start_command)
         up = f"{stop}; {start} & until [ -s {pid} ]; do sleep 0.01; done; "
         kill = f"kill -KILL $(head -n 1 {pid}); wait; exit 1"

@@ -6,72 +6,35 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.base import ScratchServer
 
-from tests.support.agents import Scratch
-from tests.support.mysqlds import AT_ONCE
-from tests.support.subjects import sql
-
-USER = "tuner"
-HOSTS = ("localhost", "127.0.0.1")
-SEES = {"mysql": "SELECT, PROCESS, REPLICATION CLIENT", "mariadb": "SELECT, PROCESS, SLAVE MONITOR"}
-CHANGES = {
-    "mysql": "SYSTEM_VARIABLES_ADMIN, PERSIST_RO_VARIABLES_ADMIN",
-    "mariadb": "SUPER, BINLOG ADMIN, CONNECTION ADMIN",
-}
-PARAMETERS = ("work_mem", "random_page_cost", "jit")
+from tests.support.families import FAMILIES, TUNER
 
 
 @dataclass(frozen=True)
 class Rights:
-    """Statements that make an account, give it rights to change `settings`, take those, and drop it."""
+    """Those to change `settings`."""
 
-    server: Scratch
-    settings: tuple[str, ...]
-    given: Sequence[str]
-    revoked: Sequence[str]
-    dropped: Sequence[str]
-    user: str = USER
+    server: ScratchServer
+    user: str = TUNER
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        return FAMILIES[self.server.engine].tuned
 
     def revoke(self) -> None:
-        self.run(self.revoked)
+        self.run(FAMILIES[self.server.engine].revoked)
 
     def run(self, statements: Sequence[str]) -> None:
         for statement in statements:
-            sql(self.server, statement)
+            self.server.sql(statement)
 
 
 @contextmanager
-def account(server: Scratch) -> Iterator[Rights]:
-    rights = _postgres(server) if isinstance(server, ScratchPostgres) else _mysqld(server, str(server.engine))
-    rights.run(rights.given)
+def account(server: ScratchServer) -> Iterator[Rights]:
+    rights, known = Rights(server), FAMILIES[server.engine]
+    rights.run(known.given)
     try:
         yield rights
     finally:
-        rights.run(rights.dropped)
-
-
-def _postgres(server: Scratch) -> Rights:
-    parameters = f"ALTER SYSTEM ON PARAMETER {', '.join(PARAMETERS)}"
-    return Rights(
-        server,
-        PARAMETERS,
-        (
-            f"CREATE ROLE {USER} LOGIN IN ROLE pg_monitor",
-            f"GRANT {parameters} TO {USER}",
-            f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {USER}",
-        ),
-        (f"REVOKE {parameters} FROM {USER}",),
-        (f"DROP OWNED BY {USER}", f"DROP ROLE {USER}"),
-    )
-
-
-def _mysqld(server: Scratch, engine: str) -> Rights:
-    who, changes = [f"{USER}@'{host}'" for host in HOSTS], CHANGES[engine]
-    return Rights(
-        server,
-        tuple(AT_ONCE[engine]),
-        (*(f"CREATE USER {w}" for w in who), *(f"GRANT {SEES[engine]}, {changes} ON *.* TO {w}" for w in who)),
-        [f"REVOKE {changes} ON *.* FROM {w}" for w in who],
-        [f"DROP USER {w}" for w in who],
-    )
+        rights.run(known.dropped)

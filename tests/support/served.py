@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 import httpx
+from lutra_lab.servers.ports import free_port
 
 from tests.support.service import Api
 
@@ -23,7 +23,7 @@ class Served:
 
     def __init__(self, directory: Path, url: str | None = None, **env: str) -> None:
         self.directory = directory
-        self.port = _free_port()
+        self.port = free_port()
         self.env = {**os.environ, "LUTRA_DATABASE_URL": url or f"sqlite:///{directory}/lutra.db", **env}
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -74,10 +74,3 @@ class Served:
             return self.client.get("/readyz").status_code == 200
         except httpx.TransportError:
             return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from lutra_models import serial
 from lutra_models.catalog.facts import ServerSetting
@@ -297,6 +298,16 @@ def silent_for(service: Service, agent: Agent, minutes: int = 5) -> None:
     service.store.write(earlier)
 
 
+_DOCUMENTED: list[Documented] = []
+"""The document of the first application: it takes half a second to make, and that of every other is the same."""
+
+
+def documented(app: FastAPI) -> Documented:
+    if not _DOCUMENTED:
+        _DOCUMENTED.append(Documented(app.openapi()))
+    return _DOCUMENTED[0]
+
+
 @contextmanager
 def running(
     directory: Path, url: str | None = None, executor: MakesWorker | None = None, **settings: Any
@@ -310,5 +321,7 @@ def running(
     store: Store = app.state.store
     _, secret = store.write(lambda unit: create_token(unit, "test", ["admin"]))
     with TestClient(app, raise_server_exceptions=False) as client:
-        client.event_hooks["response"].append(Documented(app.openapi()).check)
+        client.event_hooks["response"].append(documented(app).check)
         yield Service(client, store, secret)
+    # FastAPI remembers functions of every application, and through them all of it: hundreds slow a collection down.
+    vars(app).clear()

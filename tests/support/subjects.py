@@ -1,9 +1,7 @@
-"""Subjects of every family on real servers, so that one test serves them all."""
+"""Engines beside real servers of every family, so that one test serves them all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,86 +10,52 @@ from lutra_agent.config import DatabaseConfig, RestartConfig
 from lutra_agent.control import Control
 from lutra_agent.engines import family
 from lutra_agent.engines.base import Engine
-from lutra_agent.lab import daemon
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.scratch import SCRATCH
+from lutra_lab.servers.base import ScratchServer
 
-from tests.support import mysqlds
-from tests.support.agents import Scratch
 from tests.support.conformance import Subject
-from tests.support.engines import SCRATCH_MYSQLDS, postgres18_bin, scratch, scratch_mysqld
+from tests.support.families import FAMILIES
 
-ENGINES = ("postgresql", *SCRATCH_MYSQLDS)
-
-
-def scratch_of(engine: str) -> AbstractContextManager[Scratch]:
-    """A server of one's own: the embedded PostgreSQL, a MySQL or a MariaDB."""
-    return scratch(postgres18_bin()) if engine == "postgresql" else scratch_mysqld(SCRATCH_MYSQLDS[engine])
+ENGINES = tuple(kind.engine for kind in SCRATCH)
 
 
-@contextmanager
-def scratch_in(folder: Path, engine: str, **options: str) -> Iterator[Scratch]:
-    """The same in a given folder."""
-    made: Scratch
-    if engine == "postgresql":
-        made = ScratchPostgres(folder, postgres18_bin(), options=options)
-    else:
-        made = SCRATCH_MYSQLDS[engine](folder, options=options)
-    with made as server:
-        yield server
+def database(server: ScratchServer, **more: Any) -> DatabaseConfig:
+    """How an agent connects; `more` is laid over it."""
+    fields: dict[str, Any] = {"engine": server.engine, "host": server.host, "port": server.port}
+    fields |= {"user": server.user, "dbname": server.dbname, "include_file": server.include_file}
+    return DatabaseConfig(**{**fields, **more})
 
 
-def subject_of(server: Scratch, folder: Path, **more: Any) -> Subject:
+def engine_of(server: ScratchServer, **more: Any) -> Engine:
+    made = database(server, **more)
+    return family(made.engine).open(made)
+
+
+def subject_of(server: ScratchServer, folder: Path, **more: Any) -> Subject:
     """`more` is laid over how the agent connects."""
-    if isinstance(server, ScratchPostgres):
-        return postgres_subject(server, folder, **more)
-    return mysqlds.subject_of(server, folder, **more)
-
-
-def engine_of(server: Scratch, **more: Any) -> Engine:
-    return postgres_engine(server, **more) if isinstance(server, ScratchPostgres) else mysqlds.engine_of(server, **more)
-
-
-def sql(server: Scratch, statement: str) -> str:
-    return server.psql(statement) if isinstance(server, ScratchPostgres) else server.sql(statement)
-
-
-def pid_file(server: Scratch) -> Path:
-    """It names the server's process on its first line from early in a start on, and is gone after a stop."""
-    if isinstance(server, ScratchPostgres):
-        return server.data_dir / "postmaster.pid"
-    return server.directory / "server.pid"
-
-
-def stop_command(server: Scratch) -> list[str]:
-    if isinstance(server, ScratchMysqld):
-        return daemon.command("stop", server.directory)
-    return server._control("stop", "-m", "fast")
-
-
-def postgres_engine(server: ScratchPostgres, **more: Any) -> Engine:
-    fields: dict[str, Any] = {"engine": "postgresql", "host": server.host, "port": server.port}
-    fields |= {"user": server.user, "dbname": server.dbname}
-    return family("postgresql").open(DatabaseConfig(**{**fields, **more}))
-
-
-def postgres_subject(server: ScratchPostgres, folder: Path, **more: Any) -> Subject:
-    engine, clock = postgres_engine(server, **more), SystemClock()
+    known, engine, clock = FAMILIES[server.engine], engine_of(server, **more), SystemClock()
     restart = RestartConfig(tuple(server.restart_command), tuple(server.start_command), 60.0, server.data_dir)
 
-    def fresh() -> dict[str, str]:
-        rows = server.psql("SELECT name, setting FROM pg_settings").split("\n")
-        return {name: value for name, _, value in (row.partition("|") for row in rows)}
+    def load() -> None:
+        for _ in range(20):
+            server.sql(known.work)
 
     return Subject(
         engine,
         Control(restart, engine, clock),
         folder,
-        fresh,
-        lambda: [server.psql("SELECT count(*) FROM pg_class") for _ in range(20)] and None,
+        lambda: variables(server),
+        load,
         server.stop,
-        {"work_mem": 8192, "random_page_cost": 1.5, "jit": "off"},
-        {"shared_buffers": 8192},
-        {"shared_buffers": 1 << 29},
-        {"random_page_cost": -5},
+        known.at_once,
+        known.with_restart,
+        known.prevents_boot,
+        known.refused,
     )
+
+
+def variables(server: ScratchServer) -> dict[str, str]:
+    """Every setting as a fresh connection reads it, but those that the server changes by itself."""
+    known = FAMILIES[server.engine]
+    rows = (line.partition("|") for line in server.sql(known.settings).split("\n"))
+    return {name: value for name, _, value in rows if name not in known.by_itself}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from lutra_agent.config import Config
-from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
+from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import Outcome
 
 from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
@@ -42,14 +42,14 @@ def carried_out(made: Config, service: FakeService, settings: dict[str, Any], **
 def test_a_change_and_its_way_back_leave_every_setting_as_before(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
-    own_postgres.psql("ALTER SYSTEM SET work_mem = '5MB'")
-    own_postgres.psql("SELECT pg_reload_conf()")
+    own_postgres.sql("ALTER SYSTEM SET work_mem = '5MB'")
+    own_postgres.sql("SELECT pg_reload_conf()")
     made = config(own_postgres, service.url, tmp_path / "state")
-    before = until(lambda: own_postgres.psql("SHOW work_mem") == "5MB" and settings_of(own_postgres))
+    before = until(lambda: own_postgres.sql("SHOW work_mem") == "5MB" and settings_of(own_postgres))
     applied = carried_out(made, service, {"work_mem": 8192, "shared_buffers": 8192, "random_page_cost": 1.5})
     assert (applied.state, applied.restarted) == ("applied", True)
     assert applied.active == {"work_mem": 8192, "shared_buffers": 8192, "random_page_cost": 1.5}
-    assert own_postgres.psql("SHOW shared_buffers") == "64MB"
+    assert own_postgres.sql("SHOW shared_buffers") == "64MB"
     back = {"work_mem": 5120, "shared_buffers": 16384, "random_page_cost": 4.0}
     assert carried_out(made, service, back, restore=True, rollback=True).state == "applied"
     assert settings_of(own_postgres) == before
@@ -62,12 +62,12 @@ def test_a_directive_that_was_carried_out_is_answered_again_and_not_carried_out_
     service.offer("rec_1", {"work_mem": 8192})
     with running(made, shield=NoShield()) as loop:
         loop.run(ended=lambda: service.outcome("rec_1") is not None)
-        own_postgres.psql("ALTER SYSTEM RESET work_mem")
-        own_postgres.psql("SELECT pg_reload_conf()")
+        own_postgres.sql("ALTER SYSTEM RESET work_mem")
+        own_postgres.sql("SELECT pg_reload_conf()")
         told = len(service.reports)
         service.offer("rec_1", {"work_mem": 8192})
         loop.run(ended=lambda: any(r.outcomes for r in service.reports[told:]))
-    assert own_postgres.psql("SHOW work_mem") == "4MB"
+    assert own_postgres.sql("SHOW work_mem") == "4MB"
 
 
 def test_sigterm_ends_the_agent_cleanly(own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_rollback_starts_a_server_whose_settings_file_is_broken(
     file = write_toml(tmp_path / "agent.toml", document(own_postgres, service.url, tmp_path / "state"))
     with running(config(own_postgres, service.url, tmp_path / "state"), shield=NoShield()) as loop:
         loop.cycle()
-    own_postgres.psql(f"ALTER SYSTEM SET shared_buffers = {TOO_MUCH}")
+    own_postgres.sql(f"ALTER SYSTEM SET shared_buffers = {TOO_MUCH}")
     own_postgres.stop()
     assert "down" in _command("rollback", "--config", str(file))
     assert settings_of(own_postgres) == before

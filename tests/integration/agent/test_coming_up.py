@@ -11,23 +11,24 @@ from lutra_agent.clock import SystemClock
 from lutra_agent.config import RestartConfig
 from lutra_agent.control import Control
 from lutra_agent.errors import ComingUp, DidNotStart
-from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.state import State
+from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import Scratch
 from tests.support.conformance import HOST
-from tests.support.subjects import ENGINES, engine_of, postgres_subject, scratch_of
+from tests.support.engines import scratch
+from tests.support.subjects import ENGINES, engine_of, subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
 @pytest.fixture(params=ENGINES)
-def server(request: pytest.FixtureRequest) -> Iterator[Scratch]:
-    with scratch_of(request.param) as found:
+def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
+    with scratch(request.param) as found:
         yield found
 
 
-def test_a_server_that_runs_and_does_not_listen_is_waited_for(server: Scratch, tmp_path: Path) -> None:
+def test_a_server_that_runs_and_does_not_listen_is_waited_for(server: ScratchServer, tmp_path: Path) -> None:
     engine, said = engine_of(server), tmp_path / "said"
     snapshot = guard.take(engine, engine.server(HOST))
     engine.close()
@@ -44,7 +45,7 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
     own_postgres: ScratchPostgres, tmp_path: Path
 ) -> None:
     """A standby that is not hot lets nobody in, for ever."""
-    subject = postgres_subject(own_postgres, tmp_path / "state")
+    subject = subject_of(own_postgres, tmp_path / "state")
     control = Control(
         RestartConfig(tuple(own_postgres.restart_command), tuple(own_postgres.start_command), timeout_s=5.0),
         subject.engine,
@@ -52,8 +53,8 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
         subject.state,
     )
     snapshot = guard.take(subject.engine, subject.look())
-    own_postgres.psql("ALTER SYSTEM SET hot_standby = off")
-    own_postgres.psql("ALTER SYSTEM SET work_mem = '8MB'")
+    own_postgres.sql("ALTER SYSTEM SET hot_standby = off")
+    own_postgres.sql("ALTER SYSTEM SET work_mem = '8MB'")
     own_postgres.stop()
     (own_postgres.data_dir / "standby.signal").touch()
     own_postgres.start()
@@ -61,6 +62,6 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
     with pytest.raises(ComingUp):
         subject.engine.ping()
     guard.go_back(subject.engine, control, snapshot, ["work_mem"], restart=False)
-    assert own_postgres.psql("SHOW work_mem") == "4MB"
-    assert own_postgres.psql("SHOW hot_standby") == "on"
+    assert own_postgres.sql("SHOW work_mem") == "4MB"
+    assert own_postgres.sql("SHOW hot_standby") == "on"
     subject.engine.close()

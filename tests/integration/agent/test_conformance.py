@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.conformance import EngineConformance, Subject
-from tests.support.engines import SCRATCH_BINARIES, SCRATCH_MYSQLDS, scratch, scratch_mysqld
+from tests.support.engines import MYSQLDS, POSTGRES, scratch
 from tests.support.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
-@pytest.fixture(scope="class", params=SCRATCH_BINARIES)
+@pytest.fixture(scope="class", params=POSTGRES)
 def postgres_server(request: pytest.FixtureRequest) -> Iterator[ScratchPostgres]:
-    with scratch(SCRATCH_BINARIES[request.param]()) as server:
+    with scratch(request.param) as server:
         yield server
 
 
-@pytest.fixture(scope="class", params=SCRATCH_MYSQLDS)
+@pytest.fixture(scope="class", params=MYSQLDS)
 def mysqld_server(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
-    with scratch_mysqld(SCRATCH_MYSQLDS[request.param]) as server:
+    with scratch(request.param) as server:
         yield server
 
 

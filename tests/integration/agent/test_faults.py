@@ -13,14 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from lutra_lab.servers.base import ScratchServer
 
-from tests.support.agents import TOKEN, Scratch, until
+from tests.support.agents import TOKEN, until
 from tests.support.disks import fill, tiny_disk
+from tests.support.engines import made, scratch
 from tests.support.fake_service import FakeService, serving
 from tests.support.faults import UNGUARDED, Scene
 from tests.support.loads import loaded
 from tests.support.rights import account
-from tests.support.subjects import ENGINES, scratch_in, scratch_of
+from tests.support.subjects import ENGINES
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -40,13 +42,13 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def server(request: pytest.FixtureRequest) -> Iterator[Scratch]:
-    with scratch_of(request.param) as found:
+def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
+    with scratch(request.param) as found:
         yield found
 
 
 @pytest.fixture
-def scene(server: Scratch, service: FakeService, tmp_path: Path) -> Scene:
+def scene(server: ScratchServer, service: FakeService, tmp_path: Path) -> Scene:
     return Scene(server, service, tmp_path)
 
 
@@ -124,16 +126,16 @@ def test_a_guard_that_fires_with_the_service_away_takes_the_change_back_and_is_t
 
 
 @contextmanager
-def on_a_small_disk(engine: str, folder: Path) -> Iterator[tuple[Scratch, Path]]:
+def on_a_small_disk(engine: str, folder: Path) -> Iterator[tuple[ScratchServer, Path]]:
     """A server whose settings file lies on a small disk, and that disk.
 
     A MariaDB with no room for its temporary tables cannot start at all: its include file alone lies there.
     """
     if engine != "mariadb":
-        with tiny_disk(folder, "400m") as disk, scratch_in(disk / "server", engine, **SMALL[engine]) as server:
+        with tiny_disk(folder, "400m") as disk, made(engine, disk / "server", **SMALL[engine]) as server:
             yield server, disk
         return
-    with scratch_of(engine) as server:
+    with scratch(engine) as server:
         include = server.describe()["include_file"]
         first = Path(str(include)).parent / "first.sql"
         text = first.read_text()
@@ -166,7 +168,7 @@ def test_a_disk_that_is_full_while_the_settings_file_is_written_undoes_the_chang
 
 
 def test_rights_revoked_between_two_statements_end_as_before(
-    server: Scratch, service: FakeService, tmp_path: Path
+    server: ScratchServer, service: FakeService, tmp_path: Path
 ) -> None:
     with account(server) as rights:
         scene = Scene(server, service, tmp_path, user=rights.user)

@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 from lutra_agent.config import Config
-from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
+from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
@@ -51,7 +51,7 @@ def hurried(made: Config, confirm_s: float) -> Config:
 
 
 def committing(server: ScratchPostgres) -> Any:
-    server.psql("CREATE TABLE load (n int)")
+    server.sql("CREATE TABLE load (n int)")
     connection = psycopg.connect(server.conninfo(), autocommit=True)
     return lambda: connection.execute("INSERT INTO load VALUES (1)")
 
@@ -67,9 +67,9 @@ def test_a_change_that_halves_the_throughput_is_taken_back_with_the_service_away
         service.offer("rec_1", SLOW)
         until(lambda: outcomes(service, "rec_1"))
         service.refuse = 503
-        assert own_postgres.psql("SHOW commit_delay") == "100000"
+        assert own_postgres.sql("SHOW commit_delay") == "100000"
         # Within a minute: the limit of `until`.
-        until(lambda: own_postgres.psql("SHOW commit_delay") == "0")
+        until(lambda: own_postgres.sql("SHOW commit_delay") == "0")
         until(lambda: settings_of(own_postgres) == before)
         assert (own_postgres.data_dir / "postgresql.auto.conf").read_bytes() == file
         service.refuse = None
@@ -97,7 +97,7 @@ def test_a_change_that_does_no_harm_is_confirmed_and_stays(
     with running(made, shield=NoShield()) as loop:
         loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
     assert [o.state for o in outcomes(service, "rec_1")] == ["applied", "confirmed"]
-    assert own_postgres.psql("SHOW work_mem") == "8MB"
+    assert own_postgres.sql("SHOW work_mem") == "8MB"
 
 
 def test_an_agent_that_was_away_past_the_confirmation_time_takes_the_change_back_at_its_start(
@@ -108,7 +108,7 @@ def test_an_agent_that_was_away_past_the_confirmation_time_takes_the_change_back
     service.offer("rec_1", {"work_mem": 8192})
     with running(made, shield=NoShield()) as loop:
         loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
-    assert own_postgres.psql("SHOW work_mem") == "8MB"
+    assert own_postgres.sql("SHOW work_mem") == "8MB"
     with running(made, shield=NoShield()) as loop:
         loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
     assert outcomes(service, "rec_1")[1].code == "not_confirmed"
@@ -129,7 +129,7 @@ def test_a_restart_setting_is_changed_in_its_maintenance_window_and_taken_back_w
         rules = {"maintenance_windows": [always]}
         service.offer("rec_1", {"shared_buffers": 8192}, restart_allowed=True, rules=rules)
         loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
-        assert own_postgres.psql("SHOW shared_buffers") == "64MB"
+        assert own_postgres.sql("SHOW shared_buffers") == "64MB"
         loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
     assert [(o.state, o.code, o.restarted) for o in outcomes(service, "rec_1")] == [
         ("applied", None, True),

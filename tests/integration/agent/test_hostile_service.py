@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import TOKEN, agent_process, document, until, write_toml
 from tests.support.fake_service import FakeService, serving
@@ -32,7 +32,7 @@ def service() -> Iterator[FakeService]:
 def test_a_guard_takes_a_change_back_while_the_services_answer_drips_and_it_is_told_afterwards(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
-    own_postgres.psql("CREATE TABLE load (n int)")
+    own_postgres.sql("CREATE TABLE load (n int)")
     made = document(own_postgres, service.url, tmp_path / "state", "reload_only", guard=GUARD)
     with psycopg.connect(own_postgres.conninfo(), autocommit=True) as connection:
         load = loaded(lambda: connection.execute("INSERT INTO load VALUES (1)"))
@@ -42,7 +42,7 @@ def test_a_guard_takes_a_change_back_while_the_services_answer_drips_and_it_is_t
             until(lambda: service.outcome("rec_1"))
             service.dripping.set()
             assert service.dripped.wait(60)
-            until(lambda: own_postgres.psql("SHOW commit_delay") == "0")
+            until(lambda: own_postgres.sql("SHOW commit_delay") == "0")
             service.dripping.clear()
             until(lambda: any(o.state == "reverted" for r in service.reports for o in r.outcomes))
 

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 from lutra_agent import guard
+from lutra_lab.servers.base import ScratchServer
 from lutra_models.catalog import Policy, load
 from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Choice, Configuration, KnobSpace, Number, Value
 
-from tests.support.agents import Scratch, until
+from tests.support.agents import until
 from tests.support.conformance import HOST, Subject
-from tests.support.subjects import ENGINES, engine_of, scratch_of, subject_of
+from tests.support.engines import scratch
+from tests.support.subjects import ENGINES, engine_of, subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -47,12 +49,14 @@ def drawn(space: KnobSpace, server: Server, rng: random.Random) -> Configuration
 
 
 @pytest.fixture(params=ENGINES)
-def server(request: pytest.FixtureRequest) -> Iterator[Scratch]:
-    with scratch_of(request.param) as found:
+def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
+    with scratch(request.param) as found:
         yield found
 
 
-def test_random_configurations_are_active_as_reported_and_taken_back_exactly(server: Scratch, tmp_path: Path) -> None:
+def test_random_configurations_are_active_as_reported_and_taken_back_exactly(
+    server: ScratchServer, tmp_path: Path
+) -> None:
     subject = subject_of(server, tmp_path / "state")
     rng, before, file = random.Random(4), subject.kept_settings(), subject.file()
     found = subject.look()
@@ -68,7 +72,7 @@ def test_random_configurations_are_active_as_reported_and_taken_back_exactly(ser
     subject.engine.close()
 
 
-def active_as_reported(server: Scratch, subject: Subject, identifier: str, wanted: Configuration) -> None:
+def active_as_reported(server: ScratchServer, subject: Subject, identifier: str, wanted: Configuration) -> None:
     outcome = subject.do(identifier, dict(wanted), measure=True)
     assert outcome.state == "applied", outcome
     fresh = engine_of(server)

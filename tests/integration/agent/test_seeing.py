@@ -22,16 +22,16 @@ from lutra_agent.engines.base import Engine, Sample, Statement
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.connect import Connection
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
-from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
 from lutra_agent.window import Discarded, rates
+from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Host
 
 from tests.support import certificates
 from tests.support.agents import TOKEN, agent_process, config, document, until, write_toml
 from tests.support.certificates import authority
-from tests.support.engines import postgres15_bin, scratch
+from tests.support.engines import scratch
 from tests.support.fake_engine import NoShield
 from tests.support.fake_service import FakeService, serving
 
@@ -60,7 +60,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
 @pytest.fixture
 def account(own_postgres: ScratchPostgres) -> str:
     """An account without any privilege."""
-    own_postgres.psql("CREATE ROLE watcher LOGIN")
+    own_postgres.sql("CREATE ROLE watcher LOGIN")
     return "watcher"
 
 
@@ -78,7 +78,7 @@ def test_every_collector_of_this_version_works(postgres: ScratchPostgres) -> Non
 def test_a_statistics_reset_discards_the_window_and_the_next_one_counts(postgres: ScratchPostgres) -> None:
     engine = engine_of(postgres)
     before = sample(engine)
-    postgres.psql("SELECT pg_stat_reset()")
+    postgres.sql("SELECT pg_stat_reset()")
     after = until(lambda: isinstance(rates(before, found := sample(engine)), Discarded) and found)
     assert not isinstance(rates(after, sample(engine)), Discarded)
     engine.close()
@@ -94,8 +94,8 @@ def test_only_the_catalogues_settings_leave_the_host(postgres: ScratchPostgres) 
 
 
 def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(own_postgres: ScratchPostgres) -> None:
-    own_postgres.psql("ALTER SYSTEM SET work_mem = '5MB'")
-    own_postgres.psql("SELECT pg_reload_conf()")
+    own_postgres.sql("ALTER SYSTEM SET work_mem = '5MB'")
+    own_postgres.sql("SELECT pg_reload_conf()")
     engine = engine_of(own_postgres)
     settings = until(lambda: (s := engine.server(HOST).settings)["work_mem"].value == "5120" and s)
     assert settings["work_mem"].persisted == "5MB"
@@ -104,8 +104,8 @@ def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(own_pos
 
 
 def test_a_role_that_has_its_own_value_shadows_the_setting(own_postgres: ScratchPostgres) -> None:
-    own_postgres.psql("CREATE ROLE reporting")
-    own_postgres.psql("ALTER ROLE reporting SET work_mem = '64MB'")
+    own_postgres.sql("CREATE ROLE reporting")
+    own_postgres.sql("ALTER ROLE reporting SET work_mem = '64MB'")
     engine = engine_of(own_postgres)
     assert engine.server(HOST).settings["work_mem"].shadowed == "a setting of role reporting"
     engine.close()
@@ -119,13 +119,13 @@ def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
     permissions = engine.permissions(["work_mem", "jit"])
     assert permissions.changeable == frozenset()
     for grant in permissions.remedies:
-        own_postgres.psql(grant)
+        own_postgres.sql(grant)
     granted = engine.permissions(["work_mem", "jit"])
     assert granted.changeable == {"work_mem", "jit"}
     assert granted.may_reload
     engine.execute(engine.put_back("work_mem", "8MB", "8192", restart=False))
     engine.reload()
-    assert until(lambda: own_postgres.psql("SHOW work_mem") == "8MB")
+    assert until(lambda: own_postgres.sql("SHOW work_mem") == "8MB")
     with pytest.raises(ApplyRefused) as refused:
         engine.execute([Statement("max_wal_size", "ALTER SYSTEM SET max_wal_size = '2GB'")])
     assert refused.value.apply_code == "insufficient_privilege"
@@ -135,16 +135,16 @@ def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
 def test_an_account_that_cannot_see_what_the_settings_file_says_changes_nothing(
     own_postgres: ScratchPostgres, account: str
 ) -> None:
-    own_postgres.psql("ALTER SYSTEM SET work_mem = '64MB'")
-    own_postgres.psql("SELECT pg_reload_conf()")
-    own_postgres.psql(f"GRANT ALTER SYSTEM ON PARAMETER work_mem TO {account}")
-    own_postgres.psql(f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {account}")
+    own_postgres.sql("ALTER SYSTEM SET work_mem = '64MB'")
+    own_postgres.sql("SELECT pg_reload_conf()")
+    own_postgres.sql(f"GRANT ALTER SYSTEM ON PARAMETER work_mem TO {account}")
+    own_postgres.sql(f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {account}")
     engine = engine_of(own_postgres, account)
     assert until(lambda: engine.server(HOST).settings["work_mem"].value == "65536")
     assert engine.server(HOST).settings["work_mem"].persisted is None
     blind = engine.permissions(["work_mem"])
     assert (blind.changeable, blind.remedies) == (frozenset(), (f'GRANT pg_monitor TO "{account}";',))
-    own_postgres.psql(blind.remedies[0])
+    own_postgres.sql(blind.remedies[0])
     assert engine.permissions(["work_mem"]).changeable == {"work_mem"}
     assert engine.server(HOST).settings["work_mem"].persisted == "65536"
     engine.close()
@@ -197,7 +197,7 @@ def test_a_server_proves_its_name_to_the_agent_and_another_authority_does_not() 
         folder, ca = Path(name), authority(Path(name))
         certificate, key = certificates.server(folder, ca)
         options = {"ssl": "on", "ssl_cert_file": str(certificate), "ssl_key_file": str(key)}
-        with scratch(postgres15_bin(), **options) as server:
+        with scratch("postgres15", **options) as server:
             proved = engine_of(server, tls_ca=ca)
             connection = proved._connection  # type: ignore[attr-defined]
             assert connection.row("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()") == (True,)
@@ -224,7 +224,7 @@ def test_statements_give_qps_and_an_estimate_without_the_agents_own(postgres15: 
 
 
 def postgres15_statement(server: ScratchPostgres) -> None:
-    server.psql("SELECT count(*) FROM pg_class WHERE relname LIKE 'x%'")
+    server.sql("SELECT count(*) FROM pg_class WHERE relname LIKE 'x%'")
 
 
 def test_a_server_without_statement_statistics_gives_tps_alone(postgres18: ScratchPostgres) -> None:
@@ -320,7 +320,7 @@ def test_check_says_what_is_missing_and_prints_the_grants(
     grants = [m for m in found["missing"] if m.startswith("GRANT")]
     assert any("ON PARAMETER" in g for g in grants)
     for grant in grants:
-        own_postgres.psql(grant)
+        own_postgres.sql(grant)
     after = examine(config(own_postgres, "http://127.0.0.1:1", tmp_path / "state", mode="reload_only", **sections))
     assert not [m for m in after.missing if m.startswith("GRANT")]
     assert sorted(after.permissions.changeable) == sorted(found["movable"])

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
 import pytest
-from lutra_agent.lab import binaries
-from lutra_agent.lab.account import account
-from lutra_agent.lab.postgresql import ScratchPostgres, environment
+from lutra_lab.servers.account import account
+from lutra_lab.servers.base import environment
+from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models import memory
 from lutra_models.catalog import Host, Policy, Server, ServerSetting, load
 from lutra_models.knobs import Number, Value
 
-from tests.support.engines import postgres15_bin, postgres18_bin, scratch
+from tests.support.engines import scratch
 
 CATALOG = load("postgresql")
 SETTINGS = """
@@ -27,14 +26,9 @@ from pg_settings"""
 pytestmark = pytest.mark.engine
 
 
-def postgres16_bin() -> Path:
-    """The wheel that holds 18 holds 16 as well."""
-    return binaries.embedded().parent.parent / "pginstall" / "bin"
-
-
 def server_of(cluster: ScratchPostgres) -> Server:
-    rows = json.loads(cluster.psql(SETTINGS))
-    version = cluster.psql("show server_version")
+    rows = json.loads(cluster.sql(SETTINGS))
+    version = cluster.sql("show server_version")
     return Server("postgresql", version, {r["name"]: _setting(r) for r in rows}, Host(8 << 30, 4))
 
 
@@ -44,10 +38,9 @@ def _setting(row: dict[str, str]) -> ServerSetting:
     return ServerSetting(row["value"], row["unit"], row["kind"], low, high, tuple(row["options"] or ()), applies)  # type: ignore[arg-type]
 
 
-@pytest.fixture(scope="module", params=[postgres15_bin, postgres16_bin, postgres18_bin], ids=["15", "16", "18"])
+@pytest.fixture(scope="module", params=["postgres15", "postgres16", "postgres18"])
 def cluster(request: pytest.FixtureRequest) -> Iterator[ScratchPostgres]:
-    find: Callable[[], Path] = request.param
-    with scratch(find()) as server:
+    with scratch(request.param) as server:
         yield server
 
 
@@ -77,12 +70,12 @@ def test_the_server_takes_both_ends_of_every_range_and_prints_them_back(cluster:
         values = [knob.domain.low, knob.domain.high, *knob.domain.special] if isinstance(knob.domain, Number) else []
         for value in values or knob.domain.options:  # type: ignore[union-attr]
             for change in CATALOG.changes(server, {knob.name: value}):
-                cluster.psql(change.do)
-                kept = cluster.psql(
+                cluster.sql(change.do)
+                kept = cluster.sql(
                     f"select setting from pg_file_settings where name = '{knob.name}' order by seqno desc limit 1"
                 )
                 assert CATALOG.parse(server, knob.name, kept) == change.after, (knob.name, kept, unit)
-                cluster.psql(change.undo)
+                cluster.sql(change.undo)
     assert "=" not in (cluster.data_dir / "postgresql.auto.conf").read_text().replace("# ", "")
 
 
@@ -133,7 +126,7 @@ def test_the_rule_based_configuration_starts_the_server(cluster: ScratchPostgres
     server = server_of(cluster)
     ruled = CATALOG.rule_based(server, Policy())
     for change in CATALOG.changes(server, ruled):
-        cluster.psql(change.do)
+        cluster.sql(change.do)
     cluster.stop()
     cluster.start()
     active = CATALOG.read(server_of(cluster))
@@ -142,10 +135,10 @@ def test_the_rule_based_configuration_starts_the_server(cluster: ScratchPostgres
 
 def _as_read(cluster: ScratchPostgres, name: str, text: str) -> str:
     """What the server makes of `text`: set, reloaded, read from a new connection."""
-    cluster.psql(f"alter system set {name} = '{text}'")
-    cluster.psql("select pg_reload_conf(), pg_sleep(0.5)")
-    read = cluster.psql(f"select setting from pg_settings where name = '{name}'")
-    cluster.psql(f"alter system reset {name}")
+    cluster.sql(f"alter system set {name} = '{text}'")
+    cluster.sql("select pg_reload_conf(), pg_sleep(0.5)")
+    read = cluster.sql(f"select setting from pg_settings where name = '{name}'")
+    cluster.sql(f"alter system reset {name}")
     return read
 
 

@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.errors import LabError
+from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog import Change, Host, Policy, Server, ServerSetting, load
 from lutra_models.knobs import Knob, Number, Value
 
-from tests.support.engines import MYSQLDS, SCRATCH_MYSQLDS, missing, scratch_mysqld
+from tests.support.engines import MYSQLDS, missing, scratch
 
 SLOW_TO_MOVE = {"innodb_redo_log_capacity": 256 << 20, "innodb_log_file_size": 128 << 20}
 """Changing these rewrites files: one value does."""
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 @pytest.fixture(scope="module", params=MYSQLDS)
 def server(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
-    with scratch_mysqld(SCRATCH_MYSQLDS[request.param]) as made:
+    with scratch(request.param) as made:
         yield made
 
 
@@ -126,7 +126,7 @@ def test_a_limit_and_what_it_limits_arrive_together_and_go_back(
 
 @pytest.mark.parametrize("engine", MYSQLDS)
 def test_the_rule_based_configuration_starts_the_server_and_is_read_back_equal(engine: str) -> None:
-    with scratch_mysqld(SCRATCH_MYSQLDS[engine]) as server:
+    with scratch(engine) as server:
         facts = facts_of(server)
         made = load(engine).changes(facts, load(engine).rule_based(facts, Policy()))
         assert len(made) > 5
@@ -137,7 +137,7 @@ def test_the_rule_based_configuration_starts_the_server_and_is_read_back_equal(e
 
 
 def test_a_buffer_pool_kept_down_by_its_maximum_grows_with_it_at_a_restart() -> None:
-    with scratch_mysqld(SCRATCH_MYSQLDS["mariadb"], innodb_buffer_pool_size_max="128M") as server:
+    with scratch("mariadb", innodb_buffer_pool_size_max="128M") as server:
         facts = facts_of(server)
         if "innodb_buffer_pool_size_max" not in facts.settings:
             missing("a MariaDB of 10.11.12 or later")

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.drivers import Driver, DriverFailed, build
 from lutra_agent.drivers.sysbench import Sysbench
-from lutra_agent.lab.loads import fill
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.databases import Where
 from tests.support.engines import program
@@ -19,7 +18,7 @@ SHORT = {"warmup_s": 1, "duration_s": 2}
 
 @pytest.fixture(scope="module")
 def filled(postgres: ScratchPostgres) -> ScratchPostgres:
-    fill(postgres, 1)
+    postgres.fill(1)
     return postgres
 
 
@@ -44,7 +43,7 @@ def test_the_servers_own_count_agrees_with_pgbench(filled: ScratchPostgres) -> N
     sql = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
 
     def count() -> None:
-        counts.append(int(filled.psql(sql)))
+        counts.append(int(filled.sql(sql)))
 
     measured = pgbench(filled, script="select-only", rate=500, duration_s=4).run(count, count)
     served = (counts[1] - counts[0]) / 4
@@ -62,9 +61,9 @@ def test_a_script_of_ones_own_is_measured_by_its_name(filled: ScratchPostgres, t
 
 def test_a_trial_begins_after_a_checkpoint(filled: ScratchPostgres) -> None:
     lsn = "SELECT checkpoint_lsn FROM pg_control_checkpoint()"
-    before = filled.psql(lsn)
+    before = filled.sql(lsn)
     pgbench(filled).run()
-    assert filled.psql(lsn) != before
+    assert filled.sql(lsn) != before
 
 
 def test_what_cannot_settle_says_which_key_to_change(filled: ScratchPostgres) -> None:
@@ -96,9 +95,9 @@ def test_a_password_is_neither_in_the_arguments_nor_left_behind(filled: ScratchP
 
 @pytest.fixture(scope="module")
 def sysbench_database(postgres15: ScratchPostgres) -> Iterator[Where]:
-    postgres15.psql("CREATE DATABASE sysbench")
+    postgres15.sql("CREATE DATABASE sysbench")
     yield Where.of(postgres15, "sysbench")
-    postgres15.psql("DROP DATABASE sysbench WITH (FORCE)")
+    postgres15.sql("DROP DATABASE sysbench WITH (FORCE)")
 
 
 @pytest.mark.parametrize(

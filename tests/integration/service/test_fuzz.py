@@ -7,7 +7,7 @@ import pytest
 from benchmarks.attacks.fuzz_world import SCOPES
 from benchmarks.attacks.fuzzing import fuzz
 from benchmarks.attacks.stores import LIFTED, STORES, stored
-from tests.support.engines import postgres15_bin
+from tests.support.engines import installed
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
@@ -17,7 +17,7 @@ PER_SCOPE = 300
 @pytest.mark.parametrize("store", STORES)
 def test_no_generated_request_breaks_the_service_its_document_or_the_border_between_databases(store: str) -> None:
     if store == "postgresql":
-        postgres15_bin()
+        installed("postgres15")
     with stored(store, LIFTED) as made:
         findings = fuzz(made.served, SCOPES, PER_SCOPE, seed=7)
     assert findings.requests == PER_SCOPE * len(SCOPES)

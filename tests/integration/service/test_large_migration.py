@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_service.db import migrate
 from lutra_service.db.schema import in_use
 from lutra_service.db.schema.engine import make_engine
@@ -29,11 +29,11 @@ INSERT = f"INSERT INTO reports ({COLUMNS}) SELECT 'db_1', 'a', 'e', n, now(), no
 @pytest.fixture
 def url(postgres15: ScratchPostgres) -> Iterator[str]:
     name = f"test_{uuid.uuid4().hex[:12]}"
-    postgres15.psql(f"CREATE DATABASE {name}")
+    postgres15.sql(f"CREATE DATABASE {name}")
     try:
         yield postgres15.url(name)
     finally:
-        postgres15.psql(f"DROP DATABASE {name} WITH (FORCE)")
+        postgres15.sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture

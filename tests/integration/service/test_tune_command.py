@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.lab.postgresql import ScratchPostgres
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import agent_process, document, until, write_toml
-from tests.support.engines import postgres18_bin, scratch
+from tests.support.engines import scratch
 from tests.support.served import Served
 
 TRIALS = 3
@@ -47,14 +47,14 @@ def agent_file(server: ScratchPostgres, served: Served, database: str, folder: P
 
 
 def active(server: ScratchPostgres) -> dict[str, str]:
-    return dict(line.split("|", 1) for line in server.psql("SELECT name, setting FROM pg_settings").splitlines())
+    return dict(line.split("|", 1) for line in server.sql("SELECT name, setting FROM pg_settings").splitlines())
 
 
 @pytest.mark.engine
 @pytest.mark.slow
 def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, tmp_path: Path) -> None:
     database, token = registered(served)
-    with scratch(postgres18_bin()) as server:
+    with scratch("postgres18") as server:
         file = agent_file(server, served, database, tmp_path)
         done = tune(file, token, "--limit", "p99_ms<=10000", "--seed", "5")
         left = active(server)
@@ -85,7 +85,7 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
 @pytest.mark.slow
 def test_beside_a_running_agent_it_watches_that_one_work(served: Served, tmp_path: Path) -> None:
     database, token = registered(served)
-    with scratch(postgres18_bin()) as server:
+    with scratch("postgres18") as server:
         file = agent_file(server, served, database, tmp_path)
         with agent_process(file, token):
             until(lambda: served.api.take("GET", f"/v1/databases/{database}")["last_report_at"])

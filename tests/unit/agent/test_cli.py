@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,13 @@ def test_a_file_that_the_account_may_not_read_is_named_without_a_traceback(
     assert ended.exit_code == 1
     assert ended.output.startswith("Error: [Errno 13] Permission denied:")
     assert str(tmp_path / "state") in ended.output
+
+
+def test_the_lab_is_another_distributions_and_says_how_to_install_it_where_it_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "\n  lab " in CliRunner().invoke(main, ["--help"]).output
+    monkeypatch.setattr("lutra_agent.cli.entry_points", lambda **_: EntryPoints())
+    assert "\n  lab " not in CliRunner().invoke(main, ["--help"]).output
+    ended = CliRunner().invoke(main, ["lab", "--help"])
+    assert (ended.exit_code, "pip install lutra-lab" in ended.output) == (2, True)

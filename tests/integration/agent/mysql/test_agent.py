@@ -16,16 +16,16 @@ from lutra_agent.check import examine
 from lutra_agent.config import parse
 from lutra_agent.engines.base import Sample
 from lutra_agent.errors import ConfigError, DatabaseUnavailable
-from lutra_agent.lab.mysqld import ScratchMysqld
 from lutra_agent.run import running
 from lutra_agent.window import Discarded, rates
+from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog.facts import Host
 
 from tests.support.agents import TOKEN, document, write_toml
 from tests.support.engines import program
 from tests.support.fake_engine import NoShield
 from tests.support.fake_service import FakeService, serving
-from tests.support.mysqlds import database, engine_of
+from tests.support.subjects import database, engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

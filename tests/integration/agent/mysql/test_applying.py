@@ -10,18 +10,18 @@ import pytest
 from lutra_agent import guard
 from lutra_agent.engines.base import Statement
 from lutra_agent.errors import ApplyRefused
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.conformance import Subject
-from tests.support.engines import SCRATCH_MYSQLDS, scratch_mysqld
-from tests.support.mysqlds import subject_of
+from tests.support.engines import MYSQLDS, scratch
+from tests.support.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module", params=SCRATCH_MYSQLDS)
+@pytest.fixture(scope="module", params=MYSQLDS)
 def server(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
-    with scratch_mysqld(SCRATCH_MYSQLDS[request.param]) as found:
+    with scratch(request.param) as found:
         yield found
 
 

@@ -12,9 +12,9 @@ import pymysql
 import pytest
 from lutra_agent.engines.base import Engine, Sample
 from lutra_agent.errors import CollectionFailed
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 
-from tests.support.mysqlds import engine_of
+from tests.support.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

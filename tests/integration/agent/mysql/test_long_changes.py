@@ -6,9 +6,9 @@ import pytest
 from lutra_agent.engines.mysql import changing
 from lutra_agent.engines.mysql.steps import Sql
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 
-from tests.support.mysqlds import engine_of
+from tests.support.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 from lutra_agent import guard
-from lutra_agent.lab.mariadb import ScratchMariadb
 from lutra_models.catalog import Policy, load
 
 from tests.support.conformance import Subject
-from tests.support.engines import missing, scratch_mysqld
-from tests.support.mysqlds import subject_of
+from tests.support.engines import missing, scratch
+from tests.support.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -26,7 +25,7 @@ WANTED = {
 
 @pytest.fixture
 def subject(tmp_path: Path) -> Iterator[Subject]:
-    with scratch_mysqld(ScratchMariadb, plugin_load_add="ha_rocksdb", rocksdb_block_cache_size="64M") as server:
+    with scratch("mariadb", plugin_load_add="ha_rocksdb", rocksdb_block_cache_size="64M") as server:
         if not server.sql("SHOW GLOBAL VARIABLES LIKE 'rocksdb_block_cache_size'"):
             missing("MyRocks (apt-get install mariadb-plugin-rocksdb)")
         made = subject_of(server, tmp_path / "state")

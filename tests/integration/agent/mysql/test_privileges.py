@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ApplyRefused
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog.facts import Host
 
-from tests.support.engines import MYSQLDS, SCRATCH_MYSQLDS, scratch_mysqld
-from tests.support.mysqlds import engine_of
+from tests.support.engines import MYSQLDS, scratch
+from tests.support.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -26,7 +26,7 @@ ACCOUNTS = ("tuner@'localhost'", "tuner@'127.0.0.1'")
 @pytest.fixture(scope="module", params=MYSQLDS)
 def server(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
     """With all that may be set switched on: the thread pool, the binary log."""
-    with scratch_mysqld(SCRATCH_MYSQLDS[request.param], **WITH[request.param]) as made:
+    with scratch(request.param, **WITH[request.param]) as made:
         for account in ACCOUNTS:
             made.sql(f"CREATE USER {account}")
         yield made

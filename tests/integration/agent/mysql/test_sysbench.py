@@ -12,11 +12,11 @@ import pytest
 from lutra_agent.drivers import DriverFailed, build
 from lutra_agent.drivers.sysbench import Sysbench
 from lutra_agent.engines.base import Sample
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.databases import Where
 from tests.support.engines import program
-from tests.support.mysqlds import engine_of
+from tests.support.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

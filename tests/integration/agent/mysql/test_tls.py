@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 from lutra_agent.errors import DatabaseUnavailable
-from lutra_agent.lab.mariadb import ScratchMariadb
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support import certificates
 from tests.support.certificates import authority
-from tests.support.engines import scratch_mysqld
-from tests.support.mysqlds import engine_of
+from tests.support.engines import scratch
+from tests.support.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -32,7 +31,7 @@ def proved(folder: Path) -> Iterator[ScratchMysqld]:
     """A MariaDB whose certificate names its address."""
     ca = authority(folder)
     certificate, key = certificates.server(folder, ca)
-    with scratch_mysqld(ScratchMariadb, ssl_ca=str(ca), ssl_cert=str(certificate), ssl_key=str(key)) as server:
+    with scratch("mariadb", ssl_ca=str(ca), ssl_cert=str(certificate), ssl_key=str(key)) as server:
         yield server
 
 

@@ -5,7 +5,7 @@ import sys
 
 CODE = """
 import sys
-import lutra_agent.cli, lutra_agent.run, lutra_agent.lab.cli
+import lutra_agent.cli, lutra_agent.run, lutra_lab.cli
 from lutra_agent.config import DatabaseConfig
 from lutra_agent.engines import family
 assert "pymysql" not in sys.modules, "imported without being asked for"

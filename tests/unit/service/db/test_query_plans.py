@@ -147,14 +147,14 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         made = make_engine(f"sqlite:///{tmp_path_factory.mktemp('plans')}/lutra.db")
     else:
         server = request.getfixturevalue("postgres18")
-        server.psql("CREATE DATABASE plans")
+        server.sql("CREATE DATABASE plans")
         made = make_engine(server.url("plans"))
     migrate.upgrade(made)
     Filling(made).fill()
     yield made
     made.dispose()
     if request.param == "postgresql":
-        server.psql("DROP DATABASE plans WITH (FORCE)")
+        server.sql("DROP DATABASE plans WITH (FORCE)")
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""PostgreSQL refuses to run as root: commands of a scratch server go through an unprivileged account instead.
+"""Database servers refuse to run as root: commands of a scratch server go through an unprivileged account instead.
 
-`python -m lutra_agent.lab.account NAME COMMAND …` becomes COMMAND under that account; nothing but Python is needed.
+`python -m lutra_lab.servers.account NAME COMMAND …` becomes COMMAND under that account; nothing but Python is needed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lutra_agent.lab.errors import LabError
+from lutra_lab.servers.errors import LabError
 
 ACCOUNTS = ("postgres", "nobody")
 """The first that exists is taken; a machine without PostgreSQL has the second, and no account need be made."""
@@ -67,7 +67,7 @@ def account() -> Account:
         except KeyError:
             continue
         return Account(name, entry.pw_uid, entry.pw_gid)
-    raise LabError(f"PostgreSQL does not run as root and none of the accounts {', '.join(ACCOUNTS)} exists")
+    raise LabError(f"a database server does not run as root, and none of the accounts {', '.join(ACCOUNTS)} exists")
 
 
 def main(arguments: Sequence[str]) -> None:

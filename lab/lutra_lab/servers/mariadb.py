@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
-from lutra_agent.lab.errors import LabError
-from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_lab.servers.base import LabOptions
+from lutra_lab.servers.errors import LabError
+from lutra_lab.servers.mysqld import EXAMPLE_TABLES, SCALE, SYSBENCH, WARM, ScratchMysqld
 
+FOLDERS = tuple(Path(folder) for folder in ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/bin"))
 INCLUDE = "zz-lutra.cnf"
 FIRST = "SET GLOBAL query_response_time_flush = ON;\n"
 """Run at every start: only then does the configured base cut the ranges. Without the plugin it fails and is logged."""
@@ -25,33 +26,30 @@ class ScratchMariadb(ScratchMysqld):
 
     engine = "mariadb"
     title = "MariaDB"
-    program = "mariadbd"
+    lab = LabOptions(scale=SCALE, example=EXAMPLE_TABLES, needs=SYSBENCH, server={**HISTOGRAM, **WARM})
 
-    def __init__(self, directory: Path, port: int | None = None, options: Mapping[str, str] | None = None) -> None:
-        self.program_file = installed()
-        self.include_file = directory.absolute() / "include" / INCLUDE
-        super().__init__(directory, port, options)
+    @classmethod
+    def find(cls, programs: Path | None = None) -> Path:
+        for folder in (programs,) if programs else FOLDERS:
+            if (folder / "mariadbd").exists():
+                return folder
+        raise LabError("MariaDB is not installed: apt-get install mariadb-server-core")
 
-    def own_options(self) -> dict[str, str]:
+    @property
+    def include_file(self) -> Path:
+        return self.directory / "include" / INCLUDE
+
+    def _own_options(self) -> dict[str, str]:
         file = self.directory / "include" / "first.sql"
         file.parent.mkdir(mode=0o755, exist_ok=True)
         file.write_text(FIRST)
         return {"init_file": str(file)}
 
-    def server(self) -> list[str]:
-        return [self.program_file]
+    def _program(self) -> list[str]:
+        return [str(self.programs / "mariadbd")]
 
-    def initialise(self) -> list[str]:
+    def _install(self) -> list[str]:
         install = shutil.which("mariadb-install-db") or "mariadb-install-db"
         ways = ["--auth-root-authentication-method=normal", "--skip-test-db"]
         where = ["--basedir=/usr", f"--datadir={self.data_dir}", f"--tmpdir={self.directory / 'tmp'}"]
         return [install, "--no-defaults", *where, *ways]
-
-
-def installed() -> str:
-    """Raises LabError where there is none."""
-    for folder in ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/bin"):
-        program = Path(folder) / "mariadbd"
-        if program.exists():
-            return str(program)
-    raise LabError("MariaDB is not installed: apt-get install mariadb-server-core")

@@ -14,19 +14,20 @@ from typing import Any
 
 import click
 import httpx
-from lutra_models.catalog import engines
 from rich.console import Console
 
-from lutra_service.demo import show
-from lutra_service.demo.processes import DemoFailed, Processes
-from lutra_service.demo.stack import Stack, bring_up, post
-from lutra_service.demo.tuning import as_trial, measure, targets, tune
+from lutra_lab.demo import show
+from lutra_lab.demo.processes import DemoFailed, Processes
+from lutra_lab.demo.stack import Stack, bring_up, post
+from lutra_lab.demo.tuning import as_trial, measure, targets, tune
+from lutra_lab.scratch import SCRATCH
 
 REPETITIONS = 3
+ENGINES = [kind.engine for kind in SCRATCH]
 
 
 @click.command()
-@click.option("--engine", default="postgresql", show_default=True, type=click.Choice(engines()), help="What to tune.")
+@click.option("--engine", default=ENGINES[0], show_default=True, type=click.Choice(ENGINES), help="What to tune.")
 @click.option("--trials", default=10, show_default=True, type=click.IntRange(3, 200), help="Trials of the session.")
 @click.option("--seconds", default=6, show_default=True, type=click.IntRange(2, 600), help="Measured seconds a trial.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Same seed, same search.")

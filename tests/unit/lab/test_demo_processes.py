@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from lutra_service.demo.processes import DemoFailed, Processes
+from lutra_lab.demo.processes import DemoFailed, Processes
 
 from tests.support.agents import until
 
 PARENT = """
 import sys, time
 from pathlib import Path
-from lutra_service.demo.processes import Processes
+from lutra_lab.demo.processes import Processes
 with Processes(Path(sys.argv[1])) as processes:
     processes.start("child", [sys.executable, "-c", "import os, time; print(os.getpid(), flush=True); time.sleep(600)"])
     time.sleep(600)

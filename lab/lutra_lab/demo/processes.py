@@ -7,7 +7,6 @@ import json
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -31,13 +30,6 @@ def command(name: str) -> str:
     if not path.exists():
         raise DemoFailed(f"{path} is not there: install the distribution that brings `{name}` (`make setup` does)")
     return str(path)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Processes:

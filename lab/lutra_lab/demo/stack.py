@@ -11,9 +11,12 @@ from typing import Any
 
 import httpx
 
-from lutra_service.demo.processes import DemoFailed, Processes, command, free_port
+from lutra_lab.demo.processes import DemoFailed, Processes, command
+from lutra_lab.servers.ports import free_port
 
 Say = Callable[[str], None]
+DATA = ("--example",)
+"""How much the server is filled with, as `lutra-agent lab` takes it."""
 WHERE = ("engine", "host", "port", "user", "dbname", "include_file")
 """What an agent's `[database]` takes over from a scratch server's description, as far as it is there."""
 
@@ -31,7 +34,7 @@ class Stack:
 def bring_up(processes: Processes, engine: str, seconds: int, say: Say) -> Stack:
     """Start everything; when it returns, the agent has reported and waits for directives."""
     say("starting a scratch server and filling it")
-    lab = [command("lutra-agent"), "lab", engine, "--dir", str(processes.folder / "server"), "--example"]
+    lab = [command("lutra-agent"), "lab", engine, "--dir", str(processes.folder / "server"), *DATA]
     server = processes.start_and_read("scratch server", lab, say)
     say("starting the service")
     client = _service(processes)

@@ -1,0 +1,16 @@
+"""The scratch servers that there are. A new engine is one class and one line here."""
+
+from __future__ import annotations
+
+from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.mariadb import ScratchMariadb
+from lutra_lab.servers.mysql import ScratchMysql
+from lutra_lab.servers.postgresql import ScratchPostgres
+
+SCRATCH: tuple[type[ScratchServer], ...] = (ScratchPostgres, ScratchMariadb, ScratchMysql)
+"""The first needs nothing installed: it comes with this distribution."""
+
+
+def scratch_of(engine: str) -> type[ScratchServer]:
+    """The kind that runs this engine. Raises KeyError."""
+    return {kind.engine: kind for kind in SCRATCH}[engine]

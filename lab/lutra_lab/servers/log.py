@@ -1,0 +1,12 @@
+"""What a server's log says of a failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+LAST_LINES = 15
+
+
+def last_lines(log: Path, start: int) -> str:
+    """The end of what was written behind byte `start`."""
+    return "\n".join(log.read_bytes()[start:].decode(errors="replace").splitlines()[-LAST_LINES:])

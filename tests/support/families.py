@@ -1,0 +1,97 @@
+"""What the tests know of each engine: values to change, statements that read it, and an account's rights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+TUNER = "tuner"
+"""The account whose rights are given and taken."""
+HOSTS = ("localhost", "127.0.0.1")
+
+
+@dataclass(frozen=True)
+class Family:
+    """`at_once`, `with_restart`, `prevents_boot` and `refused` are values as the conformance suite wants them.
+
+    `settings` reads every setting, a name and a value a row; `by_itself` are those that the server changes unasked.
+    `work` is a statement that is a little load. The three sequences give TUNER the rights to change `tuned`, take those
+    from it, and drop it.
+    """
+
+    at_once: Mapping[str, Any]
+    with_restart: Mapping[str, Any]
+    prevents_boot: Mapping[str, Any]
+    refused: Mapping[str, Any]
+    settings: str
+    work: str
+    tuned: tuple[str, ...]
+    given: Sequence[str]
+    revoked: Sequence[str]
+    dropped: Sequence[str]
+    by_itself: frozenset[str] = frozenset()
+
+
+def _postgresql() -> Family:
+    tuned = ("work_mem", "random_page_cost", "jit")
+    parameters = f"ALTER SYSTEM ON PARAMETER {', '.join(tuned)}"
+    return Family(
+        at_once={"work_mem": 8192, "random_page_cost": 1.5, "jit": "off"},
+        with_restart={"shared_buffers": 8192},
+        prevents_boot={"shared_buffers": 1 << 29},
+        refused={"random_page_cost": -5},
+        settings="SELECT name, setting FROM pg_settings",
+        work="SELECT count(*) FROM pg_class",
+        tuned=tuned,
+        given=(
+            f"CREATE ROLE {TUNER} LOGIN IN ROLE pg_monitor",
+            f"GRANT {parameters} TO {TUNER}",
+            f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {TUNER}",
+        ),
+        revoked=(f"REVOKE {parameters} FROM {TUNER}",),
+        dropped=(f"DROP OWNED BY {TUNER}", f"DROP ROLE {TUNER}"),
+    )
+
+
+def _mysqld(
+    at_once: Mapping[str, Any],
+    with_restart: Mapping[str, Any],
+    prevents_boot: Mapping[str, Any],
+    sees: str,
+    changes: str,
+) -> Family:
+    who = [f"{TUNER}@'{host}'" for host in HOSTS]
+    return Family(
+        at_once={**at_once, "innodb_buffer_pool_size": 256 << 20, "innodb_adaptive_hash_index": "on"},
+        with_restart={"table_open_cache_instances": 4, **with_restart},
+        prevents_boot=prevents_boot,
+        refused={"sort_buffer_size": -1},
+        settings="SHOW GLOBAL VARIABLES",
+        work="SELECT COUNT(*) FROM information_schema.TABLES",
+        tuned=tuple(at_once),
+        given=(*(f"CREATE USER {w}" for w in who), *(f"GRANT {sees}, {changes} ON *.* TO {w}" for w in who)),
+        revoked=[f"REVOKE {changes} ON *.* FROM {w}" for w in who],
+        dropped=[f"DROP USER {w}" for w in who],
+        by_itself=frozenset({"timestamp", "gtid_executed", "gtid_purged", "rand_seed1", "rand_seed2"}),
+    )
+
+
+FAMILIES: Mapping[str, Family] = {
+    "postgresql": _postgresql(),
+    "mysql": _mysqld(
+        # The capacity is above the maximum that stands before: whichever comes first, both have to hold in the end.
+        at_once={"innodb_io_capacity": 30000, "innodb_io_capacity_max": 40000, "sort_buffer_size": 524288},
+        with_restart={"innodb_sort_buffer_size": 2 << 20},
+        prevents_boot={"thread_stack": 1 << 40},
+        sees="SELECT, PROCESS, REPLICATION CLIENT",
+        changes="SYSTEM_VARIABLES_ADMIN, PERSIST_RO_VARIABLES_ADMIN",
+    ),
+    "mariadb": _mysqld(
+        at_once={"innodb_io_capacity": 3000, "innodb_io_capacity_max": 6000, "sort_buffer_size": 524288},
+        with_restart={"innodb_log_buffer_size": 32 << 20},
+        prevents_boot={"innodb_buffer_pool_size_max": 1 << 60},
+        sees="SELECT, PROCESS, SLAVE MONITOR",
+        changes="SUPER, BINLOG ADMIN, CONNECTION ADMIN",
+    ),
+}

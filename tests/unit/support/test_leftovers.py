@@ -1,0 +1,77 @@
+"""The plugin that looks for what a run leaves, on runs of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+TIDY = """
+import subprocess, sys, tempfile
+def test_it(tmp_path):
+    subprocess.run([sys.executable, "-c", "pass"])
+    with tempfile.TemporaryDirectory():
+        (tmp_path / "a").touch()
+"""
+PROCESS = """
+import os, subprocess, sys
+from pathlib import Path
+def test_it():
+    sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
+    left = subprocess.Popen(sleeper, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    Path(os.environ["TOLD"]).write_text(str(left.pid))
+"""
+FOLDER = """
+import tempfile
+def test_it():
+    tempfile.mkdtemp(prefix="lutra-test-")
+"""
+
+
+def run(tmp_path: Path, code: str, *more: str) -> subprocess.CompletedProcess[str]:
+    test = tmp_path / "test_it.py"
+    test.write_text(code)
+    plugins = (
+        "-p",
+        "tests.support.leftovers",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        "-c",
+        os.devnull,
+        "-o",
+        "leftovers_grace_s=0",
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TOLD": str(tmp_path / "pid"), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "pytest", "-q", *plugins, *more, str(test)]
+    return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("spread", [(), ("-n", "1")], ids=["one process", "spread"])
+def test_a_run_that_leaves_nothing_passes_and_its_folder_is_gone(tmp_path: Path, spread: tuple[str, ...]) -> None:
+    done = run(tmp_path, TIDY, *spread)
+    assert done.returncode == 0, done.stdout
+    assert not list(tmp_path.glob("lutra-run-*"))
+
+
+@pytest.mark.parametrize("spread", [(), ("-n", "1")], ids=["one process", "spread"])
+def test_a_run_that_leaves_a_process_fails_and_names_it(tmp_path: Path, spread: tuple[str, ...]) -> None:
+    done = run(tmp_path, PROCESS, *spread)
+    pid = int((tmp_path / "pid").read_text())
+    os.kill(pid, 9)
+    assert done.returncode == 1
+    assert f"process {pid}: {sys.executable} -c import time; time.sleep(600)" in done.stdout
+
+
+def test_a_run_that_leaves_a_folder_fails_and_names_it(tmp_path: Path) -> None:
+    done = run(tmp_path, FOLDER)
+    assert done.returncode == 1
+    assert "temporary file: " in done.stdout
+    assert "lutra-test-" in done.stdout
