@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from lutra_agent.config import Config
-from lutra_agent.engines import family
+from lutra_agent.config.types import Config
+from lutra_agent.engines.families import family
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
-from lutra_agent.host import HostProbe
+from lutra_agent.metrics.host import HostProbe
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Value

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from lutra_agent.config import Config, parse
+from lutra_agent.config.agent_file import parse
+from lutra_agent.config.types import Config
 from lutra_agent.errors import ConfigError
 from lutra_agent.lab.mariadb import ScratchMariadb
 from lutra_agent.lab.mysql import ScratchMysql
 from lutra_agent.lab.postgresql import ScratchPostgres
-from lutra_agent.run import running
+from lutra_agent.runtime.compose import running
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 
 from benchmarks.attacks import hostile_oracle

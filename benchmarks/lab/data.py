@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent import drivers
-from lutra_agent.config import DatabaseConfig
+from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.lab.errors import LabError
 
 from benchmarks.lab.labs import AGING, LABS, Load, Scratch, Size

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from lutra_agent import drivers
 from lutra_agent.clock import SystemClock
-from lutra_agent.config import AgentConfig, Config, RestartConfig, ServiceConfig
+from lutra_agent.config.types import AgentConfig, Config, RestartConfig, ServiceConfig
 from lutra_agent.drivers.base import DriverFailed
 from lutra_agent.errors import DidNotStart
 from lutra_agent.lab.errors import LabError
-from lutra_agent.measure import Measure
-from lutra_agent.run import Beside
+from lutra_agent.metrics.measure import Measure
+from lutra_agent.runtime.compose import Beside
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Configuration, Value

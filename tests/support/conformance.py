@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import guard, known
-from lutra_agent.carry_out import CarryOut
-from lutra_agent.checks import Bounds
+from lutra_agent.admission import past_configurations
+from lutra_agent.admission.bounds import Bounds
+from lutra_agent.changes.apply import CarryOut
+from lutra_agent.changes.restore import restore
 from lutra_agent.clock import Clock, SystemClock
-from lutra_agent.control import Control
-from lutra_agent.engines.base import Engine, Sample
+from lutra_agent.control.server import Control
+from lutra_agent.engines.common.engine import Engine, Sample
 from lutra_agent.errors import DatabaseUnavailable
-from lutra_agent.state import State
-from lutra_agent.window import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.state.snapshot import BASELINE, Snapshot
+from lutra_agent.state.store import State
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Host, Server
 from lutra_models.wire import Directive, Outcome
@@ -97,7 +99,7 @@ class Subject:
 
 def ran_with(state: State, server: Server, settings: Mapping[str, Any]) -> None:
     now = {name: setting.value for name, setting in server.settings.items()}
-    known.remember(state, {**now, **{name: str(value) for name, value in settings.items()}}, lab=True)
+    past_configurations.remember(state, {**now, **{name: str(value) for name, value in settings.items()}}, lab=True)
 
 
 class EngineConformance:
@@ -141,8 +143,8 @@ class EngineConformance:
         outcome = subject.do("rec_1", subject.at_once)
         assert (outcome.state, outcome.restarted, outcome.message) == ("applied", False, "")
         assert outcome.active == dict(subject.at_once) == subject.active(subject.at_once)
-        snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-        guard.go_back(subject.engine, subject.control, snapshot, list(subject.at_once), restart=False)
+        snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+        restore(subject.engine, subject.control, snapshot, list(subject.at_once), restart=False)
         self.settle(subject, old)
         assert subject.fresh() == before
         assert subject.file() == file
@@ -153,8 +155,8 @@ class EngineConformance:
         outcome = subject.do("rec_1", wanted)
         assert (outcome.state, outcome.restarted, outcome.message) == ("applied", True, "")
         assert outcome.active == wanted == subject.active(wanted)
-        snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-        guard.go_back(subject.engine, subject.control, snapshot, list(wanted), restart=True)
+        snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+        restore(subject.engine, subject.control, snapshot, list(wanted), restart=True)
         assert subject.kept_settings() == before
         assert subject.file() == file
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lutra_agent import provisional
-from lutra_agent.bounds import Bounds
-from lutra_agent.carry_out import CarryOut
-from lutra_agent.pace import Pace
-from lutra_agent.state import State
+from lutra_agent.admission.bounds import Bounds
+from lutra_agent.admission.pace import Pace
+from lutra_agent.changes.apply import CarryOut
+from lutra_agent.state import provisional
+from lutra_agent.state.store import State
 from lutra_models.history import Mode
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 from lutra_models.wire import Directive, Outcome

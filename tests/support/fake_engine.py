@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent.clock import Clock
-from lutra_agent.config import RestartConfig
-from lutra_agent.control import Control
-from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
+from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.server import Control
+from lutra_agent.engines.common.engine import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, ComingUp, DatabaseUnavailable, LoginRefused
-from lutra_agent.state import State
+from lutra_agent.state.store import State
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 from lutra_agent.lab.errors import LabError
-from lutra_agent.state import State
+from lutra_agent.state.store import State
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support import halting_agent

@@ -7,24 +7,24 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lutra_agent import provisional
-from lutra_agent.carry_out import CarryOut
-from lutra_agent.checks import Bounds
-from lutra_agent.config import AgentConfig
-from lutra_agent.conversation import Conversation
+from lutra_agent.admission.bounds import Bounds
+from lutra_agent.changes.apply import CarryOut
+from lutra_agent.config.guardrails import GuardConfig
+from lutra_agent.config.types import AgentConfig
 from lutra_agent.drivers.base import DriverFailed, Measurement, Moment, nothing
 from lutra_agent.errors import ServiceUnavailable
-from lutra_agent.guard_config import GuardConfig
-from lutra_agent.host import HostProbe
-from lutra_agent.loop import Loop
-from lutra_agent.measure import Measure
-from lutra_agent.parts import Parts
-from lutra_agent.reports import Reports
-from lutra_agent.service_link import News, ServiceLink
-from lutra_agent.spool import Spool
-from lutra_agent.state import State
-from lutra_agent.told import Told
-from lutra_agent.watch import Watch
+from lutra_agent.guardrails.monitor import Watch
+from lutra_agent.guardrails.service_rules import Told
+from lutra_agent.metrics.host import HostProbe
+from lutra_agent.metrics.measure import Measure
+from lutra_agent.reporting.conversation import Conversation
+from lutra_agent.reporting.reports import Reports
+from lutra_agent.reporting.service_link import News, ServiceLink
+from lutra_agent.reporting.spool import Spool
+from lutra_agent.runtime.loop import Loop
+from lutra_agent.runtime.parts import Parts
+from lutra_agent.state import provisional
+from lutra_agent.state.store import State
 from lutra_models.guardrails import Guardrail
 from lutra_models.history import Mode
 from lutra_models.wire import AgentStatus, Directive, Outcome, Receipt, Report, Rules

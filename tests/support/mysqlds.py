@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent.clock import SystemClock
-from lutra_agent.config import DatabaseConfig, RestartConfig
-from lutra_agent.control import Control
-from lutra_agent.engines import family
-from lutra_agent.engines.base import Engine
+from lutra_agent.config.types import DatabaseConfig, RestartConfig
+from lutra_agent.control.server import Control
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.families import family
 from lutra_agent.lab.mysqld import ScratchMysqld
 
 from tests.support.conformance import Subject

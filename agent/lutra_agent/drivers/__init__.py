@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lutra_agent.config.section import Section
 from lutra_agent.drivers import command, pgbench, sysbench
 from lutra_agent.drivers.base import Database, Driver, DriverFailed, Measurement
 from lutra_agent.errors import ConfigError
-from lutra_agent.toml import Section
 
 __all__ = ["DRIVERS", "Driver", "DriverFailed", "Measurement", "build"]
 

@@ -19,11 +19,11 @@ from lutra_models.metrics import P99Of
 from lutra_models.wire import Name
 from pydantic import TypeAdapter, ValidationError
 
+from lutra_agent.config.section import Section
 from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
-from lutra_agent.engines import family
+from lutra_agent.engines.families import family
 from lutra_agent.errors import ConfigError
-from lutra_agent.toml import Section
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
 TOLERANCE_S = 1.0

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from lutra_agent.drivers.base import Database, DriverFailed, Moment
-from lutra_agent.engines.mysql.sockets import socket_of
+from lutra_agent.engines.mysql.server.sockets import socket_of
 from lutra_agent.engines.postgresql.tls import tls
 
 LAST_LINES = 8

@@ -14,10 +14,10 @@ from pathlib import Path
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 
+from lutra_agent.config.section import Section
 from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, libpq_environment, mysql_options, run
 from lutra_agent.errors import ConfigError
-from lutra_agent.toml import Section
 
 SINGLE_STATEMENT = (
     "oltp_point_select",

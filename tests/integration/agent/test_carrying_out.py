@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.config import Config
+from lutra_agent.config.types import Config
 from lutra_agent.lab.postgresql import ScratchPostgres
-from lutra_agent.run import running
+from lutra_agent.runtime.compose import running
 from lutra_models.wire import Outcome
 
 from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml

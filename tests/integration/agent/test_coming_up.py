@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent import guard
+from lutra_agent.changes.restore import restore, take_snapshot
 from lutra_agent.clock import SystemClock
-from lutra_agent.config import RestartConfig
-from lutra_agent.control import Control
+from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.server import Control
 from lutra_agent.errors import ComingUp, DidNotStart
 from lutra_agent.lab.postgresql import ScratchPostgres
-from lutra_agent.state import State
+from lutra_agent.state.store import State
 
 from tests.support.agents import Scratch
 from tests.support.conformance import HOST
@@ -29,7 +29,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Scratch]:
 
 def test_a_server_that_runs_and_does_not_listen_is_waited_for(server: Scratch, tmp_path: Path) -> None:
     engine, said = engine_of(server), tmp_path / "said"
-    snapshot = guard.take(engine, engine.server(HOST))
+    snapshot = take_snapshot(engine, engine.server(HOST))
     engine.close()
     commands = ((("/bin/sh", "-c", f"echo {word} >> {said}")) for word in ("restart", "start"))
     config, deaf = RestartConfig(*commands, timeout_s=0.2), engine_of(server, port=1)
@@ -51,7 +51,7 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
         SystemClock(),
         subject.state,
     )
-    snapshot = guard.take(subject.engine, subject.look())
+    snapshot = take_snapshot(subject.engine, subject.look())
     own_postgres.psql("ALTER SYSTEM SET hot_standby = off")
     own_postgres.psql("ALTER SYSTEM SET work_mem = '8MB'")
     own_postgres.stop()
@@ -60,7 +60,7 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
     subject.engine.close()
     with pytest.raises(ComingUp):
         subject.engine.ping()
-    guard.go_back(subject.engine, control, snapshot, ["work_mem"], restart=False)
+    restore(subject.engine, control, snapshot, ["work_mem"], restart=False)
     assert own_postgres.psql("SHOW work_mem") == "4MB"
     assert own_postgres.psql("SHOW hot_standby") == "on"
     subject.engine.close()

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent import guard
+from lutra_agent.changes.restore import differences, restore
+from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_models.catalog import Policy, load
 from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Choice, Configuration, KnobSpace, Number, Value
@@ -81,8 +82,8 @@ def active_as_reported(server: Scratch, subject: Subject, identifier: str, wante
 
 
 def taken_back(subject: Subject) -> None:
-    snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-    names = guard.differences(subject.look(), snapshot)
+    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+    names = differences(subject.look(), snapshot)
     assert names
-    guard.go_back(subject.engine, subject.control, snapshot, names, restart=True)
-    until(lambda: guard.differences(subject.look(), snapshot) == [])
+    restore(subject.engine, subject.control, snapshot, names, restart=True)
+    until(lambda: differences(subject.look(), snapshot) == [])

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.check import examine
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines import family
-from lutra_agent.engines.base import Engine, Sample, Statement
+from lutra_agent.commands.check import examine
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Engine, Sample, Statement
+from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.connect import Connection
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 from lutra_agent.lab.postgresql import ScratchPostgres
-from lutra_agent.run import running
-from lutra_agent.window import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.runtime.compose import running
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Host
 

@@ -15,5 +15,5 @@ def test_the_installed_agent_brings_no_mathematics_and_no_service(tmp_path: Path
     assert {"lutra-agent", "lutra-models", "psycopg"} <= brought.keys()
     assert not brought.keys() & set(UNWANTED)
     subprocess.run([python.parent / "lutra-agent", "--help"], check=True, capture_output=True)
-    imports = "import lutra_agent.run, lutra_agent.drivers, lutra_agent.engines.postgresql"
+    imports = "import lutra_agent.runtime.compose, lutra_agent.drivers, lutra_agent.engines.postgresql"
     subprocess.run([python, "-c", imports], check=True, cwd=tmp_path)

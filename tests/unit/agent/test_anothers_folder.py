@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.accounts import acting_for
-from lutra_agent.config import Config, parse
+from lutra_agent.commands.rollback import roll_back
+from lutra_agent.config.agent_file import parse
+from lutra_agent.config.types import Config
 from lutra_agent.errors import ApplyRefused, ConfigError, DidNotStart
-from lutra_agent.rollback import roll_back
-from lutra_agent.run import running
-from lutra_agent.state import State
+from lutra_agent.files.accounts import acting_for
+from lutra_agent.runtime.compose import running
+from lutra_agent.state.store import State
 
 from tests.support.engines import missing
 

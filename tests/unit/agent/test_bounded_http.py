@@ -8,12 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from lutra_agent.bounded_http import Bound, BoundedHttp, HttpFailed, proxy_for
-from lutra_agent.config import PrometheusConfig, ServiceConfig
+from lutra_agent.config.types import PrometheusConfig, ServiceConfig
 from lutra_agent.errors import ConfigError, ServiceUnavailable
-from lutra_agent.network import addresses
-from lutra_agent.prometheus import Prometheus
-from lutra_agent.transport import Transport
+from lutra_agent.http.client import Bound, BoundedHttp, HttpFailed, proxy_for
+from lutra_agent.http.network import addresses
+from lutra_agent.metrics.prometheus import Prometheus
+from lutra_agent.reporting.transport import Transport
 
 from tests.support.fake_clock import START
 from tests.support.raw_server import RawServer, Say, answering, dripping, raw_server

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import guard
+from lutra_agent.changes.restore import take_snapshot
 from lutra_agent.errors import DidNotStart, NotRestarted
+from lutra_agent.state.snapshot import BASELINE, stored_snapshot
 from lutra_models.history import Mode
 from lutra_models.identity import identity
 from lutra_models.maintenance import MaintenanceWindow
@@ -283,7 +284,7 @@ def test_an_agent_killed_while_restarting_goes_back_at_its_next_start(bench: Dir
 
 def test_an_agent_killed_between_its_answer_and_the_end_of_the_journal_keeps_what_it_did(bench: Directed) -> None:
     bench.do({"work_mem": 8192})
-    snapshot = guard.take(bench.engine, bench.engine.server(HOST)).to_dict()
+    snapshot = take_snapshot(bench.engine, bench.engine.server(HOST)).to_dict()
     journal = {"directive": "rec_1", "names": ["work_mem"], "snapshot": snapshot, "restarting": False}
     bench.state.save("journal", {**journal, "failed": "", "code": None})
     assert bench.carry_out().recover() is None
@@ -293,7 +294,7 @@ def test_an_agent_killed_between_its_answer_and_the_end_of_the_journal_keeps_wha
 def test_the_baseline_is_what_was_there_before_the_first_change(bench: Directed) -> None:
     bench.do({"work_mem": 8192})
     bench.do({"work_mem": 16384}, id="rec_2")
-    baseline = guard.find(bench.state, guard.BASELINE)
+    baseline = stored_snapshot(bench.state, BASELINE)
     assert baseline is not None
     assert baseline.active["work_mem"] == "4096"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from lutra_agent.cli import main
+from lutra_agent.commands.cli import main
 
 from tests.support.agents import write_toml
 
@@ -58,7 +58,7 @@ def test_a_file_that_the_account_may_not_read_is_named_without_a_traceback(
     def denied(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("lutra_agent.files.read_regular", denied)
+    monkeypatch.setattr("lutra_agent.files.atomic.read_regular", denied)
     ended = CliRunner().invoke(main, ["rollback", *written(tmp_path)])
     assert ended.exit_code == 1
     assert ended.output.startswith("Error: [Errno 13] Permission denied:")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.config import load, parse
-from lutra_agent.engines import family
+from lutra_agent.config.agent_file import load, parse
+from lutra_agent.engines.families import family
 from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_models.guardrails import Guardrail
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from lutra_agent.config import RestartConfig
-from lutra_agent.control import Control
+from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.processes import works_in
+from lutra_agent.control.server import Control
 from lutra_agent.errors import DidNotStart, LoginRefused
-from lutra_agent.processes import works_in
-from lutra_agent.state import State
+from lutra_agent.state.store import State
 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import FakeEngine

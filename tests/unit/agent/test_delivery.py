@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lutra_agent.backoff import FIRST_S, LONGEST_S, Backoff
-from lutra_agent.conversation import Conversation
-from lutra_agent.delivery import BATCH_REPORTS, HELD_AT_ONCE, HELD_S, PATIENCE_S, TRIES, Delivery
 from lutra_agent.errors import NotAdmitted, ServiceFailed, ServiceRefused, ServiceUnavailable
-from lutra_agent.spool import Spool
+from lutra_agent.reporting.backoff import FIRST_S, LONGEST_S, Backoff
+from lutra_agent.reporting.conversation import Conversation
+from lutra_agent.reporting.delivery import BATCH_REPORTS, HELD_AT_ONCE, HELD_S, PATIENCE_S, TRIES, Delivery
+from lutra_agent.reporting.spool import Spool
 from lutra_models.wire import Directive, Receipt
 
 from tests.support.fake_clock import FakeClock

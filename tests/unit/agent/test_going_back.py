@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lutra_agent import guard
+from lutra_agent.changes.restore import restore, take_snapshot
 from lutra_agent.errors import ApplyRefused, DidNotStart
-from lutra_agent.snapshot import Snapshot
-from lutra_agent.state import State
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, Snapshot, store_snapshot, stored_snapshot
+from lutra_agent.state.store import State
 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import HOST, FakeControl, FakeEngine
@@ -33,10 +33,10 @@ class Bench:
             self.engine.take_file(restarted=True)
 
     def now(self) -> Snapshot:
-        return guard.take(self.engine, self.engine.server(HOST))
+        return take_snapshot(self.engine, self.engine.server(HOST))
 
     def back(self, restart: bool = True) -> None:
-        guard.go_back(self.engine, self.control, self.before, NAMES, restart)
+        restore(self.engine, self.control, self.before, NAMES, restart)
 
     @property
     def values(self) -> list[str]:
@@ -174,8 +174,8 @@ def test_what_others_write_into_the_file_is_kept_with_the_last_known_good(tmp_pa
     bench = Bench(tmp_path)
     for text in ("", "archive_command = 'cp %p /a/%f'\n", "archive_command = 'cp %p /b/%f'\n"):
         bench.engine.path.write_text(CHANGED + text)
-        guard.keep(bench.state, guard.LAST_KNOWN_GOOD, bench.now())
-        good = guard.find(bench.state, guard.LAST_KNOWN_GOOD)
+        store_snapshot(bench.state, LAST_KNOWN_GOOD, bench.now())
+        good = stored_snapshot(bench.state, LAST_KNOWN_GOOD)
         assert good is not None
         assert good.file is not None
         assert good.file.content == (CHANGED + text).encode()
@@ -183,9 +183,9 @@ def test_what_others_write_into_the_file_is_kept_with_the_last_known_good(tmp_pa
 
 def test_the_same_last_known_good_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(tmp_path)
-    guard.keep(bench.state, guard.LAST_KNOWN_GOOD, bench.now())
+    store_snapshot(bench.state, LAST_KNOWN_GOOD, bench.now())
     monkeypatch.delattr(State, "save")
-    guard.keep(bench.state, guard.LAST_KNOWN_GOOD, bench.now())
+    store_snapshot(bench.state, LAST_KNOWN_GOOD, bench.now())
 
 
 def test_restoring_an_old_file_says_whose_lines_are_lost_and_not_what_they_said(

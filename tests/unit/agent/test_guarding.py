@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import guard, provisional, saved_file
-from lutra_agent.guard_config import GuardConfig
-from lutra_agent.judge import Seen
-from lutra_agent.spool import Spool
-from lutra_agent.state import State
-from lutra_agent.told import Told
-from lutra_agent.watch import Watch
+from lutra_agent.config.guardrails import GuardConfig
+from lutra_agent.files import saved_file
+from lutra_agent.guardrails.evaluate import Seen
+from lutra_agent.guardrails.monitor import Watch
+from lutra_agent.guardrails.service_rules import Told
+from lutra_agent.reporting.spool import Spool
+from lutra_agent.state import provisional
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, stored_snapshot
+from lutra_agent.state.store import State
 from lutra_models.guardrails import DEFAULTS, Guardrail
 from lutra_models.wire import GuardEvent, Rules
 
@@ -51,7 +53,7 @@ def test_a_change_is_confirmed_by_three_good_windows(live: Bench) -> None:
     turn(live, 5)
     assert [o.state for o in outcomes(live)] == ["applied", "confirmed"]
     assert live.engine.settings["work_mem"].value == "8192"
-    good = guard.find(live.state, guard.LAST_KNOWN_GOOD)
+    good = stored_snapshot(live.state, LAST_KNOWN_GOOD)
     assert good is not None
     assert good.active["work_mem"] == "8192"
 
@@ -59,7 +61,7 @@ def test_a_change_is_confirmed_by_three_good_windows(live: Bench) -> None:
 def test_until_then_the_last_known_good_is_the_one_before(live: Bench) -> None:
     change(live)
     turn(live, 2)
-    good = guard.find(live.state, guard.LAST_KNOWN_GOOD)
+    good = stored_snapshot(live.state, LAST_KNOWN_GOOD)
     assert good is not None
     assert good.active["work_mem"] == "4096"
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from lutra_agent.host import Cgroups, HostProbe, request_sizes
+from lutra_agent.metrics.host import Cgroups, HostProbe, request_sizes
 
 
 def write(root: Path, files: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lutra_agent import provisional
+from lutra_agent.state import provisional
 from lutra_models.catalog import Policy, load
 from lutra_models.memory import worst_case
 

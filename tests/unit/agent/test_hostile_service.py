@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import provisional
+from lutra_agent.admission.pace import Pace
 from lutra_agent.errors import NotYet
-from lutra_agent.pace import Pace
-from lutra_agent.state import KEPT_ANSWERS
+from lutra_agent.state import provisional
+from lutra_agent.state.store import KEPT_ANSWERS
 from lutra_models.guardrails import GUARDS, Guardrail, laid_over, tightened
 
 from tests.support.directed import ALWAYS, CONFIRM_S, NEVER_TODAY, Directed, directed

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.judge import Seen, baseline, judge, needed
+from lutra_agent.guardrails.evaluate import Seen, baseline, judge, needed
 from lutra_models.guardrails import DEFAULTS, GUARDS, Guardrail, laid_over
 
 from tests.support.fake_clock import START

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lutra_agent import provisional
 from lutra_agent.errors import DidNotStart
-from lutra_agent.journal import JOURNAL
-from lutra_agent.state import State
+from lutra_agent.state import provisional
+from lutra_agent.state.journal import JOURNAL
+from lutra_agent.state.store import State
 
 from tests.support.loops import WATCHED, Bench, again, bench, outcomes, turn
 

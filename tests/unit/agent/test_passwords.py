@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines import family
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.families import family
 from lutra_agent.errors import DatabaseUnavailable, LoginRefused
 
 from tests.support import certificates

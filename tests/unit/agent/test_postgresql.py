@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines import family
+from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.collect import reading
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.collectors.base import Collector

@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from lutra_agent import secrets
-from lutra_agent.check import connection
-from lutra_agent.config import DatabaseConfig, parse
+from lutra_agent.commands.check import connection
+from lutra_agent.config.agent_file import parse
+from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.errors import ConfigError
-from lutra_agent.secrets import secret
-from lutra_agent.state import State
+from lutra_agent.files import secrets
+from lutra_agent.files.secrets import secret
+from lutra_agent.state.store import State
 
 
 def kept(folder: Path, mode: int) -> Path:

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from lutra_agent.config import ServiceConfig
-from lutra_agent.service_check import asked
+from lutra_agent.commands.service_check import asked
+from lutra_agent.config.types import ServiceConfig
 
 from tests.support.raw_server import answering, raw_server
 

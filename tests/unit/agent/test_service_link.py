@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.clock import SystemClock
-from lutra_agent.config import ServiceConfig
-from lutra_agent.conversation import Conversation
-from lutra_agent.service_link import News, ThreadedLink
-from lutra_agent.spool import Spool
-from lutra_agent.state import State
-from lutra_agent.transport import Transport
+from lutra_agent.config.types import ServiceConfig
+from lutra_agent.reporting.conversation import Conversation
+from lutra_agent.reporting.service_link import News, ThreadedLink
+from lutra_agent.reporting.spool import Spool
+from lutra_agent.reporting.transport import Transport
+from lutra_agent.state.store import State
 from lutra_models.wire import Directive, Receipt
 
 from tests.support.fake_clock import FakeClock

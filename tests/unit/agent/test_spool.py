@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from lutra_agent.spool import KEPT_ASIDE, Spool, SpoolLimits
+from lutra_agent.reporting.spool import KEPT_ASIDE, Spool, SpoolLimits
 
 
 def fill(spool: Spool, count: int) -> list[int]:

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-from lutra_agent.files import made_in
-from lutra_agent.spool import Spool
-from lutra_agent.state import State
+from lutra_agent.files.atomic import made_in
+from lutra_agent.reporting.spool import Spool
+from lutra_agent.state.store import State
 
 AGENT = (1234, 4321)
 
@@ -20,7 +20,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, int]]:
         found[Path(path).name.lstrip(".").split(".")[0]] = (uid, gid)
 
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    monkeypatch.setattr("lutra_agent.files.made_in", lambda folder: AGENT)
+    monkeypatch.setattr("lutra_agent.files.atomic.made_in", lambda folder: AGENT)
     monkeypatch.setattr("os.chown", give)
     monkeypatch.setattr("os.fchown", lambda file, uid, gid: give(Path(f"/proc/self/fd/{file}").readlink(), uid, gid))
     return found

@@ -5,11 +5,11 @@ import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from lutra_agent.bounded_http import Answer
-from lutra_agent.config import PrometheusConfig, ServiceConfig
+from lutra_agent.config.types import PrometheusConfig, ServiceConfig
 from lutra_agent.errors import CollectionFailed, NotAdmitted, ServiceFailed, ServiceRefused, ServiceUnavailable
-from lutra_agent.prometheus import Prometheus
-from lutra_agent.transport import Transport
+from lutra_agent.http.client import Answer
+from lutra_agent.metrics.prometheus import Prometheus
+from lutra_agent.reporting.transport import Transport
 
 from tests.support.fake_clock import START
 from tests.support.fake_http import FakeHttp

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.base import Reading, Sample
-from lutra_agent.window import Discarded, rates
+from lutra_agent.engines.common.engine import Reading, Sample
+from lutra_agent.metrics.rates import Discarded, rates
 
 from tests.support.fake_clock import START
 

@@ -8,10 +8,10 @@ from typing import Literal
 
 from lutra_models.wire import ApplyCode
 
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines.base import Statement
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Statement
 from lutra_agent.engines.mysql import include
-from lutra_agent.engines.mysql.connect import CHANGE_TIMEOUT_S, Connection
+from lutra_agent.engines.mysql.server.connect import CHANGE_TIMEOUT_S, Connection
 from lutra_agent.engines.mysql.steps import Line, Sql, checked, same
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 

@@ -12,15 +12,16 @@ from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server
 from lutra_models.catalog.rows import KnobRow
 
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines.base import Permissions, Reading, Sample, Statement, Targets, Visible
-from lutra_agent.engines.mysql import grants, replica
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Permissions, Reading, Sample, Statement, Targets, Visible
+from lutra_agent.engines.mysql import grants
 from lutra_agent.engines.mysql.changing import Changing
 from lutra_agent.engines.mysql.collectors import COLLECTORS
 from lutra_agent.engines.mysql.collectors.base import Status
-from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.flavour import Flavour, Identity
 from lutra_agent.engines.mysql.histogram import MS_PER_S, Histogram
+from lutra_agent.engines.mysql.server import replica
+from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.targets import Seen, targets
 from lutra_agent.errors import CollectionFailed, ConfigError
 

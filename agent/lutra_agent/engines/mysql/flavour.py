@@ -10,9 +10,9 @@ from typing import Protocol
 from lutra_models.catalog.facts import ServerSetting
 from lutra_models.catalog.rows import KnobRow
 
-from lutra_agent.engines.base import Permissions, Statement, Visible
-from lutra_agent.engines.mysql.connect import Connection
+from lutra_agent.engines.common.engine import Permissions, Statement, Visible
 from lutra_agent.engines.mysql.histogram import Histogram
+from lutra_agent.engines.mysql.server.connect import Connection
 
 
 @dataclass(frozen=True)

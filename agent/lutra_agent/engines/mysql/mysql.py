@@ -9,11 +9,11 @@ from typing import Any
 from lutra_models.catalog.facts import ServerSetting
 from lutra_models.catalog.rows import KnobRow
 
-from lutra_agent.engines.base import Permissions, Statement, Visible
+from lutra_agent.engines.common.engine import Permissions, Statement, Visible
 from lutra_agent.engines.mysql import persisted
-from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.flavour import Identity
 from lutra_agent.engines.mysql.histogram import Histogram, from_picoseconds
+from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.steps import Sql, checked, literal, same
 from lutra_agent.errors import CollectionFailed
 

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import pq, sql
 from psycopg.conninfo import make_conninfo
 
-from lutra_agent.config import DatabaseConfig
+from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.postgresql.deadline import within
 from lutra_agent.engines.postgresql.tls import tls
 from lutra_agent.errors import CollectionFailed, ComingUp, DatabaseUnavailable, LoginRefused

@@ -12,8 +12,8 @@ from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server
 from lutra_models.wire import ApplyCode
 
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines.base import Latency, Permissions, Sample, Statement, Targets, Visible
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Latency, Permissions, Sample, Statement, Targets, Visible
 from lutra_agent.engines.postgresql import histogram, statements
 from lutra_agent.engines.postgresql.collect import Collect
 from lutra_agent.engines.postgresql.connect import Connection, quoted

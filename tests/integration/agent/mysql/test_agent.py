@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.check import examine
-from lutra_agent.config import parse
-from lutra_agent.engines.base import Sample
+from lutra_agent.commands.check import examine
+from lutra_agent.config.agent_file import parse
+from lutra_agent.engines.common.engine import Sample
 from lutra_agent.errors import ConfigError, DatabaseUnavailable
 from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_agent.run import running
-from lutra_agent.window import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.runtime.compose import running
 from lutra_models.catalog.facts import Host
 
 from tests.support.agents import TOKEN, document, write_toml

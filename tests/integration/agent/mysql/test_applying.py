@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import guard
-from lutra_agent.engines.base import Statement
+from lutra_agent.changes.restore import differences, restore
+from lutra_agent.engines.common.engine import Statement
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.lab.mysqld import ScratchMysqld
+from lutra_agent.state.snapshot import BASELINE, Snapshot
 
 from tests.support.conformance import Subject
 from tests.support.engines import SCRATCH_MYSQLDS, scratch_mysqld
@@ -65,9 +66,9 @@ def test_a_connection_killed_between_two_statements_is_undone(
 def test_a_value_that_another_one_cuts_is_asked_for_again(subject: Subject) -> None:
     wanted = {n: v for n, v in subject.at_once.items() if n.startswith("innodb_io")}
     assert subject.do("rec_1", wanted).active == wanted
-    snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-    guard.go_back(subject.engine, subject.control, snapshot, list(wanted), restart=False)
-    assert guard.differences(subject.look(), snapshot) == []
+    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+    restore(subject.engine, subject.control, snapshot, list(wanted), restart=False)
+    assert differences(subject.look(), snapshot) == []
 
 
 def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Subject) -> None:
@@ -76,8 +77,8 @@ def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Sub
     assert outcome.state == "applied"
     assert outcome.active["innodb_buffer_pool_size"] != 200_000_000
     assert "not 200000000" in outcome.message
-    snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-    guard.go_back(subject.engine, subject.control, snapshot, ["innodb_buffer_pool_size"], restart=False)
+    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+    restore(subject.engine, subject.control, snapshot, ["innodb_buffer_pool_size"], restart=False)
     assert (subject.fresh(), subject.file()) == (before, file)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pymysql
 import pytest
-from lutra_agent.engines.base import Engine, Sample
+from lutra_agent.engines.common.engine import Engine, Sample
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.lab.mysqld import ScratchMysqld
 

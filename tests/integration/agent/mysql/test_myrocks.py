@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent import guard
+from lutra_agent.changes.restore import restore
 from lutra_agent.lab.mariadb import ScratchMariadb
+from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_models.catalog import Policy, load
 
 from tests.support.conformance import Subject
@@ -44,7 +45,7 @@ def test_its_settings_are_searched_counted_changed_and_taken_back(subject: Subje
     outcome = subject.do("rec_1", WANTED)
     assert (outcome.state, outcome.active) == ("applied", WANTED), outcome
 
-    snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-    guard.go_back(subject.engine, subject.control, snapshot, list(WANTED), restart=True)
+    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+    restore(subject.engine, subject.control, snapshot, list(WANTED), restart=True)
     assert subject.kept_settings() == before
     assert subject.file() == file

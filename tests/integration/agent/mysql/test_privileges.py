@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
-from lutra_agent.engines.base import Engine
+from lutra_agent.engines.common.engine import Engine
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.lab.mysqld import ScratchMysqld
 from lutra_models.catalog.facts import Host

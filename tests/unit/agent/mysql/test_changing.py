@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.config import DatabaseConfig
+from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.mysql import changing
 from lutra_agent.engines.mysql.changing import CHANGE_TIMEOUT_S, POOL, Changing
-from lutra_agent.engines.mysql.connect import ANSWER_TIMEOUT_S
+from lutra_agent.engines.mysql.server.connect import ANSWER_TIMEOUT_S
 from lutra_agent.engines.mysql.steps import Line, Sql
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 

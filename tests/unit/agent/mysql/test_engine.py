@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from lutra_agent.config import DatabaseConfig
+from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.mysql.engine import MysqlFamily
 from lutra_agent.engines.mysql.mysql import MySQL
 from lutra_agent.errors import CollectionFailed

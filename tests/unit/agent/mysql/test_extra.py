@@ -5,9 +5,9 @@ import sys
 
 CODE = """
 import sys
-import lutra_agent.cli, lutra_agent.run, lutra_agent.lab.cli
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines import family
+import lutra_agent.commands.cli, lutra_agent.runtime.compose, lutra_agent.lab.cli
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.families import family
 assert "pymysql" not in sys.modules, "imported without being asked for"
 sys.modules["pymysql"] = None
 for name in ("mysql", "mariadb"):

@@ -13,7 +13,7 @@ from lutra_agent.engines.mysql.grants import privileges
 from lutra_agent.engines.mysql.include import Entry
 from lutra_agent.engines.mysql.mariadb import MariaDB
 from lutra_agent.engines.mysql.mysql import MySQL
-from lutra_agent.engines.mysql.replica import statement
+from lutra_agent.engines.mysql.server.replica import statement
 from lutra_agent.engines.mysql.steps import checked, literal, same
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.base import Reading, Sample
+from lutra_agent.engines.common.engine import Reading, Sample
 from lutra_agent.engines.mysql.collectors.failures import FAILURES
 from lutra_agent.engines.mysql.targets import Seen, targets
 

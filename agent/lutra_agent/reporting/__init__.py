@@ -1,0 +1,1 @@
+"""What the service is told, and how it gets there."""
