@@ -22,7 +22,7 @@ class LoginRefused(DatabaseUnavailable):
     """The server runs and does not let the agent in (no free connection, another password): never start it for that."""
 
 
-class ComingUp(DatabaseUnavailable):
+class ServerStarting(DatabaseUnavailable):
     """The server runs and lets nobody in yet (a start, a recovery), or no more: wait, a restart would begin it anew."""
 
 
@@ -42,7 +42,7 @@ class ApplyRefused(LutraError):
         self.apply_code: ApplyCode = apply_code
 
 
-class NotYet(LutraError):
+class Deferred(LutraError):
     """A directive is not carried out now and may be a little later: nothing was changed, and it is not answered."""
 
     code = "not_yet"

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 
 
-class Throttle:
+class LogThrottle:
     def __init__(self, log: logging.Logger) -> None:
         self._log = log
         self._times: Counter[str] = Counter()

@@ -42,9 +42,8 @@ class Oracle:
     away: int = 0
 
     def __post_init__(self) -> None:
-        served = family(self.config.database.engine)
-        self._engine = served.open(self.config.database)
-        self._probe = HostProbe(programs=served.programs)
+        self._engine = family(self.config.database.engine).open(self.config.database)
+        self._probe = HostProbe(programs=self._engine.programs)
         self.first = self.look()
         self._catalog = load(self.first.engine)
         self.initial = self._catalog.read(self.first)

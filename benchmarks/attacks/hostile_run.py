@@ -31,7 +31,7 @@ from benchmarks.attacks.hostile_oracle import Moment, Oracle
 from benchmarks.attacks.hostile_traffic import Traffic
 from benchmarks.attacks.stores import DEBIAN_15, scratch_folder
 from tests.support.agents import TOKEN, Scratch, document
-from tests.support.fake_engine import NoShield
+from tests.support.fake_engine import NoSignals
 
 ENGINES = ("postgresql", "mysql", "mariadb")
 MODES = ("observe", "reload_only", "restart_in_window")
@@ -111,7 +111,7 @@ def _cycles(
     """The agent's cycles until the simulated moment, its process ended and begun again now and then."""
     cycles, last = 0, _last(oracle)
     while clock.monotonic() < until_s:
-        with running(config, clock=clock, shield=NoShield()) as loop:
+        with running(config, clock=clock, signals=NoSignals()) as loop:
             for _ in range(CYCLES_PER_LIFE):
                 loop.cycle()
                 cycles += 1

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from lutra_agent.admission import past_configurations
 from lutra_agent.admission.bounds import Bounds
-from lutra_agent.changes.apply import CarryOut
+from lutra_agent.changes.executor import DirectiveExecutor
 from lutra_agent.changes.restore import restore
 from lutra_agent.clock import Clock, SystemClock
-from lutra_agent.control.server import Control
+from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine, Sample
 from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
@@ -41,7 +41,7 @@ class Subject:
     """
 
     engine: Engine
-    control: Control
+    control: ServerControl
     folder: Path
     fresh: Callable[[], Mapping[str, str]]
     load: Callable[[], None]
@@ -55,23 +55,21 @@ class Subject:
 
     def __post_init__(self) -> None:
         self.state = State(self.folder)
-        self.carry_out = CarryOut(
-            self.engine,
-            self.state,
-            self.control,
-            self.clock,
-            self.look,
-            lambda: Bounds("lab", False, 0.8, durability=True, driver=True, by_catalogue=False),
-        )
+        self.executor = self.executor_over(self.engine)
 
-    def look(self) -> Server:
+    def executor_over(self, engine: Engine) -> DirectiveExecutor:
+        """One run of the agent over this folder."""
+        bounds = Bounds("lab", False, 0.8, durability=True, driver=True, by_catalogue=False)
+        return DirectiveExecutor(engine, self.state, self.control, self.clock, self.read_server, lambda: bounds)
+
+    def read_server(self) -> Server:
         return self.engine.server(HOST)
 
     def sample(self) -> Sample:
         return self.engine.sample(datetime.now(UTC), self.clock.monotonic())
 
     def do(self, identifier: str, settings: Mapping[str, Any], **more: Any) -> Outcome:
-        return self.carry_out.directive(self.directive(identifier, settings, **more))
+        return self.executor.execute(self.directive(identifier, settings, **more))
 
     def directive(self, identifier: str, settings: Mapping[str, Any], **more: Any) -> Directive:
         fields = {"id": identifier, "recommendation": identifier, "settings": dict(settings), "restart_allowed": True}
@@ -80,14 +78,14 @@ class Subject:
 
     def ran_with(self, settings: Mapping[str, Any]) -> None:
         """The agent's disk says that the server ran so once: how a fault gets past the memory check."""
-        ran_with(self.state, self.look(), settings)
+        ran_with(self.state, self.read_server(), settings)
 
     def kept_settings(self) -> dict[str, str]:
         return {n: v for n, v in self.fresh().items() if n not in self.not_kept}
 
     def active(self, names: Mapping[str, Any]) -> dict[str, Any]:
         """The catalogue's values of what a fresh connection reads, as far as that is the same text."""
-        server = self.look()
+        server = self.read_server()
         read = load(server.engine).read(server)
         return {n: read[n] for n in names}
 
@@ -119,14 +117,14 @@ class EngineConformance:
         assert all(v >= 0 for v in targets.metrics.values())
 
     def test_it_reports_the_catalogues_settings_alone_and_each_can_be_read(self, subject: Subject) -> None:
-        server = subject.look()
+        server = subject.read_server()
         assert server.settings
         assert set(server.settings) <= {r.name for r in load(server.engine).rows_for(server.version)}
         assert set(load(server.engine).read(server)) == set(server.settings)
         assert server.role == "primary"
 
     def test_its_own_catalogue_takes_every_value_that_it_reports(self, subject: Subject) -> None:
-        server = subject.look()
+        server = subject.read_server()
         catalog = load(server.engine)
         for name, value in catalog.read(server).items():
             assert catalog.parse(server, name, value) == value, name
@@ -199,7 +197,7 @@ class EngineConformance:
         before, started = subject.sample(), subject.engine.started()
         assert started == subject.engine.started() != ""
         subject.stop()
-        for ask in (subject.engine.ping, subject.sample, subject.look):
+        for ask in (subject.engine.ping, subject.sample, subject.read_server):
             with pytest.raises(DatabaseUnavailable):
                 ask()
         subject.control.start()
@@ -210,12 +208,10 @@ class EngineConformance:
     def test_an_agent_that_ended_half_way_goes_back_at_its_next_start(self, subject: Subject) -> None:
         before, file = subject.fresh(), subject.file()
         old = subject.active(subject.at_once)
-        halfway = _EndsAfterTheFirst(subject.engine)
-        subject.carry_out._engine = halfway
+        killed = subject.executor_over(_EndsAfterTheFirst(subject.engine))  # type: ignore[arg-type]
         with pytest.raises(Ended):
-            subject.do("rec_1", subject.at_once)
-        subject.carry_out._engine = subject.engine
-        outcome = subject.carry_out.recover()
+            killed.execute(subject.directive("rec_1", subject.at_once))
+        outcome = subject.executor.recover()
         assert outcome is not None
         assert (outcome.state, outcome.code) == ("reverted", "internal_error")
         self.settle(subject, old)

@@ -9,7 +9,7 @@ from typing import Any
 
 from lutra_agent.admission.bounds import Bounds
 from lutra_agent.admission.pace import Pace
-from lutra_agent.changes.apply import CarryOut
+from lutra_agent.changes.executor import DirectiveExecutor
 from lutra_agent.state import provisional
 from lutra_agent.state.store import State
 from lutra_models.history import Mode
@@ -63,11 +63,11 @@ class Directed:
         name = f"rec_{self.given}"
         fields: dict[str, Any] = {"id": name, "recommendation": name, "settings": settings, "restart_allowed": True}
         fields |= {"measure": self.driver, "expires_at": self.clock.now() + timedelta(minutes=5), **more}
-        return self.carry_out().directive(Directive.model_validate(fields))
+        return self.executor().execute(Directive.model_validate(fields))
 
-    def carry_out(self) -> CarryOut:
+    def executor(self) -> DirectiveExecutor:
         """Another run of the agent over the same folder."""
-        return CarryOut(
+        return DirectiveExecutor(
             self.engine, self.state, self.control, self.clock, lambda: self.engine.server(HOST), self.bounds
         )
 

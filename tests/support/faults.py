@@ -60,7 +60,7 @@ class Scene:
 
     def ran_with(self, settings: Mapping[str, Any]) -> None:
         """The agent's disk says that the server ran so once: how a fault gets past the memory check."""
-        ran_with(State(self.folder / "state"), self.subject.look(), settings)
+        ran_with(State(self.folder / "state"), self.subject.read_server(), settings)
         self.subject.engine.close()
 
     def agent(self, mode: str = "lab", **sections: Mapping[str, Any]) -> AbstractContextManager[Any]:

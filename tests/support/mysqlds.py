@@ -7,7 +7,7 @@ from typing import Any
 
 from lutra_agent.clock import SystemClock
 from lutra_agent.config.types import DatabaseConfig, RestartConfig
-from lutra_agent.control.server import Control
+from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family
 from lutra_agent.lab.mysqld import ScratchMysqld
@@ -55,7 +55,7 @@ def subject_of(server: ScratchMysqld, folder: Path, **more: Any) -> Subject:
 
     return Subject(
         engine,
-        Control(restart_config(server), engine, clock),
+        ServerControl(restart_config(server), engine, clock),
         folder,
         lambda: variables(server),
         load,

@@ -9,7 +9,7 @@ from typing import Any
 
 from lutra_agent.clock import SystemClock
 from lutra_agent.config.types import DatabaseConfig, RestartConfig
-from lutra_agent.control.server import Control
+from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family
 from lutra_agent.lab import daemon
@@ -85,7 +85,7 @@ def postgres_subject(server: ScratchPostgres, folder: Path, **more: Any) -> Subj
 
     return Subject(
         engine,
-        Control(restart, engine, clock),
+        ServerControl(restart, engine, clock),
         folder,
         fresh,
         lambda: [server.psql("SELECT count(*) FROM pg_class") for _ in range(20)] and None,

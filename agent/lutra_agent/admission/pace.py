@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lutra_agent.errors import NotYet
+from lutra_agent.errors import Deferred
 from lutra_agent.state.store import State
 
 PACE = "pace"
@@ -14,23 +14,23 @@ HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Pace:
-    """The most within any hour. Ways back that the agent takes by itself are not counted and never wait."""
+    """The most within any hour. What the agent undoes by itself is not counted and never waits."""
 
     changes: int = 60
     restarts: int = 6
 
 
-def heed(pace: Pace, state: State, restart: bool, now: datetime) -> None:
-    """Raises NotYet where one more change, or one more restart, would be too many."""
+def require(pace: Pace, state: State, restart: bool, now: datetime) -> None:
+    """Raises Deferred where one more change, or one more restart, would be too many."""
     made = _within_the_hour(state, now)
     restarts = [at for at, restarted in made if restarted]
     if len(made) >= pace.changes:
-        raise NotYet(f"{len(made)} changes within an hour, agent.changes_per_hour allows no more: this one waits")
+        raise Deferred(f"{len(made)} changes within an hour, agent.changes_per_hour allows no more: this one waits")
     if restart and len(restarts) >= pace.restarts:
-        raise NotYet(f"{len(restarts)} restarts within an hour, restart.per_hour allows no more: this one waits")
+        raise Deferred(f"{len(restarts)} restarts within an hour, restart.per_hour allows no more: this one waits")
 
 
-def note(state: State, restart: bool, now: datetime) -> None:
+def record(state: State, restart: bool, now: datetime) -> None:
     made = [*_within_the_hour(state, now), (now, restart)]
     state.save(PACE, [[at.isoformat(), restarted] for at, restarted in made])
 

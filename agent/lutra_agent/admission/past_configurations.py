@@ -27,7 +27,7 @@ Active = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Known:
+class PastConfigurations:
     """What the agent's own disk has: `configurations` that the database ran under, newest first.
 
     `lasting` are the last-known-good and the baseline alone; `watched` are the settings of a change that the guards
@@ -39,7 +39,7 @@ class Known:
     watched: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, state: State, lab: bool) -> Known:
+    def of(cls, state: State, lab: bool) -> PastConfigurations:
         change = provisional.find(state)
         lasting = snapshots(state, LAST_KNOWN_GOOD, BASELINE)
         return cls(configurations(state, lab), lasting, change.names if change else ())

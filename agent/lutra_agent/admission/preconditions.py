@@ -1,8 +1,8 @@
-"""What is asked of a directive before the first statement: every refusal is of the wire's closed set."""
+"""What a directive has to meet before the first statement: every refusal is of the wire's closed set."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,11 +16,18 @@ from lutra_models.memory import worst_case
 from lutra_models.wire import Directive
 
 from lutra_agent.admission.bounds import Bounds
-from lutra_agent.admission.past_configurations import Active, Known, had_value, leads_to, restored, values_of
+from lutra_agent.admission.past_configurations import (
+    Active,
+    PastConfigurations,
+    had_value,
+    leads_to,
+    restored,
+    values_of,
+)
 from lutra_agent.admission.ranges import within_ranges
-from lutra_agent.control.server import Control
+from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.errors import ApplyRefused, NotYet
+from lutra_agent.errors import ApplyRefused, Deferred
 from lutra_agent.files.saved_file import save_file
 from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS
 
@@ -46,92 +53,66 @@ class Plan:
         return [c.name for c in self.changes]
 
 
-def plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, had: Known) -> Plan:
+def make_plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, past: PastConfigurations) -> Plan:
     """Everything that needs no further question to the server. Raises ApplyRefused."""
     _allowed(directive, server, bounds, now)
-    found = _parsed(directive, server, had)
-    if not found.returns:
+    plan = _parsed(directive, server, past)
+    if not plan.returns:
         _one_at_a_time(directive, bounds)
-    shadowed = [f"{n} ({server.settings[n].shadowed})" for n in found.names if server.settings[n].shadowed]
+    shadowed = [f"{n} ({server.settings[n].shadowed})" for n in plan.names if server.settings[n].shadowed]
     if shadowed:
         raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
-    alike = [a for a in had.configurations if leads_to(server, found.changes, a)]
-    _within_memory(server, bounds, found, alike)
+    alike = [a for a in past.configurations if leads_to(server, plan.changes, a)]
+    _within_memory(server, bounds, plan, alike)
     if not bounds.durability:
-        _keeps_commits(server, found, had.lasting)
+        _keeps_commits(server, plan, past.lasting)
     if bounds.by_catalogue and not alike:
-        within_ranges(server, found.changes, had.lasting)
-    if found.restart:
-        _may_restart(directive, found, bounds, now)
-    return found
+        within_ranges(server, plan.changes, past.lasting)
+    if plan.restart:
+        _may_restart(directive, plan, bounds, now)
+    return plan
 
 
-def _parsed(directive: Directive, server: Server, had: Known) -> Plan:
+def _parsed(directive: Directive, server: Server, past: PastConfigurations) -> Plan:
     unknown = [n for n in directive.settings if n not in server.settings]
     if unknown:
         raise ApplyRefused("unknown_setting", f"not settings of this server: {', '.join(unknown)}")
     catalog = load(server.engine)
     try:
         target = {n: catalog.parse(server, n, v) for n, v in directive.settings.items()}
-        changes = tuple(c for c in catalog.changes(server, target) if not _stands(catalog, server, c))
+        changes = tuple(c for c in catalog.changes(server, target) if not _in_effect(catalog, server, c))
     except InvalidConfiguration as error:
         raise ApplyRefused("invalid_value", str(error)) from error
     returns = directive.rollback and any(
-        leads_to(server, changes, a) and restored(server, changes, a, had.watched) for a in had.configurations
+        leads_to(server, changes, a) and restored(server, changes, a, past.watched) for a in past.configurations
     )
     return Plan(target, changes, returns)
 
 
-def due(directive: Directive, found: Plan, bounds: Bounds) -> None:
-    """Raises NotYet where a change would be watched by guards that have nothing to compare it with.
+def require_baseline(directive: Directive, plan: Plan, bounds: Bounds) -> None:
+    """Raises Deferred where a change would be watched by guards that have nothing to compare it with.
 
     A lab measures its changes itself.
     """
-    if not (bounds.baseline or bounds.mode == "lab" or found.returns):
-        raise NotYet(
+    if not (bounds.baseline or bounds.mode == "lab" or plan.returns):
+        raise Deferred(
             f"{directive.id} waits: its effect is judged against {BASELINE_WINDOWS} windows measured before it"
         )
 
 
-def able(found: Plan, engine: Engine, control: Control) -> None:
+def require_able(plan: Plan, engine: Engine, control: ServerControl) -> None:
     """Whether the agent's account and host let it carry the plan out, and take it back. Raises ApplyRefused."""
-    permissions = engine.permissions(found.names)
-    missing = [n for n in found.names if n not in permissions.changeable]
+    permissions = engine.permissions(plan.names)
+    missing = [n for n in plan.names if n not in permissions.changeable]
     if missing or not permissions.may_reload:
         what = ", ".join(missing) or "the reload"
         how = " ".join(permissions.remedies) or permissions.explanation
         raise ApplyRefused("insufficient_privilege", f"not the agent's to change: {what}. {how}")
-    if found.restart and not control.may_restart:
+    if plan.restart and not control.may_restart:
         raise ApplyRefused("restart_not_allowed", "restart.command is not configured")
-    if found.restart and save_file(engine.settings_file()) is None:
+    if plan.restart and save_file(engine.settings_file()) is None:
         message = "a restart needs a way back: the agent's account must be able to read and write the settings file"
         raise ApplyRefused("insufficient_privilege", message)
-
-
-def verify(
-    target: Mapping[str, Value], names: Iterable[str], server: Server, rounds: bool
-) -> tuple[list[str], list[str]]:
-    """What is not active as asked, and what the server has rounded, in words.
-
-    A value of 0 or below may ask the server for one of its own choice.
-    """
-    active = load(server.engine).read(server)
-    unmet, rounded = [], []
-    for name in names:
-        setting, wanted = server.settings[name], target[name]
-        own_choice = isinstance(wanted, int | float) and wanted <= 0 and setting.persisted is not None
-        said = f"{name} is {active[name]}, not {wanted}"
-        if setting.pending_restart:
-            unmet.append(f"{name} waits for a restart")
-        elif setting.shadowed:
-            unmet.append(f"{name} is outranked by {setting.shadowed}")
-        elif active[name] == wanted or own_choice:
-            continue
-        elif rounds and not isinstance(wanted, str):
-            rounded.append(said)
-        else:
-            unmet.append(said)
-    return unmet, rounded
 
 
 def _allowed(directive: Directive, server: Server, bounds: Bounds, now: datetime) -> None:
@@ -155,20 +136,20 @@ def _one_at_a_time(directive: Directive, bounds: Bounds) -> None:
         raise ApplyRefused("guardrail", f"a guard fires already: {', '.join(bounds.firing)}")
 
 
-def _may_restart(directive: Directive, found: Plan, bounds: Bounds, now: datetime) -> None:
-    names = ", ".join(c.name for c in found.changes if c.applies == "restart")
+def _may_restart(directive: Directive, plan: Plan, bounds: Bounds, now: datetime) -> None:
+    names = ", ".join(c.name for c in plan.changes if c.applies == "restart")
     if not (directive.restart_allowed and bounds.mode in ("restart_in_window", "lab")):
         raise ApplyRefused("restart_not_allowed", f"needs a restart: {names}; the agent's mode is {bounds.mode}")
-    why = None if bounds.mode == "lab" or found.returns else bounds.closed(now)
+    why = None if bounds.mode == "lab" or plan.returns else bounds.closed(now)
     if why is not None:
         raise ApplyRefused("outside_maintenance_window", f"needs a restart: {names}; {why}")
 
 
-def _within_memory(server: Server, bounds: Bounds, found: Plan, alike: Sequence[Active]) -> None:
+def _within_memory(server: Server, bounds: Bounds, plan: Plan, alike: Sequence[Active]) -> None:
     """`alike` are the configurations to which the plan leads back: no more memory than one of them is nothing new."""
-    if not found.changes:
+    if not plan.changes:
         return
-    active = {**_waiting(server), **found.target} if found.restart else found.target
+    active = {**_waiting(server), **plan.target} if plan.restart else plan.target
     refusal = memory_check(server, Policy(memory_fraction=bounds.memory_fraction), active)
     if refusal is None:
         return
@@ -197,11 +178,11 @@ def _waiting(server: Server) -> dict[str, Value]:
     return waiting
 
 
-def _keeps_commits(server: Server, found: Plan, lasting: Sequence[Active]) -> None:
+def _keeps_commits(server: Server, plan: Plan, lasting: Sequence[Active]) -> None:
     """The service's word is not enough for these; a way back to what was active before is always open."""
     rows = load(server.engine).rows_for(server.version)
     risky = {r.name for r in rows if r.risk == "durability"}
-    moved = [c for c in found.changes if c.name in risky]
+    moved = [c for c in plan.changes if c.name in risky]
     lossy = [c.name for c in moved if not any(had_value(server, a, c.name, c.after) for a in lasting)]
     if lossy:
         raise ApplyRefused(
@@ -210,7 +191,7 @@ def _keeps_commits(server: Server, found: Plan, lasting: Sequence[Active]) -> No
         )
 
 
-def _stands(catalog: Catalog, server: Server, change: Change) -> bool:
+def _in_effect(catalog: Catalog, server: Server, change: Change) -> bool:
     """The file already says so, and the server made of it what it is (`-1`: a value of its own choice)."""
     setting: ServerSetting = server.settings[change.name]
     if setting.persisted is None or setting.pending_restart or setting.shadowed:

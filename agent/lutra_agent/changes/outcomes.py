@@ -1,4 +1,4 @@
-"""What is told of a directive: made of what is active now, and kept so that the same is told again."""
+"""Outcomes of directives: made of what is active now, and recorded, so that the same is reported again."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from lutra_agent.state.store import State
 log = logging.getLogger(__name__)
 
 
-class Answers:
-    """`look` reads the server."""
+class Outcomes:
+    """`read_server` reads the live server."""
 
-    def __init__(self, state: State, clock: Clock, look: Callable[[], Server]) -> None:
+    def __init__(self, state: State, clock: Clock, read_server: Callable[[], Server]) -> None:
         self._state = state
         self._clock = clock
-        self._look = look
+        self._read_server = read_server
 
-    def outcome(
+    def make(
         self,
         directive: str,
         state: str,
@@ -51,18 +51,19 @@ class Answers:
         if not names:
             return {}
         try:
-            server = self._look()
+            server = self._read_server()
         except (DatabaseUnavailable, CollectionFailed):
             return {}
         return dict(load(server.engine).read(server).restrict(names))
 
-    def finish(self, outcome: Outcome) -> Outcome:
-        self.keep(outcome)
+    def commit(self, outcome: Outcome) -> Outcome:
+        """Record the outcome, and end the change's journal."""
+        self.record(outcome)
         self._state.forget(JOURNAL)
         return outcome
 
-    def keep(self, outcome: Outcome) -> Outcome:
-        self._state.remember(outcome)
-        told = " ".join(filter(None, (outcome.state, outcome.code, outcome.message)))
-        log.info("directive %s: %s", outcome.directive, told)
+    def record(self, outcome: Outcome) -> Outcome:
+        self._state.record_outcome(outcome)
+        words = " ".join(filter(None, (outcome.state, outcome.code, outcome.message)))
+        log.info("directive %s: %s", outcome.directive, words)
         return outcome

@@ -1,4 +1,4 @@
-"""Ways back, kept on disk: snapshots of what was active, and the road to them with the server up or down."""
+"""Snapshots of what is active, and how one is restored with the server up or down."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Server
 from lutra_models.errors import InvalidConfiguration
 
-from lutra_agent.changes.verify import read_back, stands
-from lutra_agent.control.server import Control
+from lutra_agent.changes.verify import is_restored, verify_restored
+from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine, Statement
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
 from lutra_agent.files.saved_file import SavedFile, save_file
@@ -39,7 +39,10 @@ def differences(server: Server, snapshot: Snapshot) -> list[str]:
 def baseline_statements(
     engine: Engine, state: State, server: Server, changes: Sequence[Change], restart: bool
 ) -> list[Statement]:
-    """A way back in the baseline's words where these gave the same value: no line in the file where there was none."""
+    """The changes as statements, with the baseline's own text for each setting whose baseline value is the wanted one.
+
+    So a setting that had no line in the baseline's file gets none.
+    """
     baseline = stored_snapshot(state, BASELINE)
     if baseline is None:
         return []
@@ -47,7 +50,7 @@ def baseline_statements(
     for change in changes:
         active = baseline.active.get(change.name)
         if active is not None and _means(server, change, active):
-            statements += engine.put_back(change.name, baseline.texts[change.name], active, restart)
+            statements += engine.undo_statements(change.name, baseline.texts[change.name], active, restart)
         else:
             statements += engine.change(change, restart)
     return statements
@@ -60,51 +63,55 @@ def _means(server: Server, change: Change, text: str) -> bool:
         return False
 
 
-def restore(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> None:
-    """Make the snapshot's text of `names` stand again and, with `restart`, active too; and see that it is so.
+def restore(engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool) -> None:
+    """Restore the snapshot's texts of `names` in the settings file and, with `restart`, their values; then verify it.
 
     A server that is down gets the whole file back and is started. Raises DidNotStart, ApplyRefused and
     DatabaseUnavailable.
     """
     if control.up():
         try:
-            _while_up(engine, control, snapshot, names, restart)
+            _restore_online(engine, control, snapshot, names, restart)
             return
         except CollectionFailed as error:
             raise ApplyRefused("internal_error", str(error)) from error
         except (DatabaseUnavailable, DidNotStart) as error:
-            log.error("the way back by statements failed: %s", error)
-            if control.up():  # it lives, and is to be given the statements again: nothing to start
+            log.error("the restore by statements failed: %s", error)
+            if control.up():  # it runs, and gets the statements again with the next attempt: nothing to start
                 raise
-    _by_file(engine, control, snapshot, names, restart)
+    _restore_offline(engine, control, snapshot, names, restart)
 
 
-def _while_up(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> None:
-    refused = _by_statements(engine, control, snapshot, names, restart)
-    if not control.way_back.arrived and (refused or (restart and not stands(engine, snapshot, names))):
-        control.way_back.begin()
+def _restore_online(
+    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
+) -> None:
+    refused = _undo_by_statements(engine, control, snapshot, names, restart)
+    if not control.progress.restarted and (refused or (restart and not is_restored(engine, snapshot, names))):
+        control.progress.note_started()
         control.restart()
-        control.way_back.arrive()
-    read_back(engine, control, snapshot, names, restart, engine.rounds)
+        control.progress.note_restarted()
+    verify_restored(engine, control, snapshot, names, restart, engine.rounds)
 
 
-def _by_statements(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> bool:
-    """Whether the server has to be restarted for it, because it refuses statements."""
-    statements = [s for n in names for s in engine.put_back(n, snapshot.texts[n], snapshot.active[n], restart)]
+def _undo_by_statements(
+    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
+) -> bool:
+    """Whether the server has to be restarted, because it refuses the statements."""
+    statements = [s for n in names for s in engine.undo_statements(n, snapshot.texts[n], snapshot.active[n], restart)]
     try:
         engine.execute(statements)
     except ApplyRefused as error:
         if snapshot.file is None:
             raise
-        log.error("the server refuses the way back (%s): restoring its file", error)
-        _restore(engine, snapshot, snapshot.file)
-        return _only_by_restart(engine, control, statements)
+        log.error("the server refuses the statements of the restore (%s): restoring its file", error)
+        _restore_file(engine, snapshot, snapshot.file)
+        return _needs_restart(engine, control, statements)
     _restore_bytes(engine, snapshot, names)
     engine.reload()
     return False
 
 
-def _only_by_restart(engine: Engine, control: Control, statements: Sequence[Statement]) -> bool:
+def _needs_restart(engine: Engine, control: ServerControl, statements: Sequence[Statement]) -> bool:
     """Whether nothing else makes the restored file active; a full disk refused the file alone."""
     try:
         if engine.reads_file_at_start_alone:
@@ -118,36 +125,38 @@ def _only_by_restart(engine: Engine, control: Control, statements: Sequence[Stat
 
 
 def _restore_bytes(engine: Engine, snapshot: Snapshot, names: Iterable[str]) -> None:
-    """Give the file its bytes back where it says the same in other words (an order, a time).
+    """Restore the file's bytes where it says the same differently (another order, another time stamp).
 
-    Where it does not say what was put back of `names`, the server had no room to write that, and kept silent.
+    Where it lacks a restored text of `names`, the server had no room to write it and reported no error.
     """
     file = snapshot.file
     now = None if file is None else save_file(file.path)
     if file is None or now is None or now.content == file.content:
         return
-    says, said = (dict(engine.file_says(content or b"")) for content in (now.content, file.content))
-    if says == said or any(says.get(n) != said.get(n) for n in names):
-        _restore(engine, snapshot, file)
+    found, wanted = (dict(engine.file_says(content or b"")) for content in (now.content, file.content))
+    if found == wanted or any(found.get(n) != wanted.get(n) for n in names):
+        _restore_file(engine, snapshot, file)
 
 
-def _restore(engine: Engine, snapshot: Snapshot, file: SavedFile) -> None:
-    """Put the whole file back, and say what of others' goes with it: the names alone, a text may be a secret."""
+def _restore_file(engine: Engine, snapshot: Snapshot, file: SavedFile) -> None:
+    """Restore the whole file, and log which settings of others are lost: their names alone, a text may be a secret."""
     now = save_file(file.path)
-    says, said = (engine.file_says((f and f.content) or b"") for f in (now, file))
-    lost = sorted(n for n in {*says, *said} - set(snapshot.texts) if says.get(n) != said.get(n))
+    found, wanted = (engine.file_says((f and f.content) or b"") for f in (now, file))
+    lost = sorted(n for n in {*found, *wanted} - set(snapshot.texts) if found.get(n) != wanted.get(n))
     if lost:
         log.warning("restoring %s undoes what others wrote there since: %s", file.path, ", ".join(lost))
     file.restore()
 
 
-def _by_file(engine: Engine, control: Control, snapshot: Snapshot, names: list[str], restart: bool) -> None:
-    control.heed_pause()
+def _restore_offline(
+    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
+) -> None:
+    control.require_not_paused()
     if snapshot.file is None:
         raise DidNotStart("the server is down, and its settings file is not the agent's to restore")
-    _restore(engine, snapshot, snapshot.file)
-    log.warning("restored %s; bringing the server back", snapshot.file.path)
-    anew = control.bring_back(snapshot.data_dir)
-    if anew:
-        control.way_back.arrive()
-    read_back(engine, control, snapshot, names, restart, anew and engine.rounds)
+    _restore_file(engine, snapshot, snapshot.file)
+    log.warning("restored %s; starting the server", snapshot.file.path)
+    restarted = control.start_or_wait(snapshot.data_dir)
+    if restarted:
+        control.progress.note_restarted()
+    verify_restored(engine, control, snapshot, names, restart, restarted and engine.rounds)

@@ -30,7 +30,7 @@ MOST_OPEN = 0o644
 log = logging.getLogger(__name__)
 
 
-def vouched(engine: Engine, snapshot: Snapshot, data_dir: Path | None) -> Snapshot:
+def vet(engine: Engine, snapshot: Snapshot, data_dir: Path | None) -> Snapshot:
     """`data_dir` as the agent's own file names it. Raises ApplyRefused where no settings file can be vouched for."""
     rows = {r.name for r in load(engine.family).rows}
     names = [n for n in snapshot.texts if n in rows and _plain(snapshot, n)]
@@ -50,21 +50,21 @@ def _plain(snapshot: Snapshot, name: str) -> bool:
 def _settings_file(engine: Engine, data_dir: Path | None) -> Path | None:
     configured = engine.settings_file_in(data_dir)
     try:
-        told = engine.settings_file()
+        path = engine.settings_file()
     except DatabaseUnavailable:
         if configured is None:
             message = "the server is down, and its settings file is named by another account alone"
             raise ApplyRefused("internal_error", f"{message}: set restart.data_dir in the agent's own file") from None
-        told = configured
-    if told is None:
+        path = configured
+    if path is None:
         return None
-    if configured is not None and configured.resolve() != told.resolve():
-        raise ApplyRefused("internal_error", f"the server names {told} as its settings file, not {configured}")
-    real = told.parent.resolve() / told.name
-    if real != told:
-        message = f"{told} is reached over a symbolic link: name its real path {real.parent} in the agent's own file"
+    if configured is not None and configured.resolve() != path.resolve():
+        raise ApplyRefused("internal_error", f"the server names {path} as its settings file, not {configured}")
+    real = path.parent.resolve() / path.name
+    if real != path:
+        message = f"{path} is reached over a symbolic link: name its real path {real.parent} in the agent's own file"
         raise ApplyRefused("internal_error", message)
-    return told
+    return path
 
 
 def _file(engine: Engine, snapshot: Snapshot, path: Path) -> SavedFile:

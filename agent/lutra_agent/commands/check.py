@@ -13,11 +13,12 @@ from lutra_models.history import Mode
 from lutra_models.memory import limit_bytes, worst_case
 
 from lutra_agent.clock import SystemClock
-from lutra_agent.commands import service_check
+from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import Config, DatabaseConfig
 from lutra_agent.engines.common.engine import Permissions, Visible
 from lutra_agent.files.saved_file import save_file
-from lutra_agent.runtime.compose import Beside
+from lutra_agent.runtime.compose import local_database
+from lutra_agent.runtime.local_database import LocalDatabase
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,12 @@ class Examination:
 
 def examine(config: Config) -> Examination:
     """Raises DatabaseUnavailable and CollectionFailed: then there is nothing to examine."""
-    beside = Beside(config, SystemClock())
+    database = local_database(config, SystemClock())
     try:
-        beside.engine.ping()
-        server = beside.look()
+        database.engine.ping()
+        server = database.read_server()
         movable = _movable(server, config.agent.mode, config.agent.durability)
-        permissions, seen = beside.engine.permissions(movable), beside.engine.visible()
+        permissions, seen = database.engine.permissions(movable), database.engine.visible()
         limit = limit_bytes(server, Policy(memory_fraction=config.agent.memory_fraction))
         total = worst_case(server, load(server.engine).read(server)).total_bytes
         return Examination(
@@ -65,11 +66,11 @@ def examine(config: Config) -> Examination:
             {n: s.shadowed for n, s in server.settings.items() if s.shadowed},
             {"worst_case_bytes": round(total), "limit_bytes": round(limit)},
             movable,
-            tuple(dict.fromkeys(_missing(config, beside, permissions, movable, seen))),
-            service_check.asked(config.service),
+            tuple(dict.fromkeys(_missing(config, database, permissions, movable, seen))),
+            ask_service(config.service),
         )
     finally:
-        beside.engine.close()
+        database.engine.close()
 
 
 def _movable(server: Server, mode: Mode, durability: bool) -> tuple[str, ...]:
@@ -85,7 +86,7 @@ def show(found: Examination, as_json: bool) -> str:
 
 
 def _missing(
-    config: Config, beside: Beside, permissions: Permissions, movable: Sequence[str], seen: Sequence[Visible]
+    config: Config, database: LocalDatabase, permissions: Permissions, movable: Sequence[str], seen: Sequence[Visible]
 ) -> Iterator[str]:
     """What stands between the configured mode and all that it says, each with its remedy."""
     yield from (v.remedy for v in seen if v.remedy and not v.available)
@@ -97,7 +98,7 @@ def _missing(
     if config.agent.mode in ("restart_in_window", "lab"):
         if not config.restart.command:
             yield "restart.command is not configured: settings that need a restart stay as they are"
-        if save_file(beside.engine.settings_file()) is None:
+        if save_file(database.engine.settings_file()) is None:
             yield "run the agent under an account that may write the data directory: a restart needs a way back"
 
 

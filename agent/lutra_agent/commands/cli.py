@@ -59,13 +59,13 @@ def main() -> None:
 def run(config_file: Path) -> None:
     """Ship windows and carry out directives until SIGTERM or SIGINT."""
     from lutra_agent.runtime.compose import running
-    from lutra_agent.runtime.signals import SignalShield, Stopped
+    from lutra_agent.runtime.signals import DeferredSignals, Stopped
 
     config = dialling(config_file)
-    shield = SignalShield()
-    shield.install()
+    signals = DeferredSignals()
+    signals.install()
     try:
-        with running(config, shield=shield) as loop:
+        with running(config, signals=signals) as loop:
             logging.getLogger(__name__).info("mode %s, every %g s", config.agent.mode, config.agent.interval_s)
             loop.run()
     except Stopped:
@@ -110,8 +110,8 @@ def tune(config_file: Path, objective: str, trials: int, limits: tuple[str, ...]
 
     Where an agent already runs with the same file, that one does the work and this command watches.
     """
-    from lutra_agent.commands.tune import tuned
-    from lutra_agent.commands.tune_session import Wish, limit
+    from lutra_agent.commands.tune import run_session
+    from lutra_agent.commands.tune_session import SessionRequest, limit
 
     config = dialling(config_file, quiet=True)
     try:
@@ -119,7 +119,7 @@ def tune(config_file: Path, objective: str, trials: int, limits: tuple[str, ...]
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--limit") from error
     metric = "p99_ms" if objective == "p99" else objective
-    for line in tuned(config, Wish(metric, trials, seed, parsed)):
+    for line in run_session(config, SessionRequest(metric, trials, seed, parsed)):
         click.echo(line)
 
 

@@ -7,7 +7,7 @@ from lutra_agent.errors import ConfigError, ServiceRefused, ServiceUnavailable
 from lutra_agent.reporting.transport import Transport
 
 
-def asked(config: ServiceConfig) -> str:
+def ask_service(config: ServiceConfig) -> str:
     """In words; whatever is wrong with the service does not end the check of the database."""
     try:
         transport = Transport(config, config.token())

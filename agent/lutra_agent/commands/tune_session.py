@@ -18,7 +18,7 @@ SENT_S = 30.0
 
 
 @dataclass(frozen=True)
-class Wish:
+class SessionRequest:
     """What the session is asked for; `metric` is one of GOALS."""
 
     metric: str
@@ -44,38 +44,38 @@ class Session:
     transport: Transport
     loop: Loop | None
     clock: Clock
-    wish: Wish
-    _told: set[int] = field(default_factory=set)
+    request: SessionRequest
+    _shown: set[int] = field(default_factory=set)
 
     def lines(self) -> Iterator[str]:
-        """Start the session and yield a line per trial, then the result. Raises ServiceRefused for a bad wish."""
+        """Start the session and yield a line per trial, then the result. Raises ServiceRefused for a bad request."""
         if self.loop is not None:
             self.loop.cycle()
             self.loop.sent(SENT_S)  # the service must know the database before it can make a session for it
-        session = self.transport.start_session(self.wish.body())
-        yield f"session {session['id']}: {self.wish.trials} trials"
+        session = self.transport.start_session(self.request.body())
+        yield f"session {session['id']}: {self.request.trials} trials"
         while session["state"] in OPEN:
             if self.loop is not None:
                 self.loop.cycle()
             else:
                 self.clock.sleep(WATCH_S)
-            session, trials = self._look(session)
-            yield from self._news(trials)
+            session, trials = self._fetch(session)
+            yield from self._new_trials(trials)
         yield from self._result(session)
 
-    def _look(self, session: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def _fetch(self, session: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         try:
             found = self.transport.get(f"/v1/sessions/{session['id']}")
             return found, self.transport.get(f"/v1/sessions/{session['id']}/trials")["items"]
         except ServiceUnavailable:
             return session, []  # the trial goes on without the service; ask again after the next cycle
 
-    def _news(self, trials: list[dict[str, Any]]) -> Iterator[str]:
+    def _new_trials(self, trials: list[dict[str, Any]]) -> Iterator[str]:
         for trial in trials:
             measured, failed = trial.get("measured"), trial.get("failed")
-            if trial["trial"] in self._told or not (measured or failed):
+            if trial["trial"] in self._shown or not (measured or failed):
                 continue
-            self._told.add(trial["trial"])
+            self._shown.add(trial["trial"])
             changes = ", ".join(f"{c['setting']} → {c['after_text']}" for c in trial.get("changes") or ())
             yield f"trial {trial['trial']}: {failed or figures(measured or {})}  {changes}".rstrip()
 

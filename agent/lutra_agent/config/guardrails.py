@@ -16,13 +16,13 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True)
 class GuardConfig:
-    """`rails` are the guardrails that the file names. `service_may_loosen`: the service's go before them.
+    """`guardrails` are the guardrails that the file names. `service_may_loosen`: the service's go before them.
 
     A change is confirmed by `confirm_windows` windows in which no guard was crossed, within `confirm_s` of its
     application, else it is taken back. A guard that fires within `watch_s` after that takes it back as well.
     """
 
-    rails: Mapping[GuardName, Guardrail] = field(default_factory=dict)
+    guardrails: Mapping[GuardName, Guardrail] = field(default_factory=dict)
     confirm_windows: int = 3
     confirm_s: float = CONFIRM_S
     watch_s: float = 600.0
@@ -32,10 +32,10 @@ class GuardConfig:
 def read_guard(section: Section) -> GuardConfig:
     """Raises ConfigError."""
     tables = {g: table for g in GUARDS if (table := section.optional_table(g.name)) is not None}
-    rails = {g.name: _rail(g, Section(f"guard.{g.name}", table)) for g, table in tables.items()}
+    guardrails = {g.name: _rail(g, Section(f"guard.{g.name}", table)) for g, table in tables.items()}
     return section.finish(
         GuardConfig(
-            rails,
+            guardrails,
             section.integer("confirm_windows", 3, low=1, high=100),
             section.number("confirm_s", CONFIRM_S, low=1.0, high=DAY_S),
             section.number("watch_s", 600.0, low=0.0, high=DAY_S),

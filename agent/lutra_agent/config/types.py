@@ -19,6 +19,7 @@ from lutra_agent.config.guardrails import GuardConfig
 from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_agent.files.secrets import secret
 
+TOKEN_VARIABLE = "LUTRA_AGENT_TOKEN"  # noqa: S105
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -31,10 +32,10 @@ class ServiceConfig:
     token_file: Path | None = None
 
     def token(self) -> str:
-        """From LUTRA_AGENT_TOKEN, else from `token_file`. Raises ConfigError where neither gives one."""
-        text = os.environ.get("LUTRA_AGENT_TOKEN") or secret(self.token_file)
+        """From the environment, else from `token_file`. Raises ConfigError where neither gives one."""
+        text = os.environ.get(TOKEN_VARIABLE) or secret(self.token_file)
         if not text:
-            raise ConfigError("no token: set service.token_file or the environment variable LUTRA_AGENT_TOKEN")
+            raise ConfigError(f"no token: set service.token_file or the environment variable {TOKEN_VARIABLE}")
         return text
 
     @property

@@ -7,19 +7,20 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from lutra_agent.engines.families import FAMILIES
-
-SECRETS = ("LUTRA_AGENT_TOKEN", *(name for family in FAMILIES for name in family.secrets))
+from lutra_agent.config.types import TOKEN_VARIABLE
 
 log = logging.getLogger(__name__)
 
 
-def run(command: Sequence[str], timeout_s: float) -> tuple[int | str, str]:
-    """Exit status and last words. Output goes to a file: a server that inherits a pipe would keep it open for ever."""
-    environment = {k: v for k, v in os.environ.items() if k not in SECRETS}
+def run(command: Sequence[str], timeout_s: float, secrets: Collection[str] = ()) -> tuple[int | str, str]:
+    """Exit status and the end of the output. The command's environment lacks the agent's token and `secrets`.
+
+    Output goes to a file: a server that inherits a pipe would keep it open for ever.
+    """
+    environment = {k: v for k, v in os.environ.items() if k != TOKEN_VARIABLE and k not in secrets}
     log.info("running %s", Path(command[0]).name)
     with tempfile.TemporaryFile() as output:
         try:

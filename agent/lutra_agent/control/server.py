@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from lutra_agent.clock import Clock
@@ -11,9 +11,15 @@ from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.command import run
 from lutra_agent.control.processes import works_in
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.families import family
-from lutra_agent.errors import CollectionFailed, ComingUp, DatabaseUnavailable, DidNotStart, LoginRefused, NotRestarted
-from lutra_agent.state.restore_progress import WayBack
+from lutra_agent.errors import (
+    CollectionFailed,
+    DatabaseUnavailable,
+    DidNotStart,
+    LoginRefused,
+    NotRestarted,
+    ServerStarting,
+)
+from lutra_agent.state.restore_progress import RestoreProgress
 from lutra_agent.state.store import State
 
 POLL_S = 0.1
@@ -23,11 +29,12 @@ UNTOUCHED = "was not restarted"
 log = logging.getLogger(__name__)
 
 
-class Control:
-    """Raises DidNotStart when the server does not accept connections within the configured time.
+class ServerControl:
+    """Starts and restarts one server.
 
-    Raises LoginRefused when it does, but not the agent's. A paused agent starts and restarts no server, which it says
-    by DidNotStart too.
+    Raises DidNotStart when the server does not accept connections within the configured time, and when the agent is
+    paused: a paused agent starts and restarts no server. Raises LoginRefused when the server runs and refuses the
+    agent's login. The operator's commands do not see the environment variables named by `secrets`.
     """
 
     def __init__(
@@ -36,25 +43,27 @@ class Control:
         engine: Engine,
         clock: Clock,
         state: State | None = None,
+        secrets: Collection[str] = (),
         by_operator: bool = False,
     ) -> None:
         self._config = config
         self._engine = engine
         self._clock = clock
         self._state = state
+        self._secrets = secrets
         self._by_operator = by_operator
-        self.way_back = WayBack(state)
+        self.progress = RestoreProgress(state)
 
-    def for_operator(self) -> Control:
-        """The same at an operator's word, which no pause binds; what an earlier way back did does not count."""
-        self.way_back.end()
-        return Control(self._config, self._engine, self._clock, self._state, by_operator=True)
+    def for_operator(self) -> ServerControl:
+        """The same for an operator's own command: it works while the agent is paused, and starts a new restore."""
+        self.progress.clear()
+        return ServerControl(self._config, self._engine, self._clock, self._state, self._secrets, by_operator=True)
 
     @property
     def may_restart(self) -> bool:
         return bool(self._config.command)
 
-    def heed_pause(self) -> None:
+    def require_not_paused(self) -> None:
         """Raises DidNotStart where the agent is paused: whoever paused it may have stopped the server."""
         if self._state is not None and self._state.paused and not self._by_operator:
             raise DidNotStart("the agent is paused: it starts and restarts no server")
@@ -70,44 +79,44 @@ class Control:
         return True
 
     def restart(self) -> None:
-        self.heed_pause()
+        self.require_not_paused()
         before = self._before()
         self._engine.close()
         self._run_and_wait(self._config.command, before)
 
     def start(self) -> None:
-        """Outside any way back."""
-        self.way_back.end()
-        self.bring_back(None)
-        self.way_back.end()
+        """Start a server outside any restore."""
+        self.progress.clear()
+        self.start_or_wait(None)
+        self.progress.clear()
 
-    def bring_back(self, data_dir: Path | None) -> bool:
-        """Start a server that is down; one that runs and does not answer is waited for: it may be recovering.
+    def start_or_wait(self, data_dir: Path | None) -> bool:
+        """Start a server that is down. Wait for one that runs and does not answer: it may be recovering.
 
-        Where it was not us that started it, and the waiting is in vain, it is restarted, once per way back: it may hang
-        because of what its file said. False where it only came up, by the file that it read before.
+        A server that somebody else started and that does not come up is restarted, once per restore: it may hang
+        because of what its file said. Returns False where the server only came up, from the file it had read before.
         """
-        self.heed_pause()
-        begun, runs = self.way_back.begun, self._runs(data_dir)
+        self.require_not_paused()
+        started, runs = self.progress.started, self._runs(data_dir)
         try:
             if runs:
                 self._wait(f"waited {self._config.timeout_s:g} s", self._deadline(), False)
             else:
-                self._begin(self._config.start_command or self._config.command)
+                self._bring_up(self._config.start_command or self._config.command)
         except DidNotStart as error:
             ours = not runs and (not self._config.start_command or self._runs(data_dir))
-            if begun or ours or not self.may_restart:
+            if started or ours or not self.may_restart:
                 raise
             log.error("%s: restarting it, this once", error)
             try:
-                self._begin(self._config.command)
+                self._bring_up(self._config.command)
             except DidNotStart as again:
                 raise DidNotStart(f"{error}; {again}") from again
             return True
         return not runs
 
-    def settle(self, left: Callable[[], list[str]]) -> list[str]:
-        """What is still `left` after a moment: a reload is asynchronous."""
+    def poll_until_empty(self, left: Callable[[], list[str]]) -> list[str]:
+        """What `left` still returns after SETTLE_S: a reload is asynchronous."""
         deadline = self._clock.monotonic() + SETTLE_S
         while (found := left()) and self._clock.monotonic() <= deadline:
             self._clock.sleep(POLL_S)
@@ -117,30 +126,30 @@ class Control:
         """Whether it is known that there is a server, on its way up perhaps, or too busy to answer."""
         try:
             self._engine.ping()
-        except ComingUp:
+        except ServerStarting:
             return True
         except DatabaseUnavailable:
             folder = self._config.data_dir or data_dir
-            return folder is not None and works_in(folder, family(self._engine.family).programs)
+            return folder is not None and works_in(folder, self._engine.programs)
         return True
 
-    def _begin(self, command: Sequence[str]) -> None:
+    def _bring_up(self, command: Sequence[str]) -> None:
         if not command:
             raise DidNotStart("restart.start_command and restart.command are not configured")
-        self.way_back.begin()
+        self.progress.note_started()
         self._run_and_wait(command)
 
     def _run_and_wait(self, command: Sequence[str], before: str | None = None) -> None:
         """`before`: the start of the server that is to be restarted, empty where nothing tells it."""
         deadline = self._deadline()
-        status, said = self._run(command)
-        told = f": {said}" if said else ""
-        self._wait(f"{Path(command[0]).name} ended with {status}", deadline, status != 0, before, told)
+        status, output = self._run(command)
+        detail = f": {output}" if output else ""
+        self._wait(f"{Path(command[0]).name} ended with {status}", deadline, status != 0, before, detail)
 
     def _run(self, command: Sequence[str]) -> tuple[int | str, str]:
-        return run(command, self._config.timeout_s)
+        return run(command, self._config.timeout_s, self._secrets)
 
-    def _wait(self, after: str, deadline: float, failed: bool, before: str | None = None, told: str = "") -> None:
+    def _wait(self, after: str, deadline: float, failed: bool, before: str | None = None, detail: str = "") -> None:
         while True:
             try:
                 left = self._left(before, failed)
@@ -149,7 +158,7 @@ class Control:
                 # A command that fails has said why; one that only started the server leaves the waiting to us.
                 if failed or self._clock.monotonic() > deadline:
                     kind = NotRestarted if left == UNTOUCHED else DidNotStart
-                    raise kind(f"{after} and the server {left}{told}")
+                    raise kind(f"{after} and the server {left}{detail}")
             except LoginRefused:  # it runs, and may let us in once its clients have come back
                 if self._clock.monotonic() > deadline:
                     raise

@@ -70,7 +70,7 @@ class Command:
         ours = {"HOST": d.host, "PORT": str(d.port), "USER": d.user, "DBNAME": d.dbname}
         ours |= {"WARMUP_S": f"{span.warmup_s:g}", "DURATION_S": f"{span.duration_s:g}"}
         password = d.password()
-        variable = family(d.engine).secrets[0]
+        variable = family(d.engine).password_variable
         secret = {} if password is None else {variable: password}
         return {**os.environ, **secret, **{f"LUTRA_{k}": v for k, v in ours.items()}}
 

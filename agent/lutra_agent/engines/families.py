@@ -15,14 +15,12 @@ from lutra_agent.errors import ConfigError
 class Family:
     """An engine family. `open` imports its driver, dials lazily and raises ConfigError where the extra is missing.
 
-    `secrets` are the environment variables that may hold a password of it, first the one that its clients read.
-    `programs` are what a server's process is called.
+    `password_variable` is the environment variable from which its clients read a password.
     """
 
     name: str
+    password_variable: str
     open: Callable[[DatabaseConfig], Engine]
-    secrets: tuple[str, ...] = ()
-    programs: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -54,10 +52,12 @@ def _open_mariadb(database: DatabaseConfig) -> Engine:
 
 
 FAMILIES = (
-    Family("postgresql", _open_postgresql, secrets=("PGPASSWORD",), programs=("postgres", "postmaster")),
-    Family("mysql", _open_mysql, secrets=("MYSQL_PWD",), programs=("mysqld", "mysqld-debug")),
-    Family("mariadb", _open_mariadb, secrets=("MYSQL_PWD",), programs=("mariadbd", "mysqld")),
+    Family("postgresql", "PGPASSWORD", _open_postgresql),
+    Family("mysql", "MYSQL_PWD", _open_mysql),
+    Family("mariadb", "MYSQL_PWD", _open_mariadb),
 )
+
+PASSWORD_VARIABLES = frozenset(f.password_variable for f in FAMILIES)
 
 
 def family(name: str) -> Family:

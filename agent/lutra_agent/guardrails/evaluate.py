@@ -1,4 +1,4 @@
-"""Judges windows by guardrails. Pure: the same windows always give the same verdict."""
+"""Evaluates windows by guardrails. Pure: the same windows always give the same violations."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ BASELINE_WINDOWS = 3
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What one stretch of time showed: the metrics that guards watch, by name."""
+class WindowReading:
+    """The metrics that guardrails watch, by name, over one stretch of time."""
 
     start: datetime
     end: datetime
@@ -30,46 +30,47 @@ class Seen:
         return {"start": self.start.isoformat(), "end": self.end.isoformat(), "values": dict(self.values)}
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Seen:
+    def from_dict(cls, content: Mapping[str, Any]) -> WindowReading:
         start, end = (datetime.fromisoformat(content[k]) for k in ("start", "end"))
         return cls(start, end, content["values"])
 
 
 @dataclass(frozen=True)
-class Crossing:
-    """A guard whose last reading lies beyond its bound, and has for `held_s` of measured time."""
+class Violation:
+    """A guardrail whose last reading lies beyond its bound, and has for `held_s` of measured time."""
 
     guard: GuardName
     metric: str
     value: float
     bound: float
-    rail: Guardrail
+    guardrail: Guardrail
     baseline: float | None
     since: datetime
     held_s: float
 
     @property
     def fires(self) -> bool:
-        return self.held_s >= self.rail.hold_s
+        return self.held_s >= self.guardrail.hold_s
 
     def __str__(self) -> str:
         was = "" if self.baseline is None else f", {self.baseline:.4g} before"
         return f"{self.guard}: {self.metric} is {self.value:.4g} for {self.held_s:.0f} s, bound {self.bound:.4g}{was}"
 
 
-def judge(
-    rails: Mapping[GuardName, Guardrail], baseline: Mapping[str, float], seen: Sequence[Seen]
-) -> tuple[Crossing, ...]:
-    """What is crossed now, in the order of GUARDS. `seen` comes oldest first.
+def evaluate(
+    guardrails: Mapping[GuardName, Guardrail], baseline: Mapping[str, float], readings: Sequence[WindowReading]
+) -> tuple[Violation, ...]:
+    """The guardrails violated now, in the order of GUARDS. `readings` come oldest first.
 
     Only the readings on end count, each for as long as it lasted: a gap adds no time, and a window without a reading
     neither adds nor ends.
     """
-    found = (_crossing(g, rails[g.name], baseline, seen) for g in GUARDS if g.name in rails and rails[g.name].enabled)
-    return tuple(c for c in found if c is not None)
+    enabled = [g for g in GUARDS if g.name in guardrails and guardrails[g.name].enabled]
+    found = (_violation(g, guardrails[g.name], baseline, readings) for g in enabled)
+    return tuple(v for v in found if v is not None)
 
 
-def baseline(calm: Sequence[Seen]) -> dict[str, float]:
+def baseline(calm: Sequence[WindowReading]) -> dict[str, float]:
     """The median of each metric that was read often enough."""
     readings: dict[str, list[float]] = {}
     for one in calm:
@@ -78,12 +79,12 @@ def baseline(calm: Sequence[Seen]) -> dict[str, float]:
     return {n: median(v) for n, v in readings.items() if len(v) >= BASELINE_WINDOWS}
 
 
-def needed(rails: Mapping[GuardName, Guardrail], seen: Sequence[Seen]) -> list[Seen]:
-    """The newest of `seen`, as many as the longest hold time may ask for, with room for windows without a reading."""
-    longest = 2 * max((r.hold_s for r in rails.values() if r.enabled), default=0.0)
-    kept: list[Seen] = []
+def needed(guardrails: Mapping[GuardName, Guardrail], readings: Sequence[WindowReading]) -> list[WindowReading]:
+    """The newest of `readings`: as many as the longest hold time may need, with room for windows without a reading."""
+    longest = 2 * max((r.hold_s for r in guardrails.values() if r.enabled), default=0.0)
+    kept: list[WindowReading] = []
     held = 0.0
-    for one in reversed(seen):
+    for one in reversed(readings):
         kept.append(one)
         held += one.seconds
         if held > longest:
@@ -91,14 +92,16 @@ def needed(rails: Mapping[GuardName, Guardrail], seen: Sequence[Seen]) -> list[S
     return kept[::-1]
 
 
-def _crossing(guard: Guard, rail: Guardrail, baseline: Mapping[str, float], seen: Sequence[Seen]) -> Crossing | None:
-    run: list[tuple[Seen, str, float, float]] = []
-    for one in reversed(seen):
+def _violation(
+    guard: Guard, guardrail: Guardrail, baseline: Mapping[str, float], readings: Sequence[WindowReading]
+) -> Violation | None:
+    run: list[tuple[WindowReading, str, float, float]] = []
+    for one in reversed(readings):
         reading = guard.reading(one.values)
         if reading is None:
             continue
         name, value = reading
-        bound = guard.bound(rail.limit, baseline.get(name))
+        bound = guard.bound(guardrail.limit, baseline.get(name))
         if bound is None or guard.holds(value, bound):
             break
         run.append((one, name, value, bound))
@@ -107,4 +110,4 @@ def _crossing(guard: Guard, rail: Guardrail, baseline: Mapping[str, float], seen
     _, name, value, bound = run[0]
     held_s = sum(one.seconds for one, *_ in run)
     was = None if guard.against == "absolute" else baseline.get(name)
-    return Crossing(guard.name, name, value, bound, rail, was, run[-1][0].start, held_s)
+    return Violation(guard.name, name, value, bound, guardrail, was, run[-1][0].start, held_s)

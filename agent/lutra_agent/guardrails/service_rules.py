@@ -16,33 +16,36 @@ RULES = "rules"
 log = logging.getLogger(__name__)
 
 
-class Told:
+class ServiceRules:
+    """`current` are the rules as the service has them; `guardrails` are what the agent's own file makes of these."""
+
     def __init__(self, state: State, file: GuardConfig) -> None:
         self._state = state
         self._file = file
-        self.rules = _stored(state)
+        self.current = _stored(state)
 
-    def keep(self, rules: Rules) -> None:
-        if rules != self.rules:
+    def update(self, rules: Rules) -> None:
+        """Take the service's rules over, and store them."""
+        if rules != self.current:
             self._state.save(RULES, rules.model_dump(mode="json"))
-            self.rules = rules
-            told = len(rules.guardrails), len(rules.maintenance_windows)
-            log.info("the service's rules changed: %d guardrails, %d maintenance windows", *told)
+            self.current = rules
+            counts = len(rules.guardrails), len(rules.maintenance_windows)
+            log.info("the service's rules changed: %d guardrails, %d maintenance windows", *counts)
             for problem in self.problems():
                 log.warning("%s", problem)
 
-    def rails(self) -> dict[GuardName, Guardrail]:
-        """Every guard's rail: the file's, else the default, and stricter where the service's is.
+    def guardrails(self) -> dict[GuardName, Guardrail]:
+        """Each guardrail: the file's, else the default, and stricter where the service's is.
 
-        Where the file lets the service loosen them, the service's rail counts as it is.
+        Where the file lets the service loosen them, the service's guardrail counts as it is.
         """
-        floor, wanted = laid_over(self._file.rails), self.rules.guardrails
+        floor, wanted = laid_over(self._file.guardrails), self.current.guardrails
         return laid_over(floor, wanted) if self._file.service_may_loosen else tightened(floor, wanted)
 
     def problems(self) -> list[str]:
         """What the service asks for and the file does not grant, in words."""
-        rails = self.rails()
-        held = [n for n, wanted in self.rules.guardrails.items() if rails[n] != wanted]
+        guardrails = self.guardrails()
+        held = [n for n, wanted in self.current.guardrails.items() if guardrails[n] != wanted]
         names = ", ".join(held)
         how = "guard.service_may_loosen = true in the agent's own file would let it"
         return [f"the agent's own file is stricter than the service's guardrails: {names}; {how}"] if held else []
@@ -51,6 +54,6 @@ class Told:
 def _stored(state: State) -> Rules:
     try:
         return Rules.model_validate(state.load(RULES) or {})
-    except ValidationError as error:  # another version's file: the service tells them again
+    except ValidationError as error:  # another version's file: the service sends them again
         log.warning("the stored rules are unreadable: %s", error)
         return Rules()

@@ -14,7 +14,7 @@ from lutra_agent.clock import Clock
 from lutra_agent.drivers.base import Driver, DriverFailed, Measurement
 from lutra_agent.engines.common.engine import Engine, Latency, Sample
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
-from lutra_agent.log_throttle import Throttle
+from lutra_agent.log_throttle import LogThrottle
 from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.metrics.rates import Discarded, rates
@@ -39,7 +39,7 @@ class Measure:
         self._clock = clock
         self._data_dir = data_dir
         self._prometheus = prometheus
-        self._throttle = Throttle(log)
+        self._throttle = LogThrottle(log)
         self._last_data_dir: Path | None = None
 
     def sample(self) -> Sample:
@@ -61,8 +61,8 @@ class Measure:
             latency=self._from_prometheus(before, after) or targets.latency,
         )
 
-    def watched(self, content: Content, sample: Sample | None) -> dict[str, float]:
-        """What guards watch: a window's targets, gauges of the last sample, and the host's room.
+    def guardrail_values(self, content: Content, sample: Sample | None) -> dict[str, float]:
+        """What guardrails watch: a window's targets, gauges of the last sample, and the host's room.
 
         Without a sample the server did not answer.
         """

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from lutra_models.wire import Directive, Receipt
 
 from lutra_agent.errors import NotAdmitted, ServiceRefused, ServiceUnavailable
-from lutra_agent.log_throttle import Throttle
+from lutra_agent.log_throttle import LogThrottle
 from lutra_agent.reporting.backoff import Backoff, Chance
 from lutra_agent.reporting.delivery import Delivery
 from lutra_agent.reporting.spool import Spool
@@ -37,7 +37,7 @@ class Conversation:
         self._transport = transport
         self._delivery = Delivery(spool, transport.send, monotonic)
         self._sending, self._asking = Backoff(monotonic, chance), Backoff(monotonic, chance)
-        self._throttle = Throttle(log)
+        self._throttle = LogThrottle(log)
         self._not_admitted = ""
 
     @property

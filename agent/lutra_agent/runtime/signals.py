@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import signal
 from types import FrameType
+from typing import Protocol
 
 
 class Stopped(BaseException):
     """The agent was asked to end. No Exception: nothing that handles failures may swallow it."""
 
 
-class SignalShield:
+class SignalDeferral(Protocol):
+    """Holds back the signals that end the agent, while it is entered."""
+
+    def __enter__(self) -> object: ...
+    def __exit__(self, *error: object) -> None: ...
+
+
+class DeferredSignals:
     """As a context manager it defers SIGTERM and SIGINT to its end."""
 
     def __init__(self) -> None:
@@ -21,7 +29,7 @@ class SignalShield:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._ask)
 
-    def __enter__(self) -> SignalShield:
+    def __enter__(self) -> DeferredSignals:
         self._depth += 1
         return self
 

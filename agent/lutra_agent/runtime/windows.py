@@ -1,4 +1,4 @@
-"""The windows of a live database, one after another, and what its guards make of each."""
+"""The windows of a live database, one after another, and what its guardrails make of each."""
 
 from __future__ import annotations
 
@@ -6,30 +6,35 @@ import logging
 from collections.abc import Mapping
 from datetime import datetime
 
+from lutra_agent.clock import Clock
+from lutra_agent.config.types import AgentConfig
 from lutra_agent.engines.common.engine import Sample
-from lutra_agent.guardrails.evaluate import Seen
-from lutra_agent.guardrails.monitor import Verdict
+from lutra_agent.guardrails.evaluate import WindowReading
+from lutra_agent.guardrails.monitor import GuardrailMonitor, Verdict
+from lutra_agent.metrics.measure import Measure
 from lutra_agent.metrics.rates import Discarded
 from lutra_agent.reporting.content import Content
-from lutra_agent.runtime.parts import Parts
 
 log = logging.getLogger(__name__)
 
 
 class Windows:
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, measure: Measure, monitor: GuardrailMonitor, clock: Clock, config: AgentConfig) -> None:
+        self._measure = measure
+        self._monitor = monitor
+        self._clock = clock
+        self._config = config
         self._last: Sample | None = None
         self._warmup = 0
-        self._judged_at: datetime | None = None
+        self._evaluated_at: datetime | None = None
 
     def next(self) -> Content:
         """The window since the last sample; empty where there is none, or where it was a warm-up."""
-        before, after = self._last, self._parts.measure.sample()
+        before, after = self._last, self._measure.sample()
         self._last = after
         if before is None:
             return Content()
-        found = self._parts.measure.window(before, after)
+        found = self._measure.window(before, after)
         if isinstance(found, Discarded):
             log.info("a window was discarded: %s", found.reason)
             return Content()
@@ -38,31 +43,31 @@ class Windows:
             return Content()
         return found
 
-    def judged(self, content: Content) -> Verdict:
-        """What the guards say of a window, or of the time since the last verdict where there is none."""
-        return self._see(content, self._parts.measure.watched(content, self._last))
+    def evaluate(self, content: Content) -> Verdict:
+        """What the guardrails make of a window, or of the time since the last verdict where there is none."""
+        return self._observe(content, self._measure.guardrail_values(content, self._last))
 
-    def unanswered(self) -> Verdict:
-        """The database does not answer: no window spans that, and a guard counts the time."""
+    def evaluate_unreachable(self) -> Verdict:
+        """The database does not answer: no window spans that, and a guardrail counts the time."""
         self._last = None
-        return self._see(Content(), self._parts.measure.watched(Content(), None))
+        return self._observe(Content(), self._measure.guardrail_values(Content(), None))
 
-    def unread(self) -> Verdict:
+    def evaluate_unreadable(self) -> Verdict:
         """The database answers and cannot be read: nothing confirms a change, and its time runs out."""
         self._last = None
-        return self._see(Content(), {})
+        return self._observe(Content(), {})
 
-    def _see(self, content: Content, values: Mapping[str, float]) -> Verdict:
-        now = self._parts.clock.now()
-        start = content.window[0] if content.window else min(self._judged_at or now, now)
-        self._judged_at = now
-        return self._parts.watch.see(Seen(start, now, values), measured=content.window is not None)
-
-    def broken(self) -> None:
+    def interrupt(self) -> None:
         """The database does not answer: no window spans that."""
         self._last = None
 
-    def anew(self, restarted: bool) -> None:
-        """The configuration changed: the first windows under it are warm-up."""
+    def begin_warm_up(self, restarted: bool) -> None:
+        """The configuration changed: the first windows under it are warm-up, more of them after a restart."""
         self._last = None
-        self._warmup = max(self._warmup, self._parts.config.warm_up(restarted))
+        self._warmup = max(self._warmup, self._config.warm_up(restarted))
+
+    def _observe(self, content: Content, values: Mapping[str, float]) -> Verdict:
+        now = self._clock.now()
+        start = content.window[0] if content.window else min(self._evaluated_at or now, now)
+        self._evaluated_at = now
+        return self._monitor.observe(WindowReading(start, now, values), measured=content.window is not None)

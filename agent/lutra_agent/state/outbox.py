@@ -1,4 +1,4 @@
-"""What is still to be told to the service: on disk from when it happened until a report holds it."""
+"""Outcomes and events that no report holds yet: on disk from when they happened."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outbox:
     def outcomes(self) -> list[Outcome]:
         return [Outcome.model_validate(o) for o in self._state.load(OUTCOMES) or ()]
 
-    def told(self) -> None:
+    def clear(self) -> None:
         """A report holds all of it now."""
         for name in (EVENTS, OUTCOMES):
             if self._state.load(name) is not None:

@@ -1,4 +1,4 @@
-"""How far a way back has come: on disk, so that an agent that is started again does not begin anew."""
+"""How far a restore has come: on disk, so that an agent that is started again does not restart the server once more."""
 
 from __future__ import annotations
 
@@ -6,52 +6,54 @@ import logging
 
 from lutra_agent.state.store import State
 
-WAY_BACK = "way_back"
-BEGUN, ARRIVED = "begun", "arrived"
+FILE = "way_back"
+STARTED, RESTARTED = "begun", "arrived"
+"""As the file has them."""
 
 log = logging.getLogger(__name__)
 
 
-class WayBack:
-    """What was done to the server since its file was put back. Without a `state` this process alone remembers."""
+class RestoreProgress:
+    """What was done to the server since its settings file was restored. Without a `state` only this process knows."""
 
     def __init__(self, state: State | None) -> None:
         self._state = state
-        self._unkept: str | None = None
+        self._unsaved: str | None = None
 
     @property
-    def begun(self) -> bool:
+    def started(self) -> bool:
         """A start or a restart was begun: a server on its way up has read the file, and is only to be waited for."""
         return self._stage is not None
 
     @property
-    def arrived(self) -> bool:
-        """The server came up from one: another restart would change nothing."""
-        return self._stage == ARRIVED
+    def restarted(self) -> bool:
+        """The server came up from it: another restart would change nothing."""
+        return self._stage == RESTARTED
 
-    def begin(self) -> None:
-        self._keep(BEGUN)
+    def note_started(self) -> None:
+        self._save(STARTED)
 
-    def arrive(self) -> None:
-        self._keep(ARRIVED)
+    def note_restarted(self) -> None:
+        self._save(RESTARTED)
 
-    def end(self) -> None:
-        self._unkept = None
+    def clear(self) -> None:
+        """The restore has ended."""
+        self._unsaved = None
         if self._state is not None:
-            self._state.forget(WAY_BACK)
+            self._state.forget(FILE)
 
     @property
     def _stage(self) -> str | None:
-        kept = None if self._state is None else self._state.load(WAY_BACK)
-        return self._unkept or (kept and str(kept["stage"]))
+        saved = None if self._state is None else self._state.load(FILE)
+        return self._unsaved or (saved and str(saved["stage"]))
 
-    def _keep(self, stage: str) -> None:
-        self._unkept = stage
+    def _save(self, stage: str) -> None:
+        self._unsaved = stage
         if self._state is None:
             return
         try:
-            self._state.save(WAY_BACK, {"stage": stage})
-        except OSError as error:  # the agent's own disk is full: that must not bar the way back
-            log.error("how far the way back has come cannot be kept: %s", error)
+            self._state.save(FILE, {"stage": stage})
+        except OSError as error:  # the agent's own disk is full: that must not prevent the restore
+            log.error("the progress of the restore cannot be saved: %s", error)
         else:
-            self._unkept = None
+            self._unsaved = None

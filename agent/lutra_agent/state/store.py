@@ -1,4 +1,4 @@
-"""What the agent remembers between runs: its lock, the pause flag, the answers it gave, its notes."""
+"""What the agent remembers between runs: its lock, the pause flag, the outcomes of directives, its notes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from lutra_agent.errors import ConfigError
 from lutra_agent.files.accounts import acting_for, is_anothers, owner_of
 from lutra_agent.files.atomic import make_empty, make_folder, read_json, remove, write_json
 
-KEPT_ANSWERS = 200
+OUTCOMES = "answers"
+KEPT_OUTCOMES = 200
 OTHERS_WRITE = 0o022
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came of a directive. `reported` turns true once the report that carries it is in the spool."""
+class RecordedOutcome:
+    """A directive's outcome. `reported` turns true once the report that carries it is in the spool."""
 
     outcome: Outcome
     reported: bool
@@ -87,15 +88,15 @@ class State:
         with acting_for(self.folder):
             (self.folder / "paused").unlink(missing_ok=True)
 
-    def answer(self, directive: str) -> Answer | None:
-        kept = self._answers().get(directive)
-        return None if kept is None else Answer(Outcome.model_validate(kept["outcome"]), kept["reported"])
+    def recorded_outcome(self, directive: str) -> RecordedOutcome | None:
+        kept = self._outcomes().get(directive)
+        return None if kept is None else RecordedOutcome(Outcome.model_validate(kept["outcome"]), kept["reported"])
 
-    def remember(self, outcome: Outcome, reported: bool = False) -> None:
-        answers = self._answers()
-        answers.pop(outcome.directive, None)
-        answers[outcome.directive] = {"outcome": outcome.model_dump(mode="json"), "reported": reported}
-        self.save("answers", dict(list(answers.items())[-KEPT_ANSWERS:]))
+    def record_outcome(self, outcome: Outcome, reported: bool = False) -> None:
+        outcomes = self._outcomes()
+        outcomes.pop(outcome.directive, None)
+        outcomes[outcome.directive] = {"outcome": outcome.model_dump(mode="json"), "reported": reported}
+        self.save(OUTCOMES, dict(list(outcomes.items())[-KEPT_OUTCOMES:]))
 
     def load(self, name: str) -> Any:
         with acting_for(self.folder):
@@ -109,6 +110,6 @@ class State:
         with acting_for(self.folder):
             remove(self.folder / f"{name}.json")
 
-    def _answers(self) -> dict[str, Any]:
-        answers = self.load("answers")
-        return answers if isinstance(answers, dict) else {}
+    def _outcomes(self) -> dict[str, Any]:
+        outcomes = self.load(OUTCOMES)
+        return outcomes if isinstance(outcomes, dict) else {}

@@ -56,7 +56,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Scratch]:
 def test_random_configurations_are_active_as_reported_and_taken_back_exactly(server: Scratch, tmp_path: Path) -> None:
     subject = subject_of(server, tmp_path / "state")
     rng, before, file = random.Random(4), subject.kept_settings(), subject.file()
-    found = subject.look()
+    found = subject.read_server()
     space = load(found.engine).space(found, Policy(durability=True))
     for number in range(COUNT):
         began = time.monotonic()
@@ -83,7 +83,7 @@ def active_as_reported(server: Scratch, subject: Subject, identifier: str, wante
 
 def taken_back(subject: Subject) -> None:
     snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
-    names = differences(subject.look(), snapshot)
+    names = differences(subject.read_server(), snapshot)
     assert names
     restore(subject.engine, subject.control, snapshot, names, restart=True)
-    until(lambda: differences(subject.look(), snapshot) == [])
+    until(lambda: differences(subject.read_server(), snapshot) == [])

@@ -88,16 +88,18 @@ class Permissions:
 class Engine(Protocol):
     """One database server. Every method raises DatabaseUnavailable where it cannot be reached.
 
-    A server that `rounds` answers a number that it cannot take with one that it can: what it then reports is its
-    answer, not a failure. Where it `reads_file_at_start_alone`, a file that was put back becomes active with a restart.
+    `programs` are what the server's process is called. A server that `rounds` answers a number that it cannot take with
+    one that it can: what it then reports is its answer, not a failure. Where it `reads_file_at_start_alone`, a restored
+    file becomes active with a restart.
     """
 
     family: str
+    programs: tuple[str, ...]
     rounds: bool
     reads_file_at_start_alone: bool
 
     def ping(self) -> None:
-        """Raises LoginRefused, or ComingUp, where it is known that the server runs."""
+        """Raises LoginRefused, or ServerStarting, where it is known that the server runs."""
         ...
 
     def started(self) -> str:
@@ -124,7 +126,7 @@ class Engine(Protocol):
         """What makes one change: in the settings file, and active; where a `restart` comes, that is left to it."""
         ...
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         """What makes the settings file say `text` again (nothing of the setting, where None), and `active` active.
 
         Where a `restart` comes, that is left to it.

@@ -32,6 +32,7 @@ class MysqlFamily:
 
     def __init__(self, database: DatabaseConfig, flavour: Flavour, now_s: Callable[[], float] = time.time) -> None:
         self.family = flavour.family
+        self.programs = flavour.programs
         self._flavour = flavour
         self._now_s = now_s
         self._connection = Connection(database)
@@ -89,8 +90,8 @@ class MysqlFamily:
         # A live server may take minutes to shrink a buffer pool full of changed pages; one that starts does not.
         return self._flavour.make(change.name, str(change.after), restart or change.applies == "restart")
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
-        return self._flavour.put_back(name, text, active, restart or self._restarts(name))
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+        return self._flavour.undo_statements(name, text, active, restart or self._restarts(name))
 
     def execute(self, statements: Sequence[Statement]) -> None:
         self._changing.execute(statements)

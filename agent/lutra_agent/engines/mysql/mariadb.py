@@ -47,6 +47,7 @@ class MariaDB:
     """`include_file` is the agent's own, in a folder that the server reads last; None where none is configured."""
 
     family = "mariadb"
+    programs: tuple[str, ...] = ("mariadbd", "mysqld")
 
     def __init__(self, include_file: Path | None) -> None:
         self._file = include_file
@@ -87,7 +88,7 @@ class MariaDB:
         line = self._line(name, text)
         return (line,) if restart else (_set(name, text), line)
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         line = self._line(name, text)
         return (line,) if restart else (_set(name, active), line)
 

@@ -38,6 +38,7 @@ SEES = ("PROCESS", "REPLICATION CLIENT")
 
 class MySQL:
     family = "mysql"
+    programs: tuple[str, ...] = ("mysqld", "mysqld-debug")
 
     def serves(self, version: str) -> bool:
         return "mariadb" not in version.lower()
@@ -66,7 +67,7 @@ class MySQL:
         way = "PERSIST_ONLY" if restart else "PERSIST"
         return (_sql(name, f"SET {way} {checked(name)} = {literal(text)}", None if restart else text),)
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         if text is not None and (restart or same(text, active)):
             return self.make(name, text, restart)
         if text is None:

@@ -50,6 +50,7 @@ class Identity:
 
 class PostgreSQL:
     family = "postgresql"
+    programs: tuple[str, ...] = ("postgres", "postmaster")
     rounds = False
     reads_file_at_start_alone = False
 
@@ -109,7 +110,7 @@ class PostgreSQL:
     def change(self, change: Change, restart: bool) -> tuple[Statement, ...]:
         return (Statement(change.name, change.do),)
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         # The reload makes active what the file says.
         setting = name if re.fullmatch(r"[a-z_][a-z0-9_.]*", name) else quoted(name)
         if text is None:

@@ -68,7 +68,7 @@ def test_a_value_that_another_one_cuts_is_asked_for_again(subject: Subject) -> N
     assert subject.do("rec_1", wanted).active == wanted
     snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
     restore(subject.engine, subject.control, snapshot, list(wanted), restart=False)
-    assert differences(subject.look(), snapshot) == []
+    assert differences(subject.read_server(), snapshot) == []
 
 
 def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Subject) -> None:
@@ -84,11 +84,13 @@ def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Sub
 
 def test_a_statement_that_the_server_refuses_takes_the_others_back(subject: Subject) -> None:
     before, file = subject.fresh(), subject.file()
-    good = subject.engine.put_back("sort_buffer_size", None, "524288", restart=False)
+    good = subject.engine.undo_statements("sort_buffer_size", None, "524288", restart=False)
     steps = [*good, Statement("x", "SET GLOBAL no_such = 1")]
     with pytest.raises(ApplyRefused) as refused:
         subject.engine.execute(steps)
     assert refused.value.apply_code == "invalid_value"
-    subject.engine.execute(subject.engine.put_back("sort_buffer_size", None, before["sort_buffer_size"], restart=False))
+    subject.engine.execute(
+        subject.engine.undo_statements("sort_buffer_size", None, before["sort_buffer_size"], restart=False)
+    )
     assert subject.fresh() == before
     assert subject.engine.file_says(subject.file() or b"") == subject.engine.file_says(file or b"")

@@ -36,7 +36,7 @@ def subject(tmp_path: Path) -> Iterator[Subject]:
 
 
 def test_its_settings_are_searched_counted_changed_and_taken_back(subject: Subject) -> None:
-    server, before, file = subject.look(), subject.kept_settings(), subject.file()
+    server, before, file = subject.read_server(), subject.kept_settings(), subject.file()
     catalog = load(server.engine)
     assert set(WANTED) <= set(catalog.space(server, Policy()).names)
     terms = {t.name: t.bytes for t in catalog.worst_case(server, catalog.read(server)).terms}

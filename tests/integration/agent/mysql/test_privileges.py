@@ -66,7 +66,7 @@ def test_each_dynamic_setting_takes_a_value_with_exactly_the_grants_that_are_pri
         assert engine.permissions(names).changeable == frozenset(names)
         for name in names:
             try:
-                engine.execute(engine.put_back(name, values[name], values[name], restart=False))
+                engine.execute(engine.undo_statements(name, values[name], values[name], restart=False))
             except ApplyRefused as error:
                 refused.append(f"{remedies}: {error}")
         engine.close()

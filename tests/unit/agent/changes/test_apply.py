@@ -227,12 +227,12 @@ def test_an_undo_that_is_barred_is_tried_again_until_the_server_is_back(bench: D
     outcome = bench.do({"shared_buffers": 32768})
     assert (outcome.state, outcome.code) == ("failed", "did_not_start")
     with pytest.raises(DidNotStart):
-        bench.carry_out().recover()
+        bench.executor().recover()
     bench.engine.breaks = lambda file: False
-    recovered = bench.carry_out().recover()
+    recovered = bench.executor().recover()
     assert recovered is not None
     assert (recovered.state, recovered.code) == ("reverted", "did_not_start")
-    assert bench.carry_out().recover() is None
+    assert bench.executor().recover() is None
     assert bench.engine.settings["shared_buffers"].value == "16384"
 
 
@@ -243,10 +243,10 @@ def test_an_undo_that_is_barred_waits_while_the_agent_is_paused(bench: Directed)
     starts = bench.control.starts
     bench.state.pause()
     with pytest.raises(DidNotStart, match="paused"):
-        bench.carry_out().recover()
+        bench.executor().recover()
     assert (bench.engine.up, bench.control.starts) == (False, starts)
     bench.state.resume()
-    recovered = bench.carry_out().recover()
+    recovered = bench.executor().recover()
     assert recovered is not None
     assert (recovered.state, bench.engine.up) == ("reverted", True)
 
@@ -257,11 +257,11 @@ def test_a_crash_recovery_during_an_undo_is_waited_for_at_every_attempt(bench: D
     starts, bench.engine.coming_up = bench.control.starts, True
     for _ in range(5):
         with pytest.raises(DidNotStart, match="does not accept connections"):
-            bench.carry_out().recover()
+            bench.executor().recover()
     assert bench.control.starts == starts
     bench.engine.breaks = lambda file: False
     bench.engine.start()
-    recovered = bench.carry_out().recover()
+    recovered = bench.executor().recover()
     assert recovered is not None
     assert (recovered.state, bench.control.starts) == ("reverted", starts)
 
@@ -274,7 +274,7 @@ def test_an_agent_killed_while_restarting_goes_back_at_its_next_start(bench: Dir
         bench.do({"shared_buffers": 32768, "work_mem": 8192})
     bench.control.killed = None
     bench.engine.up = not down
-    recovered = bench.carry_out().recover()
+    recovered = bench.executor().recover()
     assert recovered is not None
     assert recovered.state == "reverted"
     assert recovered.directive == "rec_1"
@@ -287,7 +287,7 @@ def test_an_agent_killed_between_its_answer_and_the_end_of_the_journal_keeps_wha
     snapshot = take_snapshot(bench.engine, bench.engine.server(HOST)).to_dict()
     journal = {"directive": "rec_1", "names": ["work_mem"], "snapshot": snapshot, "restarting": False}
     bench.state.save("journal", {**journal, "failed": "", "code": None})
-    assert bench.carry_out().recover() is None
+    assert bench.executor().recover() is None
     assert bench.engine.settings["work_mem"].value == "8192"
 
 

@@ -68,7 +68,7 @@ def test_a_rollback_that_is_undone_itself_leaves_the_change_under_watch(
 ) -> None:
     live.offer({"work_mem": 4096}, "rec_2", restore=True, rollback=True)
     killed_at(monkeypatch, live.state, "forget", JOURNAL)
-    monkeypatch.setattr(live.state, "remember", lambda *more: (_ for _ in ()).throw(Killed()))
+    monkeypatch.setattr(live.state, "record_outcome", lambda *more: (_ for _ in ()).throw(Killed()))
     with pytest.raises(Killed):
         turn(live, 2)
     fresh = again(live, tmp_path)
@@ -92,7 +92,7 @@ def test_no_directive_is_begun_while_another_ones_way_back_is_barred(
     live.offer({"work_mem": 16384}, "rec_2", restart_allowed=False)
     turn(live, 3)
     assert live.state.load(JOURNAL)["directive"] == "rec_1"
-    assert live.state.answer("rec_2") is None
+    assert live.state.recorded_outcome("rec_2") is None
     monkeypatch.undo()
     turn(live, 2)
     assert live.engine.settings["work_mem"].value == "4096"
@@ -113,14 +113,14 @@ def test_an_error_of_the_agents_own_costs_an_interval_and_is_told(
 
 def test_a_clock_that_is_set_back_costs_no_report(live: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     told = len(live.line.reports)
-    put = live.loop._parts.reports.put
+    put = live.reports.put
 
     def late(*what: object) -> None:
         live.clock.seconds -= 30
         put(*what)  # type: ignore[arg-type]
         live.clock.seconds += 30
 
-    monkeypatch.setattr(live.loop._parts.reports, "put", late)
+    monkeypatch.setattr(live.reports, "put", late)
     turn(live, 2)
     assert len(live.line.reports) == told + 2
     assert all(r.window is None or r.sent_at >= r.window.end for r in live.line.reports)

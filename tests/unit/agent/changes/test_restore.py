@@ -137,7 +137,7 @@ def test_a_server_that_hangs_over_its_file_gets_the_old_one_and_one_restart(tmp_
     bench.back()
     assert (bench.values, bench.engine.file) == (["4096", "16384"], {})
     assert (bench.control.restarts, bench.control.starts) == (1, 1)
-    assert not bench.control.way_back.begun
+    assert not bench.control.progress.started
 
 
 def test_a_server_that_comes_up_by_the_bad_file_after_all_is_taken_back_by_statements(

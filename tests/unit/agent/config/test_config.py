@@ -77,10 +77,10 @@ def test_a_mistake_is_named(document: dict[str, Any], names: str) -> None:
 
 
 def test_a_guardrail_takes_what_is_left_out_from_its_default() -> None:
-    rails = parse(changed("guard", p99={"limit": 3}, disk={"enabled": False})).guard.rails
-    assert rails["p99"] == Guardrail(3.0, 30.0)
-    assert not rails["disk"].enabled
-    assert set(rails) == {"p99", "disk"}
+    guardrails = parse(changed("guard", p99={"limit": 3}, disk={"enabled": False})).guard.guardrails
+    assert guardrails["p99"] == Guardrail(3.0, 30.0)
+    assert not guardrails["disk"].enabled
+    assert set(guardrails) == {"p99", "disk"}
 
 
 def test_plain_http_is_for_loopback_alone() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.processes import works_in
-from lutra_agent.control.server import Control
+from lutra_agent.control.server import ServerControl
 from lutra_agent.errors import DidNotStart, LoginRefused
 from lutra_agent.state.store import State
 
@@ -38,11 +38,11 @@ def engine(tmp_path: Path) -> Recovering:
 
 
 @pytest.fixture
-def control(engine: Recovering, tmp_path: Path) -> Callable[[], Control]:
+def control(engine: Recovering, tmp_path: Path) -> Callable[[], ServerControl]:
     """An agent's, started anew: its commands say in a file that they ran."""
     start, restart = (("/bin/sh", "-c", f"echo {word} >> {tmp_path / 'said'}") for word in ("start", "restart"))
     config = RestartConfig(command=restart, start_command=start, timeout_s=TIMEOUT_S)
-    return lambda: Control(config, engine, engine.clock, State(tmp_path / "state"))
+    return lambda: ServerControl(config, engine, engine.clock, State(tmp_path / "state"))
 
 
 def said(folder: Path) -> list[str]:
@@ -51,7 +51,7 @@ def said(folder: Path) -> list[str]:
 
 
 def test_a_start_after_which_the_agent_is_locked_out_is_not_followed_by_a_restart(
-    engine: Recovering, control: Callable[[], Control], tmp_path: Path
+    engine: Recovering, control: Callable[[], ServerControl], tmp_path: Path
 ) -> None:
     engine.locks_out = True
     with pytest.raises(LoginRefused, match="too many connections"):
@@ -60,7 +60,7 @@ def test_a_start_after_which_the_agent_is_locked_out_is_not_followed_by_a_restar
 
 
 def test_only_a_server_that_does_not_answer_is_down(engine: Recovering) -> None:
-    control = Control(RestartConfig(), engine, FakeClock())
+    control = ServerControl(RestartConfig(), engine, FakeClock())
     assert control.up()
     engine.up = False
     assert not control.up()
@@ -70,28 +70,28 @@ def test_only_a_server_that_does_not_answer_is_down(engine: Recovering) -> None:
 
 
 def test_a_server_that_recovers_for_a_while_is_waited_for_and_left_alone(
-    engine: Recovering, control: Callable[[], Control], tmp_path: Path
+    engine: Recovering, control: Callable[[], ServerControl], tmp_path: Path
 ) -> None:
     engine.up, engine.coming_up, engine.ready_s = False, True, 0.9 * TIMEOUT_S
-    assert not control().bring_back(None)
+    assert not control().start_or_wait(None)
     assert said(tmp_path) == []
 
 
 def test_a_recovery_that_outlasts_every_wait_is_interrupted_once_whatever_the_agents_fate(
-    engine: Recovering, control: Callable[[], Control], tmp_path: Path
+    engine: Recovering, control: Callable[[], ServerControl], tmp_path: Path
 ) -> None:
     engine.up, engine.coming_up, engine.ready_s = False, True, 20 * TIMEOUT_S
     for _ in range(10):
         with pytest.raises(DidNotStart, match="does not accept connections"):
-            control().bring_back(None)
+            control().start_or_wait(None)
     assert said(tmp_path) == ["restart"]
     engine.ready_s = 0
-    assert not control().bring_back(None)
+    assert not control().start_or_wait(None)
     assert said(tmp_path) == ["restart"]
 
 
 def test_a_server_that_the_agent_started_and_that_recovers_since_is_never_interrupted(
-    engine: Recovering, control: Callable[[], Control], tmp_path: Path
+    engine: Recovering, control: Callable[[], ServerControl], tmp_path: Path
 ) -> None:
     engine.up, engine.ready_s = False, 20 * TIMEOUT_S
     made = control()
@@ -103,29 +103,29 @@ def test_a_server_that_the_agent_started_and_that_recovers_since_is_never_interr
 
     made._run = starts  # type: ignore[method-assign, assignment]
     with pytest.raises(DidNotStart):
-        made.bring_back(None)
+        made.start_or_wait(None)
     with pytest.raises(DidNotStart):
-        control().bring_back(None)
+        control().start_or_wait(None)
     assert said(tmp_path) == ["start"]
 
 
 def test_a_paused_agent_starts_and_restarts_nothing_until_an_operator_says_so(
-    engine: Recovering, control: Callable[[], Control], tmp_path: Path
+    engine: Recovering, control: Callable[[], ServerControl], tmp_path: Path
 ) -> None:
     State(tmp_path / "state").pause()
     with pytest.raises(DidNotStart, match="paused"):
         control().restart()
     engine.up = False
     with pytest.raises(DidNotStart, match="paused"):
-        control().bring_back(None)
+        control().start_or_wait(None)
     assert said(tmp_path) == []
     with pytest.raises(DidNotStart):
-        control().for_operator().bring_back(None)
+        control().for_operator().start_or_wait(None)
     assert said(tmp_path) == ["start", "restart"]
 
 
 def test_a_process_of_the_program_that_works_in_the_data_folder_is_the_server(
-    engine: Recovering, control: Callable[[], Control], tmp_path: Path
+    engine: Recovering, control: Callable[[], ServerControl], tmp_path: Path
 ) -> None:
     engine.up, data = False, tmp_path / "data"
     data.mkdir()
@@ -135,9 +135,9 @@ def test_a_process_of_the_program_that_works_in_the_data_folder_is_the_server(
         assert not works_in(data, ("another",))
         assert not works_in(tmp_path, ("postgres",))
         made = control()
-        made.way_back.begin()
+        made.progress.note_started()
         with pytest.raises(DidNotStart, match="waited 60 s"):
-            made.bring_back(data)
+            made.start_or_wait(data)
     finally:
         process.kill()
         process.wait()
@@ -145,8 +145,8 @@ def test_a_process_of_the_program_that_works_in_the_data_folder_is_the_server(
     assert not works_in(data, ("postgres",))
 
 
-def restarting(engine: Recovering, script: str) -> Control:
-    return Control(RestartConfig(("/bin/sh", "-c", script), timeout_s=TIMEOUT_S), engine, engine.clock)
+def restarting(engine: Recovering, script: str) -> ServerControl:
+    return ServerControl(RestartConfig(("/bin/sh", "-c", script), timeout_s=TIMEOUT_S), engine, engine.clock)
 
 
 def test_a_restart_command_that_fails_beside_the_same_server_is_no_restart(engine: Recovering) -> None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.guardrails.evaluate import Seen, baseline, judge, needed
+from lutra_agent.guardrails.evaluate import WindowReading, baseline, evaluate, needed
 from lutra_models.guardrails import DEFAULTS, GUARDS, Guardrail, laid_over
 
 from tests.support.fake_clock import START
@@ -21,13 +21,13 @@ VALUES = st.dictionaries(
 )
 
 
-def seen(*windows: dict[str, float], seconds: float = 10.0) -> list[Seen]:
+def seen(*windows: dict[str, float], seconds: float = 10.0) -> list[WindowReading]:
     starts = [START + timedelta(seconds=seconds * i) for i in range(len(windows))]
-    return [Seen(s, s + timedelta(seconds=seconds), w) for s, w in zip(starts, windows, strict=True)]
+    return [WindowReading(s, s + timedelta(seconds=seconds), w) for s, w in zip(starts, windows, strict=True)]
 
 
-def fires(windows: Sequence[Seen]) -> list[str]:
-    return [c.guard for c in judge(DEFAULTS, CALM, windows) if c.fires]
+def fires(windows: Sequence[WindowReading]) -> list[str]:
+    return [c.guard for c in evaluate(DEFAULTS, CALM, windows) if c.fires]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_window_without_a_reading_neither_ends_nor_adds() -> None:
 def test_a_gap_adds_no_time() -> None:
     first, last = seen({"unreachable": 1.0}, {"unreachable": 1.0})
     later = timedelta(hours=3)
-    assert fires([first, Seen(last.start + later, last.end + later, last.values)]) == []
+    assert fires([first, WindowReading(last.start + later, last.end + later, last.values)]) == []
 
 
 def test_a_p99_of_another_source_is_compared_with_nothing() -> None:
@@ -72,16 +72,16 @@ def test_a_p99_of_another_source_is_compared_with_nothing() -> None:
 
 
 def test_a_guard_that_needs_a_baseline_says_nothing_without_one() -> None:
-    assert judge(DEFAULTS, {}, seen(*[{"qps": 0.0, "error_share": 1.0}] * 20)) == ()
+    assert evaluate(DEFAULTS, {}, seen(*[{"qps": 0.0, "error_share": 1.0}] * 20)) == ()
 
 
 def test_a_guard_that_is_switched_off_never_fires() -> None:
-    rails = laid_over({"qps": Guardrail(0.5, 60.0, enabled=False)})
-    assert judge(rails, CALM, seen(*[{"qps": 0.0}] * 20)) == ()
+    guardrails = laid_over({"qps": Guardrail(0.5, 60.0, enabled=False)})
+    assert evaluate(guardrails, CALM, seen(*[{"qps": 0.0}] * 20)) == ()
 
 
 def test_the_figures_are_told() -> None:
-    [crossing] = judge(DEFAULTS, CALM, seen(*[{"p99_ms@histogram": 35.0}] * 4))
+    [crossing] = evaluate(DEFAULTS, CALM, seen(*[{"p99_ms@histogram": 35.0}] * 4))
     assert (crossing.value, crossing.bound, crossing.baseline, crossing.held_s) == (35.0, 20.0, 10.0, 40.0)
     assert str(crossing) == "p99: p99_ms@histogram is 35 for 40 s, bound 20, 10 before"
 
@@ -93,7 +93,7 @@ def test_the_baseline_is_the_median_of_at_least_three_readings() -> None:
 
 @given(st.lists(VALUES, max_size=12))
 def test_what_holds_in_every_window_is_no_crossing(values: list[dict[str, float]]) -> None:
-    found = {c.guard for c in judge(DEFAULTS, CALM, seen(*values))}
+    found = {c.guard for c in evaluate(DEFAULTS, CALM, seen(*values))}
     for guard in GUARDS:
         readings = [r for v in values if (r := guard.reading(v)) is not None]
         bounds = [(value, guard.bound(DEFAULTS[guard.name].limit, CALM.get(name))) for name, value in readings]
@@ -105,15 +105,15 @@ def test_what_holds_in_every_window_is_no_crossing(values: list[dict[str, float]
 def test_a_later_window_never_shortens_what_still_stands_crossed(
     values: list[dict[str, float]], last: dict[str, float]
 ) -> None:
-    before = {c.guard: c.held_s for c in judge(DEFAULTS, CALM, seen(*values))}
-    after = {c.guard: c.held_s for c in judge(DEFAULTS, CALM, seen(*values, last))}
+    before = {c.guard: c.held_s for c in evaluate(DEFAULTS, CALM, seen(*values))}
+    after = {c.guard: c.held_s for c in evaluate(DEFAULTS, CALM, seen(*values, last))}
     assert all(after[g] >= before[g] for g in before.keys() & after.keys())
 
 
 @given(st.lists(VALUES, max_size=60))
 def test_forgetting_what_no_hold_time_asks_for_changes_no_firing(values: list[dict[str, float]]) -> None:
     full = seen(*[{**v, "qps": v.get("qps", 0.0)} for v in values])
-    firing = [c.guard for c in judge(DEFAULTS, CALM, full) if c.fires and c.guard == "qps"]
+    firing = [c.guard for c in evaluate(DEFAULTS, CALM, full) if c.fires and c.guard == "qps"]
     kept = needed(DEFAULTS, full)
     assert len(kept) <= 13
-    assert [c.guard for c in judge(DEFAULTS, CALM, kept) if c.fires and c.guard == "qps"] == firing
+    assert [c.guard for c in evaluate(DEFAULTS, CALM, kept) if c.fires and c.guard == "qps"] == firing

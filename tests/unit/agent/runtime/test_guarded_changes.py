@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from lutra_agent.config.guardrails import GuardConfig
 from lutra_agent.files import saved_file
-from lutra_agent.guardrails.evaluate import Seen
-from lutra_agent.guardrails.monitor import Watch
-from lutra_agent.guardrails.service_rules import Told
+from lutra_agent.guardrails.evaluate import WindowReading
+from lutra_agent.guardrails.monitor import GuardrailMonitor
+from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.reporting.spool import Spool
 from lutra_agent.state import provisional
 from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, stored_snapshot
@@ -227,8 +227,8 @@ def test_what_the_service_sets_tightens_the_file_and_holds_with_the_service_away
     fresh.line.away = True
     fresh.engine.p99_ms = 20.0
     turn(fresh, 3)
-    assert fresh.loop._parts.told.rails()["p99"] == Guardrail(1.5, 10.0)
-    assert fresh.loop._parts.watch.firing == ("p99",)
+    assert fresh.database.rules.guardrails()["p99"] == Guardrail(1.5, 10.0)
+    assert fresh.database.monitor.firing == ("p99",)
 
 
 LOOSE = Rules(
@@ -243,9 +243,9 @@ LOOSE = Rules(
 def test_what_the_service_sets_loosens_nothing_and_the_service_is_told(live: Bench) -> None:
     live.line.rules = LOOSE
     turn(live)
-    told = live.loop._parts.told
-    assert told.rails() == {**DEFAULTS, **WATCHED.rails, "qps": DEFAULTS["qps"]}
-    [problem] = told.problems()
+    rules = live.database.rules
+    assert rules.guardrails() == {**DEFAULTS, **WATCHED.guardrails, "qps": DEFAULTS["qps"]}
+    [problem] = rules.problems()
     assert "p99, qps, disk; guard.service_may_loosen = true" in problem
     change(live)
     live.engine.p99_ms = 60.0
@@ -254,18 +254,18 @@ def test_what_the_service_sets_loosens_nothing_and_the_service_is_told(live: Ben
 
 
 def test_a_file_may_let_the_service_loosen_the_guardrails(tmp_path: Path) -> None:
-    told = Told(State(tmp_path), replace(WATCHED, service_may_loosen=True))
-    told.keep(LOOSE)
-    assert told.rails()["p99"] == Guardrail(1000.0, 3600.0)
-    assert not told.rails()["qps"].enabled
-    assert told.problems() == []
+    rules = ServiceRules(State(tmp_path), replace(WATCHED, service_may_loosen=True))
+    rules.update(LOOSE)
+    assert rules.guardrails()["p99"] == Guardrail(1000.0, 3600.0)
+    assert not rules.guardrails()["qps"].enabled
+    assert rules.problems() == []
 
 
 def test_a_guard_that_the_file_switches_off_is_the_services_to_switch_on(tmp_path: Path) -> None:
-    told = Told(State(tmp_path), GuardConfig({"p99": Guardrail(2.0, 30.0, enabled=False)}))
-    assert not told.rails()["p99"].enabled
-    told.keep(Rules(guardrails={"p99": Guardrail(9.0, 60.0)}))
-    assert told.rails()["p99"] == Guardrail(9.0, 60.0)
+    rules = ServiceRules(State(tmp_path), GuardConfig({"p99": Guardrail(2.0, 30.0, enabled=False)}))
+    assert not rules.guardrails()["p99"].enabled
+    rules.update(Rules(guardrails={"p99": Guardrail(9.0, 60.0)}))
+    assert rules.guardrails()["p99"] == Guardrail(9.0, 60.0)
 
 
 def test_a_way_back_whose_statement_is_refused_goes_by_the_file(live: Bench) -> None:
@@ -310,7 +310,7 @@ def test_between_the_trials_of_a_lab_no_guard_looks(tmp_path: Path) -> None:
     lab = bench(tmp_path, "lab", with_driver=True, guarding=WATCHED)
     turn(lab, 20)
     assert events(lab) == []
-    assert lab.loop._parts.watch.firing == ()
+    assert lab.database.monitor.firing == ()
 
 
 def test_a_lab_agent_with_a_driver_still_confirms_a_change_that_nobody_measures(tmp_path: Path) -> None:
@@ -322,11 +322,11 @@ def test_a_lab_agent_with_a_driver_still_confirms_a_change_that_nobody_measures(
 
 
 def test_windows_of_the_change_join_the_baseline_once_it_is_confirmed(tmp_path: Path) -> None:
-    state, window = State(tmp_path), Seen(START, START, {"qps": 5.0})
-    watch = Watch(state, lambda: DEFAULTS, replace(WATCHED, confirm_windows=1))
+    state, window = State(tmp_path), WindowReading(START, START, {"qps": 5.0})
+    watch = GuardrailMonitor(state, lambda: DEFAULTS, replace(WATCHED, confirm_windows=1))
     provisional.Provisional("rec_1", ("x",), {}, False, START, START + CONFIRM).keep(state)
-    assert watch.see(window, measured=True).confirmed
-    assert Watch(state, lambda: DEFAULTS, WATCHED)._calm == [window]
+    assert watch.observe(window, measured=True).confirmed
+    assert GuardrailMonitor(state, lambda: DEFAULTS, WATCHED)._calm == [window]
 
 
 def test_a_confirmation_that_no_report_could_hold_yet_is_told_by_the_next(

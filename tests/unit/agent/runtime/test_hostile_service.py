@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from lutra_agent.admission.pace import Pace
-from lutra_agent.errors import NotYet
+from lutra_agent.errors import Deferred
 from lutra_agent.state import provisional
-from lutra_agent.state.store import KEPT_ANSWERS
+from lutra_agent.state.store import KEPT_OUTCOMES
 from lutra_models.guardrails import GUARDS, Guardrail, laid_over, tightened
 
 from tests.support.directed import ALWAYS, CONFIRM_S, NEVER_TODAY, Directed, directed
@@ -143,7 +143,7 @@ def test_what_a_lab_tried_is_nothing_to_come_back_to_in_production(live: Directe
 
 def test_a_name_that_was_given_before_opens_nothing(live: Directed) -> None:
     live.do({"work_mem": 8192}, id="first")
-    for _ in range(KEPT_ANSWERS):
+    for _ in range(KEPT_OUTCOMES):
         live.do({"work_mem": -1})
     kept = provisional.find(live.state)
     assert live.do({"work_mem": 16384}, id="first").code == "not_confirmed"
@@ -196,12 +196,12 @@ def test_changes_and_restarts_within_an_hour_are_bounded(live: Directed) -> None
     for number in range(2):
         assert live.do({"shared_buffers": 32768 if number % 2 == 0 else 16384}, **BACK).state == "applied"
         live.confirm()
-    with pytest.raises(NotYet, match=r"2 restarts within an hour, restart\.per_hour"):
+    with pytest.raises(Deferred, match=r"2 restarts within an hour, restart\.per_hour"):
         live.do({"shared_buffers": 32768}, **BACK)
     for value in (8192, 4096):
         assert live.do({"work_mem": value}, **BACK).state == "applied"
         live.confirm()
-    with pytest.raises(NotYet, match=r"4 changes within an hour, agent\.changes_per_hour"):
+    with pytest.raises(Deferred, match=r"4 changes within an hour, agent\.changes_per_hour"):
         live.do({"work_mem": 8192})
     live.clock.seconds += 3601
     assert live.do({"shared_buffers": 32768}).state == "applied"

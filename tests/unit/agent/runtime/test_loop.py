@@ -160,7 +160,7 @@ def test_a_directive_that_was_applied_but_never_told_is_measured_when_it_comes_a
             "expires_at": lab.clock.now() + timedelta(hours=1),
         }
     )
-    lab.loop._parts.carry_out.directive(applied)
+    lab.database.executor.execute(applied)
     lab.offer({"work_mem": 8192}, measure=True)
     lab.loop.cycle()
     lab.loop.cycle()

@@ -75,7 +75,7 @@ def test_mysql_persists_at_once_or_for_the_next_start() -> None:
 def test_mysqls_way_back_restores_the_file_and_the_active_value_apart(
     text: str | None, active: str, restart: bool, expected: list[str]
 ) -> None:
-    assert [s.text for s in MySQL().put_back("x", text, active, restart)] == expected
+    assert [s.text for s in MySQL().undo_statements("x", text, active, restart)] == expected
 
 
 def test_mysqls_file_is_read_in_every_section() -> None:
