@@ -7,8 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.config.guardrails import GuardConfig
-from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, ServiceConfig
+from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, GuardConfig, ServiceConfig
 from lutra_agent.drivers.base import DriverFailed, Measurement, Moment, nothing
 from lutra_agent.errors import ServiceUnavailable
 from lutra_agent.metrics.host import HostProbe

@@ -11,7 +11,7 @@ from lutra_models.maintenance import MaintenanceWindow, closed
 from lutra_models.wire import Directive
 
 from lutra_agent.admission.pace import Pace
-from lutra_agent.config.guardrails import CONFIRM_S
+from lutra_agent.config.types import CONFIRM_S
 
 
 @dataclass(frozen=True)

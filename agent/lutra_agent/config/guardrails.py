@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-from lutra_models.guardrails import GUARDS, LONGEST_HOLD_S, Guard, GuardName, Guardrail
+from lutra_models.guardrails import GUARDS, LONGEST_HOLD_S, Guard, Guardrail
 
 from lutra_agent.config.section import Section
+from lutra_agent.config.types import CONFIRM_S, GuardConfig
 from lutra_agent.errors import ConfigError
 
-CONFIRM_S = 900.0
 DAY_S = 86_400.0
-
-
-@dataclass(frozen=True)
-class GuardConfig:
-    """`guardrails` are the guardrails that the file names. `service_may_loosen`: the service's go before them.
-
-    A change is confirmed by `confirm_windows` windows in which no guard was crossed, within `confirm_s` of its
-    application, else it is taken back. A guard that fires within `watch_s` after that takes it back as well.
-    """
-
-    guardrails: Mapping[GuardName, Guardrail] = field(default_factory=dict)
-    confirm_windows: int = 3
-    confirm_s: float = CONFIRM_S
-    watch_s: float = 600.0
-    service_may_loosen: bool = False
 
 
 def read_guard(section: Section) -> GuardConfig:

@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.maintenance import MaintenanceWindow
 from lutra_models.metrics import P99Of
 
-from lutra_agent.config.guardrails import GuardConfig
 from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_agent.files.secrets import secret
 
 TOKEN_VARIABLE = "LUTRA_AGENT_TOKEN"  # noqa: S105
+CONFIRM_S = 900.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -130,6 +131,21 @@ class PrometheusConfig:
     query: str
     unit: str = "s"
     of: P99Of = "transaction"
+
+
+@dataclass(frozen=True)
+class GuardConfig:
+    """`guardrails` are the guardrails that the file names. `service_may_loosen`: the service's go before them.
+
+    A change is confirmed by `confirm_windows` windows in which no guard was crossed, within `confirm_s` of its
+    application, else it is taken back. A guard that fires within `watch_s` after that takes it back as well.
+    """
+
+    guardrails: Mapping[GuardName, Guardrail] = field(default_factory=dict)
+    confirm_windows: int = 3
+    confirm_s: float = CONFIRM_S
+    watch_s: float = 600.0
+    service_may_loosen: bool = False
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from datetime import timedelta
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.wire import ApplyCode, GuardEvent
 
-from lutra_agent.config.guardrails import GuardConfig
+from lutra_agent.config.types import GuardConfig
 from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS, Violation, WindowReading, baseline, evaluate, needed
 from lutra_agent.state import provisional
 from lutra_agent.state.outbox import Outbox

@@ -8,7 +8,7 @@ from lutra_models.guardrails import GuardName, Guardrail, laid_over, tightened
 from lutra_models.wire import Rules
 from pydantic import ValidationError
 
-from lutra_agent.config.guardrails import GuardConfig
+from lutra_agent.config.types import GuardConfig
 from lutra_agent.state.store import State
 
 RULES = "rules"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.config.guardrails import GuardConfig
+from lutra_agent.config.types import GuardConfig
 from lutra_agent.files import saved_file
 from lutra_agent.guardrails.evaluate import WindowReading
 from lutra_agent.guardrails.monitor import GuardrailMonitor
