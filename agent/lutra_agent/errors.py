@@ -58,6 +58,12 @@ class NotRestarted(DidNotStart):
     """The command to restart it left the server as it was."""
 
 
+class DriverFailed(LutraError):
+    """No measurement came of it. The message carries the last lines of what the load generator said."""
+
+    code = "driver_failed"
+
+
 class ServiceUnavailable(LutraError):
     """Keep the report and try again later: after `retry_after_s` at the earliest, where the service says so."""
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from lutra_agent import drivers
 from lutra_agent.clock import SystemClock
 from lutra_agent.config.types import AgentConfig, Config, RestartConfig, ServiceConfig
-from lutra_agent.drivers.base import DriverFailed
-from lutra_agent.errors import DidNotStart
+from lutra_agent.errors import DidNotStart, DriverFailed
 from lutra_agent.lab.errors import LabError
 from lutra_agent.metrics.measure import Measure
 from lutra_agent.runtime.compose import local_database

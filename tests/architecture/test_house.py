@@ -1,4 +1,4 @@
-"""A distribution's rooms: few modules in a folder, imports that go one way and not far, functions that fit on a screen."""
+"""A distribution's rooms: few modules in a folder, short chains of imports one way, functions of one screen."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import pytest
 from tests.support.house import House, cycle, longest_chain
 
 ROOT = Path(__file__).parents[2]
-DISTRIBUTIONS = (
-    "agent/lutra_agent",
-)  # fmt: skip
+DISTRIBUTIONS = ("agent/lutra_agent",)
 MOST_MODULES = 15
 LONGEST_CHAIN = 16
 LONGEST_FUNCTION = 40

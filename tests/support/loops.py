@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, GuardConfig, ServiceConfig
-from lutra_agent.drivers.base import DriverFailed, Measurement, Moment, nothing
-from lutra_agent.errors import ServiceUnavailable
+from lutra_agent.drivers.base import Measurement, Moment, nothing
+from lutra_agent.errors import DriverFailed, ServiceUnavailable
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.metrics.measure import Measure
 from lutra_agent.reporting.conversation import Conversation

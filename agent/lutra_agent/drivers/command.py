@@ -20,10 +20,11 @@ from lutra_models.wire import Name
 from pydantic import TypeAdapter, ValidationError
 
 from lutra_agent.config.section import Section
-from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
+from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
+from lutra_agent.engines.common.database import Database
 from lutra_agent.engines.families import family
-from lutra_agent.errors import ConfigError
+from lutra_agent.errors import ConfigError, DriverFailed
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
 TOLERANCE_S = 1.0

@@ -12,11 +12,13 @@ from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 
 from lutra_agent.config.section import Section
-from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
+from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.latencies import Latencies
-from lutra_agent.drivers.process import Finished, Span, ask, libpq_environment, run
+from lutra_agent.drivers.process import Finished, Span, ask, run
 from lutra_agent.drivers.scripts import BUILTIN, count_statements
-from lutra_agent.errors import ConfigError
+from lutra_agent.engines.common.database import Database
+from lutra_agent.engines.postgresql.client import libpq_environment
+from lutra_agent.errors import ConfigError, DriverFailed
 
 SETTLE = ("CHECKPOINT",)
 """Each trial begins right after a checkpoint, so that none inherits another's dirty pages. No vacuum (`-n`)."""

@@ -11,7 +11,6 @@ from lutra_models.catalog.facts import Host
 
 from lutra_agent.engines.common.engine import Reading
 
-CGROUPS = Path("/sys/fs/cgroup")
 UNLIMITED_V1 = 1 << 60
 SECTOR_BYTES = 512
 

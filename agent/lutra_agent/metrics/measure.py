@@ -11,9 +11,9 @@ from pathlib import Path
 from lutra_models.guardrails import WATCHED
 
 from lutra_agent.clock import Clock
-from lutra_agent.drivers.base import Driver, DriverFailed, Measurement
+from lutra_agent.drivers.base import Driver, Measurement
 from lutra_agent.engines.common.engine import Engine, Latency, Sample
-from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, DriverFailed
 from lutra_agent.log_throttle import LogThrottle
 from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus

@@ -13,8 +13,8 @@ from lutra_models.catalog.facts import Server
 from lutra_models.wire import Directive, Outcome
 
 from lutra_agent.changes.restore import take_snapshot
-from lutra_agent.drivers.base import Driver, DriverFailed
-from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, Deferred, DidNotStart
+from lutra_agent.drivers.base import Driver
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, Deferred, DidNotStart, DriverFailed
 from lutra_agent.guardrails.monitor import Verdict
 from lutra_agent.log_throttle import LogThrottle
 from lutra_agent.metrics.measure import Measure
