@@ -23,7 +23,7 @@ class LoginRefused(DatabaseUnavailable):
 
 
 class ServerStarting(DatabaseUnavailable):
-    """The server runs and lets nobody in yet (a start, a recovery), or no more: wait, a restart would begin it anew."""
+    """The server runs and admits nobody: it starts, recovers or stops. Wait for it: a restart would only delay it."""
 
 
 class CollectionFailed(LutraError):
@@ -33,7 +33,7 @@ class CollectionFailed(LutraError):
 
 
 class ApplyRefused(LutraError):
-    """A directive is not carried out; `apply_code` is one of the wire's closed set."""
+    """The agent does not apply a change; `apply_code` is one of the wire's closed set."""
 
     code = "apply_refused"
 
@@ -43,7 +43,7 @@ class ApplyRefused(LutraError):
 
 
 class Deferred(LutraError):
-    """A directive is not carried out now and may be a little later: nothing was changed, and it is not answered."""
+    """A directive has to wait: the agent changed nothing, and will answer it later."""
 
     code = "not_yet"
 
@@ -59,7 +59,7 @@ class NotRestarted(DidNotStart):
 
 
 class DriverFailed(LutraError):
-    """No measurement came of it. The message carries the last lines of what the load generator said."""
+    """A load generator gave no measurement. The message carries the last lines of its output."""
 
     code = "driver_failed"
 
@@ -79,7 +79,7 @@ class ServiceFailed(ServiceUnavailable):
 
 
 class NotAdmitted(ServiceUnavailable):
-    """The service knows the token or the database no more: an operator can cure that."""
+    """The service refuses the token, or does not know the database: an operator can cure that."""
 
 
 class ServiceRefused(LutraError):

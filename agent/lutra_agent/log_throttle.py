@@ -1,4 +1,4 @@
-"""Repeated failures are told at their 1st, 10th, 100th time, so that a log stays readable."""
+"""Repeated failures are logged at their 1st, 10th, 100th time, so that a log stays readable."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Bounds:
 
     `windows` are the service's maintenance windows, `own_windows` those of the agent's file. `firing` are guards that
     fire, `unconfirmed` is the directive whose change is provisional. A change has `confirm_s` to be confirmed.
-    `baseline`: enough was measured before it that one can tell what it did. `durability`: settings may move that can
+    `baseline`: enough was measured before it to compare with. `durability`: settings may move that can
     lose committed data. `driver`: the agent makes a lab's load itself. `by_catalogue`: a new value has to lie where the
     catalogue searches.
     """

@@ -36,7 +36,7 @@ from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS
 class Plan:
     """A directive that may be carried out: the parsed target and what differs from the live server.
 
-    `returns`: an operator's way back to a configuration that the agent knows, which takes with it whatever the guards
+    `returns`: an operator restores a configuration that the agent knows, and with it every setting that guardrails
     still watch.
     """
 
@@ -90,7 +90,7 @@ def _parsed(directive: Directive, server: Server, past: PastConfigurations) -> P
 
 
 def require_baseline(directive: Directive, plan: Plan, bounds: Bounds) -> None:
-    """Raises Deferred where a change would be watched by guards that have nothing to compare it with.
+    """Raises Deferred where the guardrails would have nothing to compare the change with.
 
     A lab measures its changes itself.
     """
@@ -101,7 +101,7 @@ def require_baseline(directive: Directive, plan: Plan, bounds: Bounds) -> None:
 
 
 def require_able(plan: Plan, engine: Engine, control: ServerControl) -> None:
-    """Whether the agent's account and host let it carry the plan out, and take it back. Raises ApplyRefused."""
+    """Raises ApplyRefused unless the agent's account and host let it apply the plan, and undo it."""
     permissions = engine.permissions(plan.names)
     missing = [n for n in plan.names if n not in permissions.changeable]
     if missing or not permissions.may_reload:
@@ -159,7 +159,7 @@ def _within_memory(server: Server, bounds: Bounds, plan: Plan, alike: Sequence[A
 
 
 def _waiting(server: Server) -> dict[str, Value]:
-    """Larger values that stand in the settings file and that a restart may make active, beside those of the plan.
+    """Larger values of the settings file that a restart may make active, besides those of the plan.
 
     A server may hold one below its file's value for now: because another setting bounds it, or it was not restarted.
     """
@@ -179,7 +179,7 @@ def _waiting(server: Server) -> dict[str, Value]:
 
 
 def _keeps_commits(server: Server, plan: Plan, lasting: Sequence[Active]) -> None:
-    """The service's word is not enough for these; a way back to what was active before is always open."""
+    """The service alone may not allow these; restoring what was active before is always allowed."""
     rows = load(server.engine).rows_for(server.version)
     risky = {r.name for r in rows if r.risk == "durability"}
     moved = [c for c in plan.changes if c.name in risky]

@@ -12,7 +12,7 @@ from lutra_models.knobs import Choice, Configuration, Domain, Value
 from lutra_agent.admission.past_configurations import Active, values_of
 from lutra_agent.errors import ApplyRefused
 
-WAY_OUT = "agent.ranges = 'server' in the agent's own file allows what the server takes"
+REMEDY = "agent.ranges = 'server' in the agent's own file allows what the server takes"
 
 
 def within_ranges(server: Server, changes: Iterable[Change], known: Sequence[Active]) -> None:
@@ -24,8 +24,8 @@ def within_ranges(server: Server, changes: Iterable[Change], known: Sequence[Act
         own = {r[change.name]: r for r in references}
         domains = [_domain(server, change.name, reference) for reference in own.values()]
         if not any(_inside(change.after, domain) for domain in domains):
-            said = f"{change.name}: {change.after_text} is outside {domains[0]}, where the catalogue searches"
-            raise ApplyRefused("invalid_value", f"{said}; {WAY_OUT}")
+            problem = f"{change.name}: {change.after_text} is outside {domains[0]}, where the catalogue searches"
+            raise ApplyRefused("invalid_value", f"{problem}; {REMEDY}")
 
 
 def _domain(server: Server, name: str, reference: Configuration) -> Domain:
@@ -33,7 +33,7 @@ def _domain(server: Server, name: str, reference: Configuration) -> Domain:
     try:
         return load(server.engine).space(server, policy, reference)[name].domain
     except InvalidConfiguration as error:
-        raise ApplyRefused("invalid_value", f"{error}; {WAY_OUT}") from error
+        raise ApplyRefused("invalid_value", f"{error}; {REMEDY}") from error
 
 
 def _inside(value: Value, domain: Domain) -> bool:

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 def vet(engine: Engine, snapshot: Snapshot, data_dir: Path | None) -> Snapshot:
-    """`data_dir` as the agent's own file names it. Raises ApplyRefused where no settings file can be vouched for."""
+    """`data_dir` as the agent's own file names it. Raises ApplyRefused where no settings file can be trusted."""
     rows = {r.name for r in load(engine.family).rows}
     names = [n for n in snapshot.texts if n in rows and _plain(snapshot, n)]
     if odd := sorted(set(snapshot.texts) - set(names)):
@@ -43,8 +43,8 @@ def vet(engine: Engine, snapshot: Snapshot, data_dir: Path | None) -> Snapshot:
 
 
 def _plain(snapshot: Snapshot, name: str) -> bool:
-    said = (snapshot.texts[name] or "", snapshot.active.get(name, "\0"))
-    return all(VALUE.fullmatch(text) for text in said)
+    texts = (snapshot.texts[name] or "", snapshot.active.get(name, "\0"))
+    return all(VALUE.fullmatch(text) for text in texts)
 
 
 def _settings_file(engine: Engine, data_dir: Path | None) -> Path | None:

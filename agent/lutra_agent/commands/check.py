@@ -23,7 +23,7 @@ from lutra_agent.runtime.local_database import LocalDatabase
 
 @dataclass(frozen=True)
 class Examination:
-    """`complete` where the configured mode can do all that it says.
+    """`complete`: the agent can do all that the configured mode allows.
 
     `movable` are the settings that the mode moves where nobody names others. Rights to the rest are not asked for:
     a directive that an operator makes of them is refused with the statement that is missing.
@@ -88,7 +88,7 @@ def show(found: Examination, as_json: bool) -> str:
 def _missing(
     config: Config, database: LocalDatabase, permissions: Permissions, movable: Sequence[str], seen: Sequence[Visible]
 ) -> Iterator[str]:
-    """What stands between the configured mode and all that it says, each with its remedy."""
+    """What the configured mode still lacks, each with its remedy."""
     yield from (v.remedy for v in seen if v.remedy and not v.available)
     if config.agent.mode == "observe":
         return

@@ -14,7 +14,7 @@ DAY_S = 86_400.0
 def read_guard(section: Section) -> GuardConfig:
     """Raises ConfigError."""
     tables = {g: table for g in GUARDS if (table := section.optional_table(g.name)) is not None}
-    guardrails = {g.name: _rail(g, Section(f"guard.{g.name}", table)) for g, table in tables.items()}
+    guardrails = {g.name: _guardrail(g, Section(f"guard.{g.name}", table)) for g, table in tables.items()}
     return section.finish(
         GuardConfig(
             guardrails,
@@ -27,7 +27,7 @@ def read_guard(section: Section) -> GuardConfig:
 
 
 def confirmable(guard: GuardConfig, interval_s: float, warm_up: int) -> None:
-    """Raises ConfigError where every change would be taken back, because none can be confirmed in time."""
+    """Raises ConfigError where the agent would undo every change, because none can be confirmed in time."""
     # The first window of all begins up to an interval after the change.
     needed_s = (1 + warm_up + guard.confirm_windows) * interval_s
     if needed_s > guard.confirm_s:
@@ -39,7 +39,7 @@ def confirmable(guard: GuardConfig, interval_s: float, warm_up: int) -> None:
         )
 
 
-def _rail(guard: Guard, section: Section) -> Guardrail:
+def _guardrail(guard: Guard, section: Section) -> Guardrail:
     return section.finish(
         Guardrail(
             section.number("limit", guard.default.limit, low=0.0, high=1e18),

@@ -135,10 +135,10 @@ class PrometheusConfig:
 
 @dataclass(frozen=True)
 class GuardConfig:
-    """`guardrails` are the guardrails that the file names. `service_may_loosen`: the service's go before them.
+    """`guardrails` are those that the file names. `service_may_loosen`: the service's replace them.
 
-    A change is confirmed by `confirm_windows` windows in which no guard was crossed, within `confirm_s` of its
-    application, else it is taken back. A guard that fires within `watch_s` after that takes it back as well.
+    `confirm_windows` windows without a violation confirm a change; without them within `confirm_s` after it was applied
+    the agent undoes it. A guardrail that fires within `watch_s` after the confirmation undoes it as well.
     """
 
     guardrails: Mapping[GuardName, Guardrail] = field(default_factory=dict)

@@ -11,7 +11,7 @@ import psutil
 def works_in(folder: Path, programs: Collection[str]) -> bool:
     """Whether a process of one of `programs` has its working directory here.
 
-    A server goes into its data folder before it recovers what lies there; it listens, and may tell its number, only
+    A server goes into its data folder before it recovers what lies there; it listens, and may show its number, only
     after that. A process into which this account may not look counts as none.
     """
     return any(_is(process, folder.resolve(), programs) for process in psutil.process_iter())

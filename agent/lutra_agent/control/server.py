@@ -140,7 +140,7 @@ class ServerControl:
         self._run_and_wait(command)
 
     def _run_and_wait(self, command: Sequence[str], before: str | None = None) -> None:
-        """`before`: the start of the server that is to be restarted, empty where nothing tells it."""
+        """`before` identifies the start of the server that is to be restarted; empty where nothing does."""
         deadline = self._deadline()
         status, output = self._run(command)
         detail = f": {output}" if output else ""

@@ -90,8 +90,8 @@ class Pgbench:
 
     def _version(self) -> int:
         """Of pgbench, whose libpq is never an older one; 0 where it does not say."""
-        status, said = ask([self.options.bin, "--version"])
-        found = re.search(r"\(PostgreSQL\) (\d+)", said)
+        status, output = ask([self.options.bin, "--version"])
+        found = re.search(r"\(PostgreSQL\) (\d+)", output)
         return int(found[1]) if status == 0 and found else 0
 
     def _settle(self, folder: Path, env: dict[str, str]) -> None:

@@ -114,5 +114,5 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode(errors="replace")
 
 
-def _last_lines(said: str) -> str:
-    return "\n".join(said.strip().splitlines()[-LAST_LINES:]) or "it said nothing"
+def _last_lines(output: str) -> str:
+    return "\n".join(output.strip().splitlines()[-LAST_LINES:]) or "it said nothing"

@@ -1,6 +1,6 @@
 """sysbench over PostgreSQL, MySQL and MariaDB.
 
-Counters begin anew at the end of the warm-up; percentiles are from its own histogram (± 2 %).
+Counters restart at the end of the warm-up; percentiles are from its own histogram (± 2 %).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Sysbench:
         o = self.options
         load = [f"--threads={o.threads}", f"--tables={o.tables}", f"--table-size={o.table_size}"]
         load += [f"--rate={o.rate}", f"--rand-type={o.distribution}"]
-        # 1.0 knows no warm-up: a checkpoint prints what was and begins to count anew.
+        # 1.0 knows no warm-up: a checkpoint prints the figures so far and restarts the counters.
         warmup = [f"--report-checkpoints={o.span.warmup_s:g}"] if o.span.warmup_s else []
         measure = [f"--time={o.span.total_s:g}", "--events=0", "--percentile=99", "--db-ps-mode=auto", *warmup]
         return [o.bin, f"--db-driver={self.client}", *connection, *load, *measure, o.script]
@@ -127,8 +127,8 @@ def _connection(client: str, database: Database, folder: Path) -> tuple[list[str
 
 
 def mysql_options(database: Database, folder: Path) -> list[str]:
-    """sysbench's words for a database of the MySQL family. The password, where there is one, stands in a file of
-    `folder` that only we can read: an argument could be seen by everybody on the host.
+    """sysbench's arguments for a database of the MySQL family. A password goes into a file of `folder` that only this
+    account can read: everybody on the host could see an argument.
     """
     host = [f"--mysql-host={database.host}", f"--mysql-port={database.port}"]
     if database.host.startswith("/"):

@@ -108,8 +108,8 @@ class GuardrailMonitor:
             if change.windows >= self._config.confirm_windows:
                 return self._confirmed(change, reading)
         if reading.end > change.confirm_by and self._may_act(reading):
-            said = "; ".join(map(str, violations)) or f"{change.windows} windows were measured under it"
-            return Verdict(change, code="not_confirmed", reason=f"not confirmed in time: {said}")
+            why = "; ".join(map(str, violations)) or f"{change.windows} windows were measured under it"
+            return Verdict(change, code="not_confirmed", reason=f"not confirmed in time: {why}")
         return Verdict(change)
 
     def _confirmed(self, change: Provisional, reading: WindowReading) -> Verdict:

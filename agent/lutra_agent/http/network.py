@@ -132,8 +132,8 @@ def addresses(host: str, port: int, within_s: float) -> list[str]:
 
     def look_up() -> None:
         try:
-            told = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            found.extend(dict.fromkeys(str(address[0]) for *_, address in told))
+            answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found.extend(dict.fromkeys(str(address[0]) for *_, address in answers))
         except OSError as error:
             failed.append(error)
 

@@ -20,7 +20,7 @@ class HostProbe:
 
     `programs` are what a server's process is called. A `pid` of another name is not the server's, but a number from
     another container, and counts as None; without any, every `pid` is believed. `data_dir` names the disk. What the
-    host does not tell is absent.
+    host does not show is absent.
     """
 
     def __init__(self, root: Path = Path("/"), programs: tuple[str, ...] = ()) -> None:

@@ -104,7 +104,7 @@ class Measure:
             return None
 
     def _known_data_dir(self) -> Path | None:
-        """The last one that the server told, where it does not answer now."""
+        """The data directory; where the server does not answer now, the one it named last."""
         with suppress(DatabaseUnavailable, CollectionFailed):
             self._last_data_dir = self._data_dir()
         return self._last_data_dir

@@ -1,1 +1,1 @@
-"""What the service is told, and how it gets there."""
+"""What the agent reports to the service, and how reports and directives travel."""

@@ -36,7 +36,7 @@ class Stuck:
 
 
 class Delivery:
-    """`send` raises ServiceUnavailable or ServiceRefused. `fault` is what the service said when it failed last."""
+    """`send` raises ServiceUnavailable or ServiceRefused. `fault` is the service's latest answer of failure."""
 
     def __init__(self, spool: Spool, send: Send, monotonic: Callable[[], float]) -> None:
         self._spool = spool

@@ -1,7 +1,7 @@
-"""The service, as the loop sees it: reports go, news comes, and nobody waits for the network.
+"""The service, as the loop sees it: reports go out, news comes in, and the loop never waits for the network.
 
-The conversation runs in a thread of its own. A service that answers drop by drop, or never, holds that thread, and no
-guard and no way back.
+The conversation runs in a thread of its own. A service that answers byte by byte, or never, holds up that thread, but
+no guardrail and no restore.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class News:
-    """What the service said last: a directive to carry out, its rules where it told any, whether it wants settings."""
+    """The service's latest answer: a directive to execute, its rules if it sent any, whether it wants the settings."""
 
     directive: Directive | None = None
     rules: Rules | None = None

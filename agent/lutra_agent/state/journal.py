@@ -1,4 +1,4 @@
-"""What is being changed, or taken back: on disk from before the first statement until the answer is kept."""
+"""The change under way, or being undone: on disk from before the first statement until its outcome is recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JOURNAL = "journal"
 
 
 class Journal:
-    """`restarting`: the server's restart was begun. `failed` and `code` say why it has to be taken back."""
+    """`restarting`: the restart of the server was started. `failed` and `code` give the reason to undo the change."""
 
     def __init__(self, state: State, directive: str, names: Sequence[str], before: Snapshot) -> None:
         self._state = state

@@ -41,5 +41,5 @@ class Outbox:
     def _add(self, name: str, content: Any) -> None:
         try:
             self._state.save(name, [*(self._state.load(name) or ()), content][-KEPT:])
-        except OSError as error:  # a full disk must not bar the way back
+        except OSError as error:  # a full disk must not prevent a restore
             log.error("%s cannot be kept: %s", name, error)

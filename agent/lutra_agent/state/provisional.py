@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 class Provisional:
     """`snapshot` is what to go back to, with a restart where the change needed one.
 
-    `windows` were measured under it without a guard crossed. From its confirmation on it stays under watch until
+    `windows` were measured under it without a violation. From its confirmation on, guardrails watch it until
     `watched_until`.
     """
 

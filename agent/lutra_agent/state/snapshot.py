@@ -1,4 +1,4 @@
-"""A configuration to come back to."""
+"""A configuration that can be restored."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the settings file said of each setting, and what was active.
+    """The text of each setting in the settings file, and its active value.
 
-    `file` is None where the agent's account may not read it: then there is a way back only while the server is up.
-    `data_dir` is where a server that does not answer is looked for.
+    `file` is None where the agent's account may not read it: then only a server that is up can be restored.
+    `data_dir` is where to look for a server that does not answer.
     """
 
     texts: Mapping[str, str | None]

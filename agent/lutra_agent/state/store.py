@@ -14,7 +14,7 @@ from lutra_agent.errors import ConfigError
 from lutra_agent.files.accounts import acting_for, is_anothers, owner_of
 from lutra_agent.files.atomic import make_empty, make_folder, read_json, remove, write_json
 
-OUTCOMES = "answers"
+ANSWERS = "answers"
 KEPT_OUTCOMES = 200
 OTHERS_WRITE = 0o022
 
@@ -96,7 +96,7 @@ class State:
         outcomes = self._outcomes()
         outcomes.pop(outcome.directive, None)
         outcomes[outcome.directive] = {"outcome": outcome.model_dump(mode="json"), "reported": reported}
-        self.save(OUTCOMES, dict(list(outcomes.items())[-KEPT_OUTCOMES:]))
+        self.save(ANSWERS, dict(list(outcomes.items())[-KEPT_OUTCOMES:]))
 
     def load(self, name: str) -> Any:
         with acting_for(self.folder):
@@ -111,5 +111,5 @@ class State:
             remove(self.folder / f"{name}.json")
 
     def _outcomes(self) -> dict[str, Any]:
-        outcomes = self.load(OUTCOMES)
+        outcomes = self.load(ANSWERS)
         return outcomes if isinstance(outcomes, dict) else {}
