@@ -53,21 +53,21 @@ def examine(config: Config) -> Examination:
         database.engine.ping()
         server = database.read_server()
         movable = _movable(server, config.agent.mode, config.agent.durability)
-        permissions, seen = database.engine.permissions(movable), database.engine.visible()
+        permissions, visible = database.engine.permissions(movable), database.engine.visible()
         limit = limit_bytes(server, Policy(memory_fraction=config.agent.memory_fraction))
         total = worst_case(server, load(server.engine).read(server)).total_bytes
         return Examination(
-            server,
-            config.agent.mode,
-            connection(config.database),
-            seen,
-            _p99(config, seen),
-            permissions,
-            {n: s.shadowed for n, s in server.settings.items() if s.shadowed},
-            {"worst_case_bytes": round(total), "limit_bytes": round(limit)},
-            movable,
-            tuple(dict.fromkeys(_missing(config, database, permissions, movable, seen))),
-            ask_service(config.service),
+            server=server,
+            mode=config.agent.mode,
+            connection=connection(config.database),
+            visible=visible,
+            p99=_p99(config, visible),
+            permissions=permissions,
+            shadowed={n: s.shadowed for n, s in server.settings.items() if s.shadowed},
+            memory={"worst_case_bytes": round(total), "limit_bytes": round(limit)},
+            movable=movable,
+            missing=tuple(dict.fromkeys(_missing(config, database, permissions, movable, visible))),
+            service=ask_service(config.service),
         )
     finally:
         database.engine.close()
@@ -86,10 +86,14 @@ def show(found: Examination, as_json: bool) -> str:
 
 
 def _missing(
-    config: Config, database: LocalDatabase, permissions: Permissions, movable: Sequence[str], seen: Sequence[Visible]
+    config: Config,
+    database: LocalDatabase,
+    permissions: Permissions,
+    movable: Sequence[str],
+    visible: Sequence[Visible],
 ) -> Iterator[str]:
     """What the configured mode still lacks, each with its remedy."""
-    yield from (v.remedy for v in seen if v.remedy and not v.available)
+    yield from (v.remedy for v in visible if v.remedy and not v.available)
     if config.agent.mode == "observe":
         return
     yield from permissions.remedies
@@ -112,12 +116,12 @@ def connection(database: DatabaseConfig) -> str:
     return f"by a port of this host, which any account may take while the server is down: no password in clear; {how}"
 
 
-def _p99(config: Config, seen: Sequence[Visible]) -> str:
+def _p99(config: Config, visible: Sequence[Visible]) -> str:
     if config.driver is not None:
         return f"the driver ({config.driver.get('kind')})"
     if config.prometheus is not None:
         return "the Prometheus query"
-    given = next((v.p99 for v in seen if v.p99 and v.available), None)
+    given = next((v.p99 for v in visible if v.p99 and v.available), None)
     return given or "none: no driver, no Prometheus query, no statement statistics"
 
 

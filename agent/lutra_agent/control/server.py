@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
-from lutra_agent.control.command import run
 from lutra_agent.control.processes import works_in
+from lutra_agent.control.run_command import run_command
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.errors import (
     CollectionFailed,
@@ -147,7 +147,7 @@ class ServerControl:
         self._wait(f"{Path(command[0]).name} ended with {status}", deadline, status != 0, before, detail)
 
     def _run(self, command: Sequence[str]) -> tuple[int | str, str]:
-        return run(command, self._config.timeout_s, self._secrets)
+        return run_command(command, self._config.timeout_s, self._secrets)
 
     def _wait(self, after: str, deadline: float, failed: bool, before: str | None = None, detail: str = "") -> None:
         while True:

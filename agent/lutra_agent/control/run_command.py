@@ -1,4 +1,4 @@
-"""Runs a command of the operator's, without a shell and without the agent's secrets."""
+"""Runs the operator's own command, without a shell and without the agent's secrets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lutra_agent.config.types import TOKEN_VARIABLE
 log = logging.getLogger(__name__)
 
 
-def run(command: Sequence[str], timeout_s: float, secrets: Collection[str] = ()) -> tuple[int | str, str]:
+def run_command(command: Sequence[str], timeout_s: float, secrets: Collection[str] = ()) -> tuple[int | str, str]:
     """Exit status and the end of the output. The command's environment lacks the agent's token and `secrets`.
 
     Output goes to a file: a server that inherits a pipe would keep it open for ever.
