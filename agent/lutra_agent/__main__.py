@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from lutra_agent.cli import main
+from lutra_agent.commands.cli import main
 
 if __name__ == "__main__":
     main()

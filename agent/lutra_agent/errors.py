@@ -22,8 +22,8 @@ class LoginRefused(DatabaseUnavailable):
     """The server runs and does not let the agent in (no free connection, another password): never start it for that."""
 
 
-class ComingUp(DatabaseUnavailable):
-    """The server runs and lets nobody in yet (a start, a recovery), or no more: wait, a restart would begin it anew."""
+class ServerStarting(DatabaseUnavailable):
+    """The server runs and admits nobody: it starts, recovers or stops. Wait for it: a restart would only delay it."""
 
 
 class CollectionFailed(LutraError):
@@ -33,7 +33,7 @@ class CollectionFailed(LutraError):
 
 
 class ApplyRefused(LutraError):
-    """A directive is not carried out; `apply_code` is one of the wire's closed set."""
+    """The agent does not apply a change; `apply_code` is one of the wire's closed set."""
 
     code = "apply_refused"
 
@@ -42,8 +42,8 @@ class ApplyRefused(LutraError):
         self.apply_code: ApplyCode = apply_code
 
 
-class NotYet(LutraError):
-    """A directive is not carried out now and may be a little later: nothing was changed, and it is not answered."""
+class Deferred(LutraError):
+    """A directive has to wait: the agent changed nothing, and will answer it later."""
 
     code = "not_yet"
 
@@ -56,6 +56,12 @@ class DidNotStart(LutraError):
 
 class NotRestarted(DidNotStart):
     """The command to restart it left the server as it was."""
+
+
+class DriverFailed(LutraError):
+    """A load generator gave no measurement. The message carries the last lines of its output."""
+
+    code = "driver_failed"
 
 
 class ServiceUnavailable(LutraError):
@@ -73,7 +79,7 @@ class ServiceFailed(ServiceUnavailable):
 
 
 class NotAdmitted(ServiceUnavailable):
-    """The service knows the token or the database no more: an operator can cure that."""
+    """The service refuses the token, or does not know the database: an operator can cure that."""
 
 
 class ServiceRefused(LutraError):

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from lutra_agent.config import Config
-from lutra_agent.engines import family
+from lutra_agent.config.types import Config
+from lutra_agent.engines.families import family
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
-from lutra_agent.host import HostProbe
+from lutra_agent.metrics.host import HostProbe
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Value
@@ -46,9 +46,8 @@ class Oracle:
     away: int = 0
 
     def __post_init__(self) -> None:
-        served = family(self.config.database.engine)
-        self._engine = served.open(self.config.database)
-        self._probe = HostProbe(programs=served.programs)
+        self._engine = family(self.config.database.engine).open(self.config.database)
+        self._probe = HostProbe(programs=self._engine.programs)
         self.first = self.look()
         self._catalog = load(self.first.engine)
         self.initial = self._catalog.read(self.first)

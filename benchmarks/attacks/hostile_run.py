@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from lutra_agent.config import Config, parse
+from lutra_agent.config.agent_file import parse
+from lutra_agent.config.types import Config
 from lutra_agent.errors import ConfigError
-from lutra_agent.run import running
+from lutra_agent.runtime.compose import running
 from lutra_lab.scratch import scratch_of
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
@@ -29,7 +30,7 @@ from benchmarks.attacks.hostile_oracle import Moment, Oracle
 from benchmarks.attacks.hostile_traffic import Traffic
 from benchmarks.attacks.stores import DEBIAN_15, scratch_folder
 from tests.support.agents import TOKEN, document
-from tests.support.fake_engine import NoShield
+from tests.support.fake_engine import NoSignals
 
 ENGINES = ("postgresql", "mysql", "mariadb")
 MODES = ("observe", "reload_only", "restart_in_window")
@@ -107,7 +108,7 @@ def _cycles(
     """The agent's cycles until the simulated moment, its process ended and begun again now and then."""
     cycles, last = 0, _last(oracle)
     while clock.monotonic() < until_s:
-        with running(config, clock=clock, shield=NoShield()) as loop:
+        with running(config, clock=clock, signals=NoSignals()) as loop:
             for _ in range(CYCLES_PER_LIFE):
                 loop.cycle()
                 cycles += 1

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import httpx
 import psutil
+from lutra_lab.servers.ports import free_port
 from lutra_models import serial
 
 from benchmarks.attacks.stores import LIFTED, store_url
 from benchmarks.ingestion.fill import Reporter, fill, report
-from tests.support.served import _free_port
 from tests.support.service import POSTGRESQL, Api
 
 READY_S = 60.0
@@ -79,7 +79,7 @@ def older(checkout: Path, store: str, databases: int) -> Iterator[Running]:
 def _running(
     python: str, command: Sequence[str], url: str, reporters: Callable[[int], Sequence[Reporter]]
 ) -> Iterator[Running]:
-    port = _free_port()
+    port = free_port()
     env = {**os.environ, **LIFTED, "LUTRA_DATABASE_URL": url}
     if python == sys.executable:
         env["PYTHONPATH"] = str(HERE)

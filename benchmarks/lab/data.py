@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent import drivers
-from lutra_agent.config import DatabaseConfig
+from lutra_agent.config.types import DatabaseConfig
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 

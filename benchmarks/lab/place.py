@@ -12,11 +12,10 @@ from pathlib import Path
 
 from lutra_agent import drivers
 from lutra_agent.clock import SystemClock
-from lutra_agent.config import AgentConfig, Config, RestartConfig, ServiceConfig
-from lutra_agent.drivers.base import DriverFailed
-from lutra_agent.errors import DidNotStart
-from lutra_agent.measure import Measure
-from lutra_agent.run import Beside
+from lutra_agent.config.types import AgentConfig, Config, RestartConfig, ServiceConfig
+from lutra_agent.errors import DidNotStart, DriverFailed
+from lutra_agent.metrics.measure import Measure
+from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 from lutra_models.catalog import load
@@ -48,12 +47,12 @@ class Place:
     def __init__(self, lab: Lab, setting: Setting, server: ScratchServer, host: SmallHost, state: Path) -> None:
         self._lab, self._setting, self._server, self._host = lab, setting, server, host
         self._clock = SystemClock()
-        self._beside = Beside(_config(server, host, state), self._clock)
-        self._carry_out = self._beside.carry_out(self._clock)
-        self._measure = Measure(self._beside.engine, self._beside.probe, self._clock, self._beside.data_dir)
+        self._database = local_database(_config(server, host, state), self._clock)
+        self._executor = self._database.executor
+        self._measure = Measure(self._database.engine, self._database.probe, self._clock, self._database.data_dir)
 
     def look(self) -> Server:
-        return self._beside.look()
+        return self._database.read_server()
 
     def context(self, workload: str, threads: int) -> dict[str, Value]:
         return self._driver(workload, threads).context()
@@ -86,15 +85,15 @@ class Place:
         return Reading(active, {**kept, **served, **p99})
 
     def close(self) -> None:
-        self._beside.engine.close()
+        self._database.engine.close()
 
     def _applied(self, configuration: Configuration, restore: bool) -> Outcome:
         """Raises DidNotStart."""
-        control = self._beside.control
+        control = self._database.control
         if not control.up():
             control.start()
-        self._carry_out.recover()
-        outcome = self._carry_out.directive(
+        self._executor.recover()
+        outcome = self._executor.execute(
             Directive(
                 id=uuid.uuid4().hex,
                 recommendation="lab",
@@ -111,11 +110,11 @@ class Place:
 
     def _driver(self, workload: str, threads: int) -> drivers.Driver:
         section = self._lab.driver(self._setting.load(workload, threads), self._setting.size)
-        return drivers.build(section, self._beside.config.database)
+        return drivers.build(section, self._database.config.database)
 
     @property
     def _server_engine(self) -> str:
-        return self._beside.config.database.engine
+        return self._database.config.database.engine
 
 
 @contextmanager

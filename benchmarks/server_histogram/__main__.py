@@ -20,11 +20,11 @@ from pathlib import Path
 
 import click
 import psutil
-from lutra_agent.config import DatabaseConfig
+from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.drivers import build
 from lutra_agent.drivers.sysbench import Sysbench
-from lutra_agent.engines import family
-from lutra_agent.engines.base import Sample
+from lutra_agent.engines.common.engine import Sample
+from lutra_agent.engines.families import family
 from lutra_lab.servers.mariadb import HISTOGRAM, ScratchMariadb
 from lutra_lab.servers.mysql import ScratchMysql
 from lutra_lab.servers.mysqld import ScratchMysqld

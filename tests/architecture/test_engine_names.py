@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent.engines import FAMILIES
+from lutra_agent.engines.families import FAMILIES
 from lutra_models.catalog import load
 
 ROOT = Path(__file__).parents[2]

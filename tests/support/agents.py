@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.config import Config, DatabaseConfig, parse
+from lutra_agent.config.agent_file import parse
+from lutra_agent.config.types import Config, DatabaseConfig
 from lutra_agent.drivers import Driver, build
 from lutra_lab.servers.base import ScratchServer
 

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import guard, known
-from lutra_agent.carry_out import CarryOut
-from lutra_agent.checks import Bounds
+from lutra_agent.admission import past_configurations
+from lutra_agent.admission.bounds import Bounds
+from lutra_agent.changes.executor import DirectiveExecutor
+from lutra_agent.changes.restore import restore
 from lutra_agent.clock import Clock, SystemClock
-from lutra_agent.control import Control
-from lutra_agent.engines.base import Engine, Sample
+from lutra_agent.control.server import ServerControl
+from lutra_agent.engines.common.engine import Engine, Sample
 from lutra_agent.errors import DatabaseUnavailable
-from lutra_agent.state import State
-from lutra_agent.window import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.state.snapshot import BASELINE, Snapshot
+from lutra_agent.state.store import State
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Host, Server
 from lutra_models.wire import Directive, Outcome
@@ -39,7 +41,7 @@ class Subject:
     """
 
     engine: Engine
-    control: Control
+    control: ServerControl
     folder: Path
     fresh: Callable[[], Mapping[str, str]]
     load: Callable[[], None]
@@ -53,23 +55,21 @@ class Subject:
 
     def __post_init__(self) -> None:
         self.state = State(self.folder)
-        self.carry_out = CarryOut(
-            self.engine,
-            self.state,
-            self.control,
-            self.clock,
-            self.look,
-            lambda: Bounds("lab", False, 0.8, durability=True, driver=True, by_catalogue=False),
-        )
+        self.executor = self.executor_over(self.engine)
 
-    def look(self) -> Server:
+    def executor_over(self, engine: Engine) -> DirectiveExecutor:
+        """One run of the agent over this folder."""
+        bounds = Bounds("lab", False, 0.8, durability=True, driver=True, by_catalogue=False)
+        return DirectiveExecutor(engine, self.state, self.control, self.clock, self.read_server, lambda: bounds)
+
+    def read_server(self) -> Server:
         return self.engine.server(HOST)
 
     def sample(self) -> Sample:
         return self.engine.sample(datetime.now(UTC), self.clock.monotonic())
 
     def do(self, identifier: str, settings: Mapping[str, Any], **more: Any) -> Outcome:
-        return self.carry_out.directive(self.directive(identifier, settings, **more))
+        return self.executor.execute(self.directive(identifier, settings, **more))
 
     def directive(self, identifier: str, settings: Mapping[str, Any], **more: Any) -> Directive:
         fields = {"id": identifier, "recommendation": identifier, "settings": dict(settings), "restart_allowed": True}
@@ -78,14 +78,14 @@ class Subject:
 
     def ran_with(self, settings: Mapping[str, Any]) -> None:
         """The agent's disk says that the server ran so once: how a fault gets past the memory check."""
-        ran_with(self.state, self.look(), settings)
+        ran_with(self.state, self.read_server(), settings)
 
     def kept_settings(self) -> dict[str, str]:
         return {n: v for n, v in self.fresh().items() if n not in self.not_kept}
 
     def active(self, names: Mapping[str, Any]) -> dict[str, Any]:
         """The catalogue's values of what a fresh connection reads, as far as that is the same text."""
-        server = self.look()
+        server = self.read_server()
         read = load(server.engine).read(server)
         return {n: read[n] for n in names}
 
@@ -97,7 +97,7 @@ class Subject:
 
 def ran_with(state: State, server: Server, settings: Mapping[str, Any]) -> None:
     now = {name: setting.value for name, setting in server.settings.items()}
-    known.remember(state, {**now, **{name: str(value) for name, value in settings.items()}}, lab=True)
+    past_configurations.remember(state, {**now, **{name: str(value) for name, value in settings.items()}}, lab=True)
 
 
 class EngineConformance:
@@ -117,14 +117,14 @@ class EngineConformance:
         assert all(v >= 0 for v in targets.metrics.values())
 
     def test_it_reports_the_catalogues_settings_alone_and_each_can_be_read(self, subject: Subject) -> None:
-        server = subject.look()
+        server = subject.read_server()
         assert server.settings
         assert set(server.settings) <= {r.name for r in load(server.engine).rows_for(server.version)}
         assert set(load(server.engine).read(server)) == set(server.settings)
         assert server.role == "primary"
 
     def test_its_own_catalogue_takes_every_value_that_it_reports(self, subject: Subject) -> None:
-        server = subject.look()
+        server = subject.read_server()
         catalog = load(server.engine)
         for name, value in catalog.read(server).items():
             assert catalog.parse(server, name, value) == value, name
@@ -141,8 +141,8 @@ class EngineConformance:
         outcome = subject.do("rec_1", subject.at_once)
         assert (outcome.state, outcome.restarted, outcome.message) == ("applied", False, "")
         assert outcome.active == dict(subject.at_once) == subject.active(subject.at_once)
-        snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-        guard.go_back(subject.engine, subject.control, snapshot, list(subject.at_once), restart=False)
+        snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+        restore(subject.engine, subject.control, snapshot, list(subject.at_once), restart=False)
         self.settle(subject, old)
         assert subject.fresh() == before
         assert subject.file() == file
@@ -153,8 +153,8 @@ class EngineConformance:
         outcome = subject.do("rec_1", wanted)
         assert (outcome.state, outcome.restarted, outcome.message) == ("applied", True, "")
         assert outcome.active == wanted == subject.active(wanted)
-        snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-        guard.go_back(subject.engine, subject.control, snapshot, list(wanted), restart=True)
+        snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+        restore(subject.engine, subject.control, snapshot, list(wanted), restart=True)
         assert subject.kept_settings() == before
         assert subject.file() == file
 
@@ -197,7 +197,7 @@ class EngineConformance:
         before, started = subject.sample(), subject.engine.started()
         assert started == subject.engine.started() != ""
         subject.stop()
-        for ask in (subject.engine.ping, subject.sample, subject.look):
+        for ask in (subject.engine.ping, subject.sample, subject.read_server):
             with pytest.raises(DatabaseUnavailable):
                 ask()
         subject.control.start()
@@ -208,12 +208,10 @@ class EngineConformance:
     def test_an_agent_that_ended_half_way_goes_back_at_its_next_start(self, subject: Subject) -> None:
         before, file = subject.fresh(), subject.file()
         old = subject.active(subject.at_once)
-        halfway = _EndsAfterTheFirst(subject.engine)
-        subject.carry_out._engine = halfway
+        killed = subject.executor_over(_EndsAfterTheFirst(subject.engine))  # type: ignore[arg-type]
         with pytest.raises(Ended):
-            subject.do("rec_1", subject.at_once)
-        subject.carry_out._engine = subject.engine
-        outcome = subject.carry_out.recover()
+            killed.execute(subject.directive("rec_1", subject.at_once))
+        outcome = subject.executor.recover()
         assert outcome is not None
         assert (outcome.state, outcome.code) == ("reverted", "internal_error")
         self.settle(subject, old)

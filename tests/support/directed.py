@@ -7,11 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lutra_agent import provisional
-from lutra_agent.bounds import Bounds
-from lutra_agent.carry_out import CarryOut
-from lutra_agent.pace import Pace
-from lutra_agent.state import State
+from lutra_agent.admission.bounds import Bounds
+from lutra_agent.admission.pace import Pace
+from lutra_agent.changes.executor import DirectiveExecutor
+from lutra_agent.state import provisional
+from lutra_agent.state.store import State
 from lutra_models.history import Mode
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 from lutra_models.wire import Directive, Outcome
@@ -63,11 +63,11 @@ class Directed:
         name = f"rec_{self.given}"
         fields: dict[str, Any] = {"id": name, "recommendation": name, "settings": settings, "restart_allowed": True}
         fields |= {"measure": self.driver, "expires_at": self.clock.now() + timedelta(minutes=5), **more}
-        return self.carry_out().directive(Directive.model_validate(fields))
+        return self.executor().execute(Directive.model_validate(fields))
 
-    def carry_out(self) -> CarryOut:
+    def executor(self) -> DirectiveExecutor:
         """Another run of the agent over the same folder."""
-        return CarryOut(
+        return DirectiveExecutor(
             self.engine, self.state, self.control, self.clock, lambda: self.engine.server(HOST), self.bounds
         )
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent.clock import Clock
-from lutra_agent.config import RestartConfig
-from lutra_agent.control import Control
-from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
-from lutra_agent.errors import ApplyRefused, CollectionFailed, ComingUp, DatabaseUnavailable, LoginRefused
-from lutra_agent.state import State
+from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.server import ServerControl
+from lutra_agent.engines.common.engine import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
+from lutra_agent.state.store import State
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
@@ -60,6 +60,7 @@ class FakeEngine:
     came_up: int = 1
     statements: list[str] = field(default_factory=list)
     family: str = "postgresql"
+    programs: tuple[str, ...] = ("postgres", "postmaster")
     rounds: bool = False
     reads_file_at_start_alone: bool = False
 
@@ -73,7 +74,7 @@ class FakeEngine:
 
     def ping(self) -> None:
         if not self.up:
-            raise (ComingUp if self.coming_up else DatabaseUnavailable)("connection refused")
+            raise (ServerStarting if self.coming_up else DatabaseUnavailable)("connection refused")
         if self.locks_out:
             raise LoginRefused("too many connections")
 
@@ -118,7 +119,7 @@ class FakeEngine:
     def change(self, change: Change, restart: bool) -> tuple[Statement, ...]:
         return (Statement(change.name, change.do),)
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         said = f"ALTER SYSTEM RESET {name}" if text is None else f"ALTER SYSTEM SET {name} = '{text}'"
         return (Statement(name, said),)
 
@@ -185,7 +186,7 @@ class FakeEngine:
         self.path.write_text("".join(f"{n} = '{v}'\n" for n, v in file.items()))
 
 
-class FakeControl(Control):
+class FakeControl(ServerControl):
     """Restarts the server in memory. `killed` raises in the middle of a restart, as a SIGKILL would end it there."""
 
     def __init__(self, engine: FakeEngine, clock: Clock, allowed: bool = True, state: State | None = None) -> None:
@@ -205,8 +206,8 @@ class FakeControl(Control):
         return (0 if self.fake.up else 1), ""
 
 
-class NoShield:
-    def __enter__(self) -> NoShield:
+class NoSignals:
+    def __enter__(self) -> NoSignals:
         return self
 
     def __exit__(self, *error: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lutra_agent.bounded_http import Answer, Bound, HttpFailed
+from lutra_agent.http.client import Answer, Bound, HttpFailed
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.state import State
+from lutra_agent.state.store import State
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 from lutra_models.wire import GuardEvent, Outcome
@@ -60,7 +60,7 @@ class Scene:
 
     def ran_with(self, settings: Mapping[str, Any]) -> None:
         """The agent's disk says that the server ran so once: how a fault gets past the memory check."""
-        ran_with(State(self.folder / "state"), self.subject.look(), settings)
+        ran_with(State(self.folder / "state"), self.subject.read_server(), settings)
         self.subject.engine.close()
 
     def agent(self, mode: str = "lab", **sections: Mapping[str, Any]) -> AbstractContextManager[Any]:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.config import load
-from lutra_agent.engines import family
-from lutra_agent.engines.base import Engine, Statement
-from lutra_agent.run import running
+from lutra_agent.config.agent_file import load
+from lutra_agent.engines.common.engine import Engine, Statement
+from lutra_agent.engines.families import family
+from lutra_agent.runtime.compose import running
 
 
 class Halts:

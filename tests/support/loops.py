@@ -7,30 +7,25 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lutra_agent import provisional
-from lutra_agent.carry_out import CarryOut
-from lutra_agent.checks import Bounds
-from lutra_agent.config import AgentConfig
-from lutra_agent.conversation import Conversation
-from lutra_agent.drivers.base import DriverFailed, Measurement, Moment, nothing
-from lutra_agent.errors import ServiceUnavailable
-from lutra_agent.guard_config import GuardConfig
-from lutra_agent.host import HostProbe
-from lutra_agent.loop import Loop
-from lutra_agent.measure import Measure
-from lutra_agent.parts import Parts
-from lutra_agent.reports import Reports
-from lutra_agent.service_link import News, ServiceLink
-from lutra_agent.spool import Spool
-from lutra_agent.state import State
-from lutra_agent.told import Told
-from lutra_agent.watch import Watch
+from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, GuardConfig, ServiceConfig
+from lutra_agent.drivers.base import Measurement, Moment, nothing
+from lutra_agent.errors import DriverFailed, ServiceUnavailable
+from lutra_agent.metrics.host import HostProbe
+from lutra_agent.metrics.measure import Measure
+from lutra_agent.reporting.conversation import Conversation
+from lutra_agent.reporting.reports import Reports
+from lutra_agent.reporting.service_link import News, ServiceLink
+from lutra_agent.reporting.spool import Spool
+from lutra_agent.runtime.local_database import LocalDatabase
+from lutra_agent.runtime.loop import Loop
+from lutra_agent.state.store import State
+from lutra_models.catalog.facts import Host
 from lutra_models.guardrails import Guardrail
 from lutra_models.history import Mode
 from lutra_models.wire import AgentStatus, Directive, Outcome, Receipt, Report, Rules
 
 from tests.support.fake_clock import FakeClock
-from tests.support.fake_engine import HOST, FakeControl, FakeEngine, NoShield
+from tests.support.fake_engine import HOST, FakeControl, FakeEngine, NoSignals
 from tests.support.fake_service import decoded
 
 WATCHED = GuardConfig({"memory": Guardrail(0.0, 3600.0)}, confirm_windows=3, confirm_s=300.0, watch_s=100.0)
@@ -118,8 +113,16 @@ class FakeDriver:
         return Measurement(start, self.clock.now(), metrics, "transaction", "tpcb-like")
 
 
+class FakeProbe(HostProbe):
+    """The host that every test's server runs on."""
+
+    def facts(self, pid: int | None = None, data_dir: Path | None = None) -> Host:
+        return HOST
+
+
 @dataclass
 class Bench:
+    database: LocalDatabase
     loop: Loop
     engine: FakeEngine
     clock: FakeClock
@@ -127,7 +130,8 @@ class Bench:
     driver: FakeDriver
     state: State
     control: FakeControl
-    parts: Parts
+    measure: Measure
+    reports: Reports
     spool: Spool
 
     def offer(self, settings: dict[str, Any], identifier: str = "rec_1", **more: Any) -> None:
@@ -143,44 +147,29 @@ def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | N
     clock = FakeClock()
     engine = FakeEngine(folder / "postgresql.auto.conf")
     state, line, driver = State(folder / "state"), Line(clock), FakeDriver(clock, engine)
-
-    def look() -> Any:
-        return engine.server(HOST)
-
-    guarding = guarding or GuardConfig()
-    told = Told(state, guarding)
-    watch = Watch(state, told.rails, guarding)
-
-    def bounds() -> Bounds:
-        change = provisional.unconfirmed(state)
-        return Bounds(
-            mode,
-            state.paused,
-            0.8,
-            told.rules.maintenance_windows,
-            watch.firing,
-            change and change.directive,
-            guarding.confirm_s,
-            watch.has_baseline,
-            driver=with_driver,
-        )
-
-    control = FakeControl(engine, clock, state=state)
-    carry_out = CarryOut(engine, state, control, clock, look, bounds)
-    config = AgentConfig(folder / "state", mode=mode, interval_s=10)
+    control, probe = FakeControl(engine, clock, state=state), FakeProbe(folder)
+    database = LocalDatabase(_config(folder, mode, with_driver, guarding), clock, engine, state, control, probe)
     spool = Spool(folder / "spool")
     link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
     reports = Reports("host.example", spool, clock, lambda: AgentStatus(mode=mode))
-    measure = Measure(engine, HostProbe(folder), clock, lambda: None)
-    used = driver if with_driver else None
-    parts = Parts(config, clock, engine, state, measure, carry_out, reports, link, look, used, NoShield(), told, watch)
-    return Bench(Loop(parts), engine, clock, line, driver, state, control, parts, spool)
+    measure = Measure(engine, probe, clock, lambda: None)
+    loop = Loop(database, measure, reports, link, driver if with_driver else None, NoSignals())
+    return Bench(database, loop, engine, clock, line, driver, state, control, measure, reports, spool)
+
+
+def _config(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | None) -> Config:
+    return Config(
+        ServiceConfig("http://127.0.0.1", "shop"),
+        DatabaseConfig("postgresql", "127.0.0.1", 5432, "lutra", "shop"),
+        AgentConfig(folder / "state", mode=mode, interval_s=10, changes_per_hour=60),
+        guard=guarding or GuardConfig(),
+        driver={"kind": "command"} if with_driver else None,
+    )
 
 
 def linked(made: Bench, service: ServiceLink) -> Bench:
     """The same with another link to the service, and a loop that has just begun."""
-    parts = replace(made.parts, service=service)
-    return replace(made, loop=Loop(parts), parts=parts)
+    return replace(made, loop=Loop(made.database, made.measure, made.reports, service, None, NoSignals()))
 
 
 def turn(made: Bench, cycles: int = 1) -> None:

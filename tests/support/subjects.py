@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent.clock import SystemClock
-from lutra_agent.config import DatabaseConfig, RestartConfig
-from lutra_agent.control import Control
-from lutra_agent.engines import family
-from lutra_agent.engines.base import Engine
+from lutra_agent.config.types import DatabaseConfig, RestartConfig
+from lutra_agent.control.server import ServerControl
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.families import family
 from lutra_lab.scratch import SCRATCH
 from lutra_lab.servers.base import ScratchServer
 
@@ -42,7 +42,7 @@ def subject_of(server: ScratchServer, folder: Path, **more: Any) -> Subject:
 
     return Subject(
         engine,
-        Control(restart, engine, clock),
+        ServerControl(restart, engine, clock),
         folder,
         lambda: variables(server),
         load,

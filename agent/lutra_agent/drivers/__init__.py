@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lutra_agent.config.section import Section
 from lutra_agent.drivers import command, pgbench, sysbench
-from lutra_agent.drivers.base import Database, Driver, DriverFailed, Measurement
-from lutra_agent.errors import ConfigError
-from lutra_agent.toml import Section
+from lutra_agent.drivers.base import Driver, Measurement
+from lutra_agent.engines.common.database import Database
+from lutra_agent.errors import ConfigError, DriverFailed
 
 __all__ = ["DRIVERS", "Driver", "DriverFailed", "Measurement", "build"]
 

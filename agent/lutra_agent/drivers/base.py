@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Protocol
 
-from lutra_models.errors import LutraError
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 
@@ -17,34 +15,6 @@ Moment = Callable[[], None]
 
 def nothing() -> None:
     """The default of a callback."""
-
-
-class DriverFailed(LutraError):
-    """No measurement came of it. The message carries the last lines of what the load generator said."""
-
-    code = "driver_failed"
-
-
-class Database(Protocol):
-    """Where the load goes; the agent's own database section fits."""
-
-    @property
-    def engine(self) -> str: ...
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int: ...
-    @property
-    def user(self) -> str: ...
-    @property
-    def dbname(self) -> str: ...
-    @property
-    def tls_ca(self) -> Path | None: ...
-    @property
-    def tls_verify(self) -> str: ...
-    @property
-    def proved(self) -> bool: ...
-    def password(self) -> str | None: ...
 
 
 @dataclass(frozen=True)

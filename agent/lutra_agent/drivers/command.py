@@ -19,11 +19,12 @@ from lutra_models.metrics import P99Of
 from lutra_models.wire import Name
 from pydantic import TypeAdapter, ValidationError
 
-from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
+from lutra_agent.config.section import Section
+from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
-from lutra_agent.engines import family
-from lutra_agent.errors import ConfigError
-from lutra_agent.toml import Section
+from lutra_agent.engines.common.database import Database
+from lutra_agent.engines.families import family
+from lutra_agent.errors import ConfigError, DriverFailed
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
 TOLERANCE_S = 1.0
@@ -70,26 +71,26 @@ class Command:
         ours = {"HOST": d.host, "PORT": str(d.port), "USER": d.user, "DBNAME": d.dbname}
         ours |= {"WARMUP_S": f"{span.warmup_s:g}", "DURATION_S": f"{span.duration_s:g}"}
         password = d.password()
-        variable = family(d.engine).secrets[0]
+        variable = family(d.engine).password_variable
         secret = {} if password is None else {variable: password}
         return {**os.environ, **secret, **{f"LUTRA_{k}": v for k, v in ours.items()}}
 
 
 def parse(finished: Finished, warmup_s: float, name: str) -> Measurement:
     """The measurement that the last line gives. Total: anything else raises DriverFailed."""
-    said = _last_object(finished.stdout, name)
-    of = said.pop("p99_of", None)
-    statement = said.pop("statement", name)
-    numbers = {_name(k): _number(k, v) for k, v in said.items()}
+    printed = _last_object(finished.stdout, name)
+    of = printed.pop("p99_of", None)
+    statement = printed.pop("statement", name)
+    numbers = {_name(k): _number(k, v) for k, v in printed.items()}
     start_s = numbers.pop("window_start", min(finished.started_s + warmup_s, finished.ended_s))
-    said_s = numbers.pop("window_end", finished.ended_s)
-    end_s = min(said_s, finished.ended_s)
+    stated_s = numbers.pop("window_end", finished.ended_s)
+    end_s = min(stated_s, finished.ended_s)
     if of not in get_args(P99Of) and (of is not None or "p99_ms" in numbers):
         raise DriverFailed(f"{name}: p99_of must be one of {', '.join(get_args(P99Of))}, got {of!r}")
     if not {"tps", "qps", "p99_ms"} & numbers.keys():
         raise DriverFailed(f"{name}: none of tps, qps and p99_ms in {', '.join(numbers) or 'an empty object'}")
-    if not start_s < end_s or said_s > finished.ended_s + TOLERANCE_S or start_s < finished.started_s - TOLERANCE_S:
-        raise DriverFailed(f"{name}: the window from {start_s} to {said_s} is not within the run")
+    if not start_s < end_s or stated_s > finished.ended_s + TOLERANCE_S or start_s < finished.started_s - TOLERANCE_S:
+        raise DriverFailed(f"{name}: the window from {start_s} to {stated_s} is not within the run")
     known: P99Of = "statement" if of == "statement" else "transaction"
     return Measurement(utc(start_s), utc(end_s), numbers, known, str(statement))
 
@@ -97,14 +98,14 @@ def parse(finished: Finished, warmup_s: float, name: str) -> Measurement:
 def _last_object(stdout: str, name: str) -> dict[str, Any]:
     lines = [line for line in stdout.splitlines() if line.strip()]
     try:
-        said = json.loads(lines[-1]) if lines else None
+        printed = json.loads(lines[-1]) if lines else None
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, Mapping):
+        printed = None
+    if not isinstance(printed, Mapping):
         raise DriverFailed(
             f"{name}: its last line is no JSON object: {lines[-1][:200] if lines else 'it printed nothing'!r}"
         )
-    return dict(said)
+    return dict(printed)
 
 
 def _name(key: str) -> str:

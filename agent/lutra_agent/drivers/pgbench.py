@@ -11,12 +11,14 @@ from pathlib import Path
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 
-from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
+from lutra_agent.config.section import Section
+from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.latencies import Latencies
-from lutra_agent.drivers.process import Finished, Span, ask, libpq_environment, run
+from lutra_agent.drivers.process import Finished, Span, ask, run
 from lutra_agent.drivers.scripts import BUILTIN, count_statements
-from lutra_agent.errors import ConfigError
-from lutra_agent.toml import Section
+from lutra_agent.engines.common.database import Database
+from lutra_agent.engines.postgresql.client import libpq_environment
+from lutra_agent.errors import ConfigError, DriverFailed
 
 SETTLE = ("CHECKPOINT",)
 """Each trial begins right after a checkpoint, so that none inherits another's dirty pages. No vacuum (`-n`)."""
@@ -88,8 +90,8 @@ class Pgbench:
 
     def _version(self) -> int:
         """Of pgbench, whose libpq is never an older one; 0 where it does not say."""
-        status, said = ask([self.options.bin, "--version"])
-        found = re.search(r"\(PostgreSQL\) (\d+)", said)
+        status, output = ask([self.options.bin, "--version"])
+        found = re.search(r"\(PostgreSQL\) (\d+)", output)
         return int(found[1]) if status == 0 and found else 0
 
     def _settle(self, folder: Path, env: dict[str, str]) -> None:

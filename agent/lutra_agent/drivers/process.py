@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from lutra_agent.drivers.base import Database, DriverFailed, Moment
-from lutra_agent.engines.mysql.sockets import socket_of
-from lutra_agent.engines.postgresql.tls import tls
+from lutra_agent.drivers.base import Moment
+from lutra_agent.errors import DriverFailed
 
 LAST_LINES = 8
-CAUTIOUS_LIBPQ = 16
-"""From this version on libpq can be told to give no password in clear."""
 State = Literal["early", "ended", "late"]
 
 
@@ -112,60 +109,10 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def libpq_environment(database: Database, folder: Path, libpq: int = 0) -> dict[str, str]:
-    """Our environment with the password, where there is one, in a file of `folder` that only we can read.
-
-    `libpq` is the version of the client's, as far as it is known: from 16 on it keeps a password to itself. Raises
-    DriverFailed where another one would give the password to whoever listens on the port.
-    """
-    environment = {**os.environ, "PGCONNECT_TIMEOUT": os.environ.get("PGCONNECT_TIMEOUT", "10")}
-    environment |= {f"PG{k.upper().replace('_', '')}": v for k, v in tls(database).items()}
-    password = database.password()
-    if password is not None:
-        if libpq < CAUTIOUS_LIBPQ:
-            _keep(database)
-        file = folder / "pgpass"
-        file.touch(mode=0o600)
-        fields = ("*", "*", "*", database.user, password)
-        file.write_text(":".join(f.replace("\\", "\\\\").replace(":", "\\:") for f in fields) + "\n")
-        environment.pop("PGPASSWORD", None)
-        environment["PGPASSFILE"] = str(file)
-    return environment
-
-
-def mysql_options(database: Database, folder: Path) -> list[str]:
-    """sysbench's words for a database of the MySQL family. The password, where there is one, stands in a file of
-    `folder` that only we can read: an argument could be seen by everybody on the host.
-    """
-    host = [f"--mysql-host={database.host}", f"--mysql-port={database.port}"]
-    if database.host.startswith("/"):
-        host = [f"--mysql-socket={socket_of(database.host)}"]
-    password = database.password()
-    password = os.environ.get("MYSQL_PWD") if password is None else password
-    given = [*host, f"--mysql-user={database.user}", f"--mysql-db={database.dbname}"]
-    if not password:
-        return given
-    _keep(database)
-    file = folder / "options"
-    file.touch(mode=0o600)
-    quote = "'" if '"' in password else '"'
-    if quote in password:
-        raise DriverFailed("sysbench reads no password that has both kinds of quotation marks")
-    file.write_text(f"mysql-password={quote}{password}{quote}\n")
-    return [*given, f"--config-file={file}"]
-
-
-def _keep(database: Database) -> None:
-    """Raises DriverFailed where nothing proves that it is the server which would be given the password."""
-    if not database.proved:
-        how = "name the server's socket as database.host"
-        raise DriverFailed(f"this client may give the password in clear to whoever listens on the port: {how}")
-
-
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode(errors="replace")
 
 
-def _last_lines(said: str) -> str:
-    return "\n".join(said.strip().splitlines()[-LAST_LINES:]) or "it said nothing"
+def _last_lines(output: str) -> str:
+    return "\n".join(output.strip().splitlines()[-LAST_LINES:]) or "it said nothing"

@@ -1,6 +1,6 @@
 """sysbench over PostgreSQL, MySQL and MariaDB.
 
-Counters begin anew at the end of the warm-up; percentiles are from its own histogram (± 2 %).
+Counters restart at the end of the warm-up; percentiles are from its own histogram (± 2 %).
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from pathlib import Path
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 
-from lutra_agent.drivers.base import Database, DriverFailed, Measurement, Moment, nothing, utc
-from lutra_agent.drivers.process import Finished, Span, libpq_environment, mysql_options, run
-from lutra_agent.errors import ConfigError
-from lutra_agent.toml import Section
+from lutra_agent.config.section import Section
+from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
+from lutra_agent.drivers.process import Finished, Span, run
+from lutra_agent.engines.common.database import Database, require_proved
+from lutra_agent.engines.mysql.server.sockets import socket_of
+from lutra_agent.engines.postgresql.client import libpq_environment
+from lutra_agent.errors import ConfigError, DriverFailed
 
 SINGLE_STATEMENT = (
     "oltp_point_select",
@@ -108,7 +111,7 @@ class Sysbench:
         o = self.options
         load = [f"--threads={o.threads}", f"--tables={o.tables}", f"--table-size={o.table_size}"]
         load += [f"--rate={o.rate}", f"--rand-type={o.distribution}"]
-        # 1.0 knows no warm-up: a checkpoint prints what was and begins to count anew.
+        # 1.0 knows no warm-up: a checkpoint prints the figures so far and restarts the counters.
         warmup = [f"--report-checkpoints={o.span.warmup_s:g}"] if o.span.warmup_s else []
         measure = [f"--time={o.span.total_s:g}", "--events=0", "--percentile=99", "--db-ps-mode=auto", *warmup]
         return [o.bin, f"--db-driver={self.client}", *connection, *load, *measure, o.script]
@@ -121,6 +124,28 @@ def _connection(client: str, database: Database, folder: Path) -> tuple[list[str
     d = database
     arguments = [f"--pgsql-host={d.host}", f"--pgsql-port={d.port}", f"--pgsql-user={d.user}", f"--pgsql-db={d.dbname}"]
     return arguments, libpq_environment(database, folder)
+
+
+def mysql_options(database: Database, folder: Path) -> list[str]:
+    """sysbench's arguments for a database of the MySQL family. A password goes into a file of `folder` that only this
+    account can read: everybody on the host could see an argument.
+    """
+    host = [f"--mysql-host={database.host}", f"--mysql-port={database.port}"]
+    if database.host.startswith("/"):
+        host = [f"--mysql-socket={socket_of(database.host)}"]
+    password = database.password()
+    password = os.environ.get("MYSQL_PWD") if password is None else password
+    given = [*host, f"--mysql-user={database.user}", f"--mysql-db={database.dbname}"]
+    if not password:
+        return given
+    require_proved(database)
+    file = folder / "options"
+    file.touch(mode=0o600)
+    quote = "'" if '"' in password else '"'
+    if quote in password:
+        raise DriverFailed("sysbench reads no password that has both kinds of quotation marks")
+    file.write_text(f"mysql-password={quote}{password}{quote}\n")
+    return [*given, f"--config-file={file}"]
 
 
 _FIGURES = {

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.config import Config
-from lutra_agent.run import running
+from lutra_agent.config.types import Config
+from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import Outcome
 
 from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
-from tests.support.fake_engine import NoShield
+from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -33,7 +33,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
 def carried_out(made: Config, service: FakeService, settings: dict[str, Any], **more: Any) -> Outcome:
     identifier = f"rec_{len(service.reports)}"
     service.offer(identifier, settings, **{"restart_allowed": True, **more})
-    with running(made, shield=NoShield()) as loop:
+    with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: service.outcome(identifier) is not None)
     outcome: Outcome = service.outcome(identifier)
     return outcome
@@ -60,7 +60,7 @@ def test_a_directive_that_was_carried_out_is_answered_again_and_not_carried_out_
 ) -> None:
     made = config(own_postgres, service.url, tmp_path / "state")
     service.offer("rec_1", {"work_mem": 8192})
-    with running(made, shield=NoShield()) as loop:
+    with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: service.outcome("rec_1") is not None)
         own_postgres.sql("ALTER SYSTEM RESET work_mem")
         own_postgres.sql("SELECT pg_reload_conf()")
@@ -92,7 +92,7 @@ def test_rollback_brings_the_baseline_back_with_the_service_away_and_pauses(
     assert (tmp_path / "state" / "paused").exists()
     _command("resume", "--config", str(file))
     assert not (tmp_path / "state" / "paused").exists()
-    with running(config(own_postgres, service.url, tmp_path / "state"), shield=NoShield()) as loop:
+    with running(config(own_postgres, service.url, tmp_path / "state"), signals=NoSignals()) as loop:
         loop.cycle()
     told = [o for r in service.reports for o in r.outcomes]
     assert [(o.state, o.message) for o in told] == [("applied", ""), ("reverted", "rolled back on its host")]
@@ -103,7 +103,7 @@ def test_rollback_starts_a_server_whose_settings_file_is_broken(
 ) -> None:
     before = settings_of(own_postgres)
     file = write_toml(tmp_path / "agent.toml", document(own_postgres, service.url, tmp_path / "state"))
-    with running(config(own_postgres, service.url, tmp_path / "state"), shield=NoShield()) as loop:
+    with running(config(own_postgres, service.url, tmp_path / "state"), signals=NoSignals()) as loop:
         loop.cycle()
     own_postgres.sql(f"ALTER SYSTEM SET shared_buffers = {TOO_MUCH}")
     own_postgres.stop()

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent import guard
+from lutra_agent.changes.restore import restore, take_snapshot
 from lutra_agent.clock import SystemClock
-from lutra_agent.config import RestartConfig
-from lutra_agent.control import Control
-from lutra_agent.errors import ComingUp, DidNotStart
-from lutra_agent.state import State
+from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.server import ServerControl
+from lutra_agent.errors import DidNotStart, ServerStarting
+from lutra_agent.state.store import State
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.postgresql import ScratchPostgres
 
@@ -30,14 +30,14 @@ def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
 
 def test_a_server_that_runs_and_does_not_listen_is_waited_for(server: ScratchServer, tmp_path: Path) -> None:
     engine, said = engine_of(server), tmp_path / "said"
-    snapshot = guard.take(engine, engine.server(HOST))
+    snapshot = take_snapshot(engine, engine.server(HOST))
     engine.close()
     commands = ((("/bin/sh", "-c", f"echo {word} >> {said}")) for word in ("restart", "start"))
     config, deaf = RestartConfig(*commands, timeout_s=0.2), engine_of(server, port=1)
-    control = Control(config, deaf, SystemClock(), State(tmp_path / "state"))
-    control.way_back.begin()
+    control = ServerControl(config, deaf, SystemClock(), State(tmp_path / "state"))
+    control.progress.note_started()
     with pytest.raises(DidNotStart, match=r"waited 0\.2 s and the server does not accept connections"):
-        control.bring_back(snapshot.data_dir)
+        control.start_or_wait(snapshot.data_dir)
     assert not said.exists()
 
 
@@ -46,22 +46,22 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
 ) -> None:
     """A standby that is not hot lets nobody in, for ever."""
     subject = subject_of(own_postgres, tmp_path / "state")
-    control = Control(
+    control = ServerControl(
         RestartConfig(tuple(own_postgres.restart_command), tuple(own_postgres.start_command), timeout_s=5.0),
         subject.engine,
         SystemClock(),
         subject.state,
     )
-    snapshot = guard.take(subject.engine, subject.look())
+    snapshot = take_snapshot(subject.engine, subject.read_server())
     own_postgres.sql("ALTER SYSTEM SET hot_standby = off")
     own_postgres.sql("ALTER SYSTEM SET work_mem = '8MB'")
     own_postgres.stop()
     (own_postgres.data_dir / "standby.signal").touch()
     own_postgres.start()
     subject.engine.close()
-    with pytest.raises(ComingUp):
+    with pytest.raises(ServerStarting):
         subject.engine.ping()
-    guard.go_back(subject.engine, control, snapshot, ["work_mem"], restart=False)
+    restore(subject.engine, control, snapshot, ["work_mem"], restart=False)
     assert own_postgres.sql("SHOW work_mem") == "4MB"
     assert own_postgres.sql("SHOW hot_standby") == "on"
     subject.engine.close()

@@ -9,13 +9,13 @@ from typing import Any
 
 import psycopg
 import pytest
-from lutra_agent.config import Config
-from lutra_agent.run import running
+from lutra_agent.config.types import Config
+from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
-from tests.support.fake_engine import NoShield
+from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 from tests.support.loads import loaded
 
@@ -94,7 +94,7 @@ def test_a_change_that_does_no_harm_is_confirmed_and_stays(
     guard = {"confirm_windows": 2, "memory": {"enabled": False}}
     made = config(own_postgres, service.url, tmp_path / "state", "reload_only", guard=guard)
     service.offer("rec_1", {"work_mem": 8192})
-    with running(made, shield=NoShield()) as loop:
+    with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
     assert [o.state for o in outcomes(service, "rec_1")] == ["applied", "confirmed"]
     assert own_postgres.sql("SHOW work_mem") == "8MB"
@@ -106,10 +106,10 @@ def test_an_agent_that_was_away_past_the_confirmation_time_takes_the_change_back
     before = settings_of(own_postgres)
     made = hurried(config(own_postgres, service.url, tmp_path / "state", "reload_only"), confirm_s=1)
     service.offer("rec_1", {"work_mem": 8192})
-    with running(made, shield=NoShield()) as loop:
+    with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
     assert own_postgres.sql("SHOW work_mem") == "8MB"
-    with running(made, shield=NoShield()) as loop:
+    with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
     assert outcomes(service, "rec_1")[1].code == "not_confirmed"
     until(lambda: settings_of(own_postgres) == before)
@@ -123,7 +123,7 @@ def test_a_restart_setting_is_changed_in_its_maintenance_window_and_taken_back_w
     made = hurried(config(own_postgres, service.url, tmp_path / "state", "restart_in_window", guard=guard), confirm_s=2)
     always = {"weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "minutes": 1440}
     service.offer("rec_0", {"shared_buffers": 8192}, restart_allowed=True)
-    with running(made, shield=NoShield()) as loop:
+    with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: bool(outcomes(service, "rec_0")))
         assert outcomes(service, "rec_0")[0].code == "outside_maintenance_window"
         rules = {"maintenance_windows": [always]}

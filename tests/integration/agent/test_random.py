@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent import guard
+from lutra_agent.changes.restore import differences, restore
+from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.catalog import Policy, load
 from lutra_models.catalog.facts import Server
@@ -59,7 +60,7 @@ def test_random_configurations_are_active_as_reported_and_taken_back_exactly(
 ) -> None:
     subject = subject_of(server, tmp_path / "state")
     rng, before, file = random.Random(4), subject.kept_settings(), subject.file()
-    found = subject.look()
+    found = subject.read_server()
     space = load(found.engine).space(found, Policy(durability=True))
     for number in range(COUNT):
         began = time.monotonic()
@@ -85,8 +86,8 @@ def active_as_reported(server: ScratchServer, subject: Subject, identifier: str,
 
 
 def taken_back(subject: Subject) -> None:
-    snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-    names = guard.differences(subject.look(), snapshot)
+    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+    names = differences(subject.read_server(), snapshot)
     assert names
-    guard.go_back(subject.engine, subject.control, snapshot, names, restart=True)
-    until(lambda: guard.differences(subject.look(), snapshot) == [])
+    restore(subject.engine, subject.control, snapshot, names, restart=True)
+    until(lambda: differences(subject.read_server(), snapshot) == [])

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.check import examine
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines import family
-from lutra_agent.engines.base import Engine, Sample, Statement
+from lutra_agent.commands.check import examine
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Engine, Sample, Statement
+from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.connect import Connection
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
-from lutra_agent.run import running
-from lutra_agent.window import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.catalog import load
 from lutra_models.catalog.facts import Host
@@ -32,7 +32,7 @@ from tests.support import certificates
 from tests.support.agents import TOKEN, agent_process, config, document, until, write_toml
 from tests.support.certificates import authority
 from tests.support.engines import scratch
-from tests.support.fake_engine import NoShield
+from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 
 pytestmark = pytest.mark.engine
@@ -123,7 +123,7 @@ def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
     granted = engine.permissions(["work_mem", "jit"])
     assert granted.changeable == {"work_mem", "jit"}
     assert granted.may_reload
-    engine.execute(engine.put_back("work_mem", "8MB", "8192", restart=False))
+    engine.execute(engine.undo_statements("work_mem", "8MB", "8192", restart=False))
     engine.reload()
     assert until(lambda: own_postgres.sql("SHOW work_mem") == "8MB")
     with pytest.raises(ApplyRefused) as refused:
@@ -241,7 +241,7 @@ def test_reports_wait_on_disk_while_the_service_is_away_and_arrive_in_order(
     postgres18: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
     made = config(postgres18, service.url, tmp_path / "state", mode="observe")
-    with running(made, shield=NoShield()) as loop:
+    with running(made, signals=NoSignals()) as loop:
         loop.cycle()
         assert loop.sent(within_s=30)
         service.refuse = 503
@@ -262,7 +262,7 @@ def test_a_reinstalled_agent_is_not_taken_for_the_old_one(
     postgres18: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
     for folder in ("old", "new"):
-        with running(config(postgres18, service.url, tmp_path / folder), shield=NoShield()) as loop:
+        with running(config(postgres18, service.url, tmp_path / folder), signals=NoSignals()) as loop:
             loop.cycle()
     first, second = service.reports[0], service.reports[-1]
     assert (first.agent, first.sequence) == (second.agent, second.sequence)
@@ -274,7 +274,7 @@ def test_the_gate_closes_while_the_database_is_down_and_opens_again(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
     made = config(own_postgres, service.url, tmp_path / "state", mode="observe")
-    with running(made, shield=NoShield()) as loop:
+    with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: any(r.window for r in service.reports))
         own_postgres.stop()
         loop.cycle()

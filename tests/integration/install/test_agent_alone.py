@@ -18,5 +18,5 @@ def test_the_installed_agent_brings_no_mathematics_and_no_service(tmp_path: Path
     assert "\n  lab " not in helped.stdout
     asked = subprocess.run([python.parent / "lutra-agent", "lab", "--help"], capture_output=True, text=True)
     assert (asked.returncode, "pip install lutra-lab" in asked.stderr) == (2, True), asked
-    imports = "import lutra_agent.run, lutra_agent.drivers, lutra_agent.engines.postgresql"
+    imports = "import lutra_agent.runtime.compose, lutra_agent.drivers, lutra_agent.engines.postgresql"
     subprocess.run([python, "-c", imports], check=True, cwd=tmp_path)

@@ -12,7 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
-from lutra_agent.config import Config, parse
+from lutra_agent.config.agent_file import parse
+from lutra_agent.config.types import Config
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 
 from benchmarks.attacks import hostile_oracle

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.drivers import Driver, build
-from lutra_agent.drivers.base import DriverFailed, utc
+from lutra_agent.drivers.base import utc
 from lutra_agent.drivers.command import parse
 from lutra_agent.drivers.process import Finished
-from lutra_agent.errors import ConfigError
+from lutra_agent.errors import ConfigError, DriverFailed
 
 from tests.support.databases import Where
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.drivers import DriverFailed, build
-from lutra_agent.drivers.process import libpq_environment, mysql_options
+from lutra_agent.drivers.sysbench import mysql_options
+from lutra_agent.engines.postgresql.client import libpq_environment
 from lutra_agent.errors import ConfigError
 
 from tests.support.databases import Where

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from lutra_agent.drivers.base import DriverFailed
 from lutra_agent.drivers.sysbench import parse
+from lutra_agent.errors import DriverFailed
 
 SUMMARY = """
 SQL statistics:

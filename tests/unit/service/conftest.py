@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_service.db import migrate
-from lutra_service.db.engine import make_engine
+from lutra_service.db.schema.engine import make_engine
 
 from tests.support.engines import a_database
 from tests.support.service import Agent, Service, running

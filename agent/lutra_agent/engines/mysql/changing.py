@@ -8,10 +8,10 @@ from typing import Literal
 
 from lutra_models.wire import ApplyCode
 
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines.base import Statement
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Statement
 from lutra_agent.engines.mysql import include
-from lutra_agent.engines.mysql.connect import CHANGE_TIMEOUT_S, Connection
+from lutra_agent.engines.mysql.server.connect import CHANGE_TIMEOUT_S, Connection
 from lutra_agent.engines.mysql.steps import Line, Sql, checked, same
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 
@@ -49,12 +49,12 @@ class Changing:
             if POOL in wanted:
                 self._earlier = _resize(connection)[1]
             for statement in statements:
-                self._carry_out(connection, statement)
+                self._run(connection, statement)
             for _ in range(PASSES - 1 if len(wanted) > 1 else 0):
                 for statement in [
                     s for s in wanted.values() if not same(_active(connection, s.setting), s.wanted or "")
                 ]:
-                    self._carry_out(connection, statement)
+                    self._run(connection, statement)
 
     def wait(self) -> None:
         """For a buffer pool that is on its way to a new size. Raises ApplyRefused where it does not get there."""
@@ -83,7 +83,7 @@ class Changing:
             self._everyday.durations_s += own.durations_s
             self.questions += len(own.durations_s)
 
-    def _carry_out(self, connection: Connection, statement: Statement) -> None:
+    def _run(self, connection: Connection, statement: Statement) -> None:
         name = statement.setting
         try:
             if isinstance(statement, Line):

@@ -12,15 +12,16 @@ from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server
 from lutra_models.catalog.rows import KnobRow
 
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines.base import Permissions, Reading, Sample, Statement, Targets, Visible
-from lutra_agent.engines.mysql import grants, replica
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Permissions, Reading, Sample, Statement, Targets, Visible
+from lutra_agent.engines.mysql import grants
 from lutra_agent.engines.mysql.changing import Changing
 from lutra_agent.engines.mysql.collectors import COLLECTORS
 from lutra_agent.engines.mysql.collectors.base import Status
-from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.flavour import Flavour, Identity
 from lutra_agent.engines.mysql.histogram import MS_PER_S, Histogram
+from lutra_agent.engines.mysql.server import replica
+from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.targets import Seen, targets
 from lutra_agent.errors import CollectionFailed, ConfigError
 
@@ -31,6 +32,7 @@ class MysqlFamily:
 
     def __init__(self, database: DatabaseConfig, flavour: Flavour, now_s: Callable[[], float] = time.time) -> None:
         self.family = flavour.family
+        self.programs = flavour.programs
         self._flavour = flavour
         self._now_s = now_s
         self._connection = Connection(database)
@@ -88,8 +90,8 @@ class MysqlFamily:
         # A live server may take minutes to shrink a buffer pool full of changed pages; one that starts does not.
         return self._flavour.make(change.name, str(change.after), restart or change.applies == "restart")
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
-        return self._flavour.put_back(name, text, active, restart or self._restarts(name))
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+        return self._flavour.undo_statements(name, text, active, restart or self._restarts(name))
 
     def execute(self, statements: Sequence[Statement]) -> None:
         self._changing.execute(statements)

@@ -10,9 +10,9 @@ from typing import Protocol
 from lutra_models.catalog.facts import ServerSetting
 from lutra_models.catalog.rows import KnobRow
 
-from lutra_agent.engines.base import Permissions, Statement, Visible
-from lutra_agent.engines.mysql.connect import Connection
+from lutra_agent.engines.common.engine import Permissions, Statement, Visible
 from lutra_agent.engines.mysql.histogram import Histogram
+from lutra_agent.engines.mysql.server.connect import Connection
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class Identity:
 class Flavour(Protocol):
     @property
     def family(self) -> str: ...
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """What the server's process is called."""
+        ...
 
     def serves(self, version: str) -> bool:
         """Whether a server that calls its version so is one of these."""
@@ -58,7 +62,7 @@ class Flavour(Protocol):
         """The steps that give a setting a value, at once or with the next restart."""
         ...
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         """The steps after which the file says `text` again (nothing, where None) and `active` is active."""
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lutra_agent.engines.mysql.connect import Connection
+from lutra_agent.engines.mysql.server.connect import Connection
 
 _GLOBAL = re.compile(r"GRANT (.+?) ON \*\.\* TO ", re.IGNORECASE)
 

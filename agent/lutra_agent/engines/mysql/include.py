@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lutra_agent.files import overwrite, write_atomically
+from lutra_agent.files.atomic import overwrite, write_atomically
 
 SECTION = "[mariadbd]"
 HEADER = f"# Written by lutra-agent. Change settings here only while the agent is paused.\n{SECTION}\n"

@@ -9,14 +9,14 @@ from typing import Any
 from lutra_models.catalog.facts import ServerSetting
 from lutra_models.catalog.rows import KnobRow
 
-from lutra_agent.engines.base import Permissions, Statement, Visible
+from lutra_agent.engines.common.engine import Permissions, Statement, Visible
 from lutra_agent.engines.mysql import include
-from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.flavour import Identity
 from lutra_agent.engines.mysql.histogram import Histogram, from_upper_ends
+from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.steps import Line, Sql, checked, literal, same
 from lutra_agent.errors import CollectionFailed
-from lutra_agent.saved_file import save_file
+from lutra_agent.files.saved_file import save_file
 
 SETTINGS = """SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, NUMERIC_MIN_VALUE,
 NUMERIC_MAX_VALUE, ENUM_VALUE_LIST, READ_ONLY FROM information_schema.SYSTEM_VARIABLES
@@ -47,6 +47,7 @@ class MariaDB:
     """`include_file` is the agent's own, in a folder that the server reads last; None where none is configured."""
 
     family = "mariadb"
+    programs: tuple[str, ...] = ("mariadbd", "mysqld")
 
     def __init__(self, include_file: Path | None) -> None:
         self._file = include_file
@@ -87,7 +88,7 @@ class MariaDB:
         line = self._line(name, text)
         return (line,) if restart else (_set(name, text), line)
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         line = self._line(name, text)
         return (line,) if restart else (_set(name, active), line)
 

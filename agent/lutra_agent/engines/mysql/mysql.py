@@ -9,11 +9,11 @@ from typing import Any
 from lutra_models.catalog.facts import ServerSetting
 from lutra_models.catalog.rows import KnobRow
 
-from lutra_agent.engines.base import Permissions, Statement, Visible
+from lutra_agent.engines.common.engine import Permissions, Statement, Visible
 from lutra_agent.engines.mysql import persisted
-from lutra_agent.engines.mysql.connect import Connection
 from lutra_agent.engines.mysql.flavour import Identity
 from lutra_agent.engines.mysql.histogram import Histogram, from_picoseconds
+from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.steps import Sql, checked, literal, same
 from lutra_agent.errors import CollectionFailed
 
@@ -38,6 +38,7 @@ SEES = ("PROCESS", "REPLICATION CLIENT")
 
 class MySQL:
     family = "mysql"
+    programs: tuple[str, ...] = ("mysqld", "mysqld-debug")
 
     def serves(self, version: str) -> bool:
         return "mariadb" not in version.lower()
@@ -66,7 +67,7 @@ class MySQL:
         way = "PERSIST_ONLY" if restart else "PERSIST"
         return (_sql(name, f"SET {way} {checked(name)} = {literal(text)}", None if restart else text),)
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         if text is not None and (restart or same(text, active)):
             return self.make(name, text, restart)
         if text is None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from lutra_agent.engines.base import Statement
+from lutra_agent.engines.common.engine import Statement
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _SUFFIXED = re.compile(r"(\d+)([kmgtpe])b?", re.ASCII | re.IGNORECASE)

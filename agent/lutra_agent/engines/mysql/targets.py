@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_agent.engines.base import Latency, Reading, Sample, Targets
+from lutra_agent.engines.common.engine import Latency, Reading, Sample, Targets
 from lutra_agent.engines.mysql.histogram import Histogram, p99_ms
 
 REFUSED = ("refused", "refused_internal", "refused_accept", "refused_select")

@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from lutra_agent.engines.base import Reading, Sample
+from lutra_agent.engines.common.engine import Reading, Sample
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.collectors.base import Collector
 from lutra_agent.engines.postgresql.connect import Connection

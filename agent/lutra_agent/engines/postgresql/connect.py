@@ -9,10 +9,10 @@ import psycopg
 from psycopg import pq, sql
 from psycopg.conninfo import make_conninfo
 
-from lutra_agent.config import DatabaseConfig
+from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.postgresql.deadline import within
 from lutra_agent.engines.postgresql.tls import tls
-from lutra_agent.errors import CollectionFailed, ComingUp, DatabaseUnavailable, LoginRefused
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 
 APPLICATION = "lutra-agent"
 TAG = "/* lutra-agent */"
@@ -30,7 +30,7 @@ WAY_OUT = "nobody gets it over a bare port: name the socket's folder as database
 # 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
 GONE = ("08", "57P")
 
-ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq.Ping.REJECT: ComingUp}
+ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq.Ping.REJECT: ServerStarting}
 
 
 class Connection:

@@ -12,8 +12,8 @@ from lutra_models.catalog import Change, load
 from lutra_models.catalog.facts import Host, Role, Server
 from lutra_models.wire import ApplyCode
 
-from lutra_agent.config import DatabaseConfig
-from lutra_agent.engines.base import Latency, Permissions, Sample, Statement, Targets, Visible
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Latency, Permissions, Sample, Statement, Targets, Visible
 from lutra_agent.engines.postgresql import histogram, statements
 from lutra_agent.engines.postgresql.collect import Collect
 from lutra_agent.engines.postgresql.connect import Connection, quoted
@@ -50,6 +50,7 @@ class Identity:
 
 class PostgreSQL:
     family = "postgresql"
+    programs: tuple[str, ...] = ("postgres", "postmaster")
     rounds = False
     reads_file_at_start_alone = False
 
@@ -109,7 +110,7 @@ class PostgreSQL:
     def change(self, change: Change, restart: bool) -> tuple[Statement, ...]:
         return (Statement(change.name, change.do),)
 
-    def put_back(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
         # The reload makes active what the file says.
         setting = name if re.fullmatch(r"[a-z_][a-z0-9_.]*", name) else quoted(name)
         if text is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from lutra_agent.engines.base import Permissions
+from lutra_agent.engines.common.engine import Permissions
 from lutra_agent.engines.postgresql.connect import Connection, quoted
 from lutra_agent.engines.postgresql.settings import tells
 

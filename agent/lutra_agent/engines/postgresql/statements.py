@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_agent.engines.base import Latency, Targets
+from lutra_agent.engines.common.engine import Latency, Targets
 from lutra_agent.engines.postgresql.connect import TAG, Connection, quoted
 from lutra_agent.engines.postgresql.latency import StatementRow, deltas, estimate_p99_ms
 from lutra_agent.errors import CollectionFailed

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Protocol
+from lutra_agent.engines.common.database import Database
 
 CHALLENGE = {"require_auth": "!password"}
 """Whoever listens on the port may ask for a password in clear. From libpq 16 on; an older one refuses the word."""
 MODES = {"identity": "verify-full", "ca": "verify-ca"}
 
 
-class Place(Protocol):
-    @property
-    def tls_ca(self) -> Path | None: ...
-    @property
-    def tls_verify(self) -> str: ...
-    @property
-    def proved(self) -> bool: ...
-
-
-def tls(place: Place) -> dict[str, str]:
+def tls(database: Database) -> dict[str, str]:
     """Without an authority libpq's own means apply, and nobody behind a port gets the password itself."""
-    if place.tls_ca is not None:
-        return {"sslmode": MODES[place.tls_verify], "sslrootcert": str(place.tls_ca)}
-    return {} if place.proved else CHALLENGE
+    if database.tls_ca is not None:
+        return {"sslmode": MODES[database.tls_verify], "sslrootcert": str(database.tls_ca)}
+    return {} if database.proved else CHALLENGE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lutra_agent.engines.base import Visible
+from lutra_agent.engines.common.engine import Visible
 from lutra_agent.engines.postgresql.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.connect import Connection
 from lutra_agent.engines.postgresql.histogram import HistogramView

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.check import examine
-from lutra_agent.config import parse
-from lutra_agent.engines.base import Sample
+from lutra_agent.commands.check import examine
+from lutra_agent.config.agent_file import parse
+from lutra_agent.engines.common.engine import Sample
 from lutra_agent.errors import ConfigError, DatabaseUnavailable
-from lutra_agent.run import running
-from lutra_agent.window import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.runtime.compose import running
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog.facts import Host
 
 from tests.support.agents import TOKEN, document, write_toml
 from tests.support.engines import program
-from tests.support.fake_engine import NoShield
+from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 from tests.support.subjects import database, engine_of
 
@@ -49,7 +49,7 @@ def test_windows_carry_qps_and_a_p99_from_the_histogram(
     mysqld: ScratchMysqld, service: FakeService, tmp_path: Path
 ) -> None:
     made = parse(document(mysqld, service.url, tmp_path / "state", mode="observe"))
-    with running(made, shield=NoShield()) as loop:
+    with running(made, signals=NoSignals()) as loop:
         loop.cycle()
         for _ in range(300):
             mysqld.sql("SELECT COUNT(*) FROM information_schema.ENGINES")
@@ -69,7 +69,7 @@ def test_a_trial_is_applied_measured_and_reported(mysqld: ScratchMysqld, service
     try:
         made = parse(document(mysqld, service.url, tmp_path / "state", driver=driver))
         service.offer("rec_1", {"sort_buffer_size": 524288}, restart_allowed=True, measure=True)
-        with running(made, shield=NoShield()) as loop:
+        with running(made, signals=NoSignals()) as loop:
             loop.run(ended=lambda: service.outcome("rec_1") is not None)
             report = service.report_of("rec_1")
             assert (report.measures, report.p99_source, report.failure) == ("rec_1", "driver", None)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent import guard
-from lutra_agent.engines.base import Statement
+from lutra_agent.changes.restore import differences, restore
+from lutra_agent.engines.common.engine import Statement
 from lutra_agent.errors import ApplyRefused
+from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.conformance import Subject
@@ -65,9 +66,9 @@ def test_a_connection_killed_between_two_statements_is_undone(
 def test_a_value_that_another_one_cuts_is_asked_for_again(subject: Subject) -> None:
     wanted = {n: v for n, v in subject.at_once.items() if n.startswith("innodb_io")}
     assert subject.do("rec_1", wanted).active == wanted
-    snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-    guard.go_back(subject.engine, subject.control, snapshot, list(wanted), restart=False)
-    assert guard.differences(subject.look(), snapshot) == []
+    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+    restore(subject.engine, subject.control, snapshot, list(wanted), restart=False)
+    assert differences(subject.read_server(), snapshot) == []
 
 
 def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Subject) -> None:
@@ -76,18 +77,20 @@ def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Sub
     assert outcome.state == "applied"
     assert outcome.active["innodb_buffer_pool_size"] != 200_000_000
     assert "not 200000000" in outcome.message
-    snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-    guard.go_back(subject.engine, subject.control, snapshot, ["innodb_buffer_pool_size"], restart=False)
+    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+    restore(subject.engine, subject.control, snapshot, ["innodb_buffer_pool_size"], restart=False)
     assert (subject.fresh(), subject.file()) == (before, file)
 
 
 def test_a_statement_that_the_server_refuses_takes_the_others_back(subject: Subject) -> None:
     before, file = subject.fresh(), subject.file()
-    good = subject.engine.put_back("sort_buffer_size", None, "524288", restart=False)
+    good = subject.engine.undo_statements("sort_buffer_size", None, "524288", restart=False)
     steps = [*good, Statement("x", "SET GLOBAL no_such = 1")]
     with pytest.raises(ApplyRefused) as refused:
         subject.engine.execute(steps)
     assert refused.value.apply_code == "invalid_value"
-    subject.engine.execute(subject.engine.put_back("sort_buffer_size", None, before["sort_buffer_size"], restart=False))
+    subject.engine.execute(
+        subject.engine.undo_statements("sort_buffer_size", None, before["sort_buffer_size"], restart=False)
+    )
     assert subject.fresh() == before
     assert subject.engine.file_says(subject.file() or b"") == subject.engine.file_says(file or b"")

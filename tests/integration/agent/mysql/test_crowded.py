@@ -10,7 +10,7 @@ from typing import Any
 
 import pymysql
 import pytest
-from lutra_agent.engines.base import Engine, Sample
+from lutra_agent.engines.common.engine import Engine, Sample
 from lutra_agent.errors import CollectionFailed
 from lutra_lab.servers.mysqld import ScratchMysqld
 
@@ -77,12 +77,12 @@ def test_a_change_goes_on_over_the_agents_own_connection_where_no_other_is_free(
     asked = 524288
     try:
         with crowded(mysqld, guest):
-            engine.execute(engine.put_back("sort_buffer_size", str(asked), str(asked), restart=False))
+            engine.execute(engine.undo_statements("sort_buffer_size", str(asked), str(asked), restart=False))
             connection = engine._connection  # type: ignore[attr-defined]
             assert connection.row("SELECT @@GLOBAL.sort_buffer_size") == (asked,)
             assert connection.generation == 1
     finally:
-        engine.execute(engine.put_back("sort_buffer_size", None, before, restart=False))
+        engine.execute(engine.undo_statements("sort_buffer_size", None, before, restart=False))
         engine.close()
 
 

@@ -37,7 +37,7 @@ def test_a_pool_has_its_new_size_when_the_wait_for_it_is_over(mysqld: ScratchMys
     engine = engine_of(mysqld)
     before = int(mysqld.sql("SELECT @@GLOBAL.innodb_buffer_pool_size"))
     for size in (before * 2, before):
-        engine.execute(engine.put_back("innodb_buffer_pool_size", None, str(size), restart=False))
+        engine.execute(engine.undo_statements("innodb_buffer_pool_size", None, str(size), restart=False))
         engine.reload()
         pages = int(mysqld.sql("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_total'").partition("|")[2])
         assert pages * int(mysqld.sql("SELECT @@innodb_page_size")) == pytest.approx(size, rel=0.05)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent import guard
+from lutra_agent.changes.restore import restore
+from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_models.catalog import Policy, load
 
 from tests.support.conformance import Subject
@@ -34,7 +35,7 @@ def subject(tmp_path: Path) -> Iterator[Subject]:
 
 
 def test_its_settings_are_searched_counted_changed_and_taken_back(subject: Subject) -> None:
-    server, before, file = subject.look(), subject.kept_settings(), subject.file()
+    server, before, file = subject.read_server(), subject.kept_settings(), subject.file()
     catalog = load(server.engine)
     assert set(WANTED) <= set(catalog.space(server, Policy()).names)
     terms = {t.name: t.bytes for t in catalog.worst_case(server, catalog.read(server)).terms}
@@ -43,7 +44,7 @@ def test_its_settings_are_searched_counted_changed_and_taken_back(subject: Subje
     outcome = subject.do("rec_1", WANTED)
     assert (outcome.state, outcome.active) == ("applied", WANTED), outcome
 
-    snapshot = guard.Snapshot.from_dict(subject.state.load(guard.BASELINE))
-    guard.go_back(subject.engine, subject.control, snapshot, list(WANTED), restart=True)
+    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
+    restore(subject.engine, subject.control, snapshot, list(WANTED), restart=True)
     assert subject.kept_settings() == before
     assert subject.file() == file

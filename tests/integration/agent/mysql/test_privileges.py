@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
-from lutra_agent.engines.base import Engine
+from lutra_agent.engines.common.engine import Engine
 from lutra_agent.errors import ApplyRefused
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog.facts import Host
@@ -66,7 +66,7 @@ def test_each_dynamic_setting_takes_a_value_with_exactly_the_grants_that_are_pri
         assert engine.permissions(names).changeable == frozenset(names)
         for name in names:
             try:
-                engine.execute(engine.put_back(name, values[name], values[name], restart=False))
+                engine.execute(engine.undo_statements(name, values[name], values[name], restart=False))
             except ApplyRefused as error:
                 refused.append(f"{remedies}: {error}")
         engine.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.drivers import DriverFailed, build
 from lutra_agent.drivers.sysbench import Sysbench
-from lutra_agent.engines.base import Sample
+from lutra_agent.engines.common.engine import Sample
 from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.databases import Where

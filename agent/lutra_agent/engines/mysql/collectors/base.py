@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
 
-from lutra_agent.engines.base import Reading
-from lutra_agent.engines.mysql.connect import Connection
+from lutra_agent.engines.common.engine import Reading
+from lutra_agent.engines.mysql.server.connect import Connection
 
 Status = Mapping[str, str]
 """SHOW GLOBAL STATUS, read once per sample."""

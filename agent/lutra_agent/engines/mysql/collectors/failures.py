@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lutra_agent.engines.base import Reading
+from lutra_agent.engines.common.engine import Reading
 from lutra_agent.engines.mysql.collectors.base import Status, reading
-from lutra_agent.engines.mysql.connect import Connection
+from lutra_agent.engines.mysql.server.connect import Connection
 
 IS_ON = "SELECT @@GLOBAL.performance_schema"
 CLIENTS = "(EVENT_NAME LIKE 'statement/sql/%' OR EVENT_NAME LIKE 'statement/com/%')"

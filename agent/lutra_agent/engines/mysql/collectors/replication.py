@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lutra_agent.engines.base import Reading
+from lutra_agent.engines.common.engine import Reading
 from lutra_agent.engines.mysql.collectors.base import Status
-from lutra_agent.engines.mysql.connect import Connection
-from lutra_agent.engines.mysql.replica import channels
+from lutra_agent.engines.mysql.server.connect import Connection
+from lutra_agent.engines.mysql.server.replica import channels
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,49 @@
+"""What the agent's own file allows a directive, whatever the service says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lutra_models.guardrails import GuardName
+from lutra_models.history import Mode
+from lutra_models.maintenance import MaintenanceWindow, closed
+from lutra_models.wire import Directive
+
+from lutra_agent.admission.pace import Pace
+from lutra_agent.config.types import CONFIRM_S
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the agent's own file allows, and the state of things.
+
+    `windows` are the service's maintenance windows, `own_windows` those of the agent's file. `firing` are guards that
+    fire, `unconfirmed` is the directive whose change is provisional. A change has `confirm_s` to be confirmed.
+    `baseline`: enough was measured before it to compare with. `durability`: settings may move that can
+    lose committed data. `driver`: the agent makes a lab's load itself. `by_catalogue`: a new value has to lie where the
+    catalogue searches.
+    """
+
+    mode: Mode
+    paused: bool
+    memory_fraction: float
+    windows: tuple[MaintenanceWindow, ...] = ()
+    firing: tuple[GuardName, ...] = ()
+    unconfirmed: str | None = None
+    confirm_s: float = CONFIRM_S
+    baseline: bool = True
+    durability: bool = False
+    driver: bool = False
+    own_windows: tuple[MaintenanceWindow, ...] = ()
+    by_catalogue: bool = True
+    pace: Pace = field(default_factory=Pace)
+
+    def measures(self, directive: Directive) -> bool:
+        """Whether it is a trial of a lab, which a driver judges."""
+        return directive.measure and self.mode == "lab" and self.driver
+
+    def closed(self, now: datetime) -> str | None:
+        """Why nothing may be restarted at `now`, in words: the service's windows and the file's have to be open."""
+        why = closed(self.own_windows, now) if self.own_windows else None
+        return f"by the agent's own file {why}" if why else closed(self.windows, now)

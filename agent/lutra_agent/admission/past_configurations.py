@@ -1,0 +1,95 @@
+"""Configurations that this database ran under, from the agent's own disk: what a directive may lead back to.
+
+A directive that says `rollback` or `restore` is believed only as far as its values are found here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lutra_models.catalog import Change, load
+from lutra_models.catalog.facts import Server
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.knobs import Value
+
+from lutra_agent.state import provisional
+from lutra_agent.state.snapshot import BASELINE, LAST_KNOWN_GOOD, Snapshot, stored_snapshot
+from lutra_agent.state.store import State
+
+HISTORY = "history"
+KEPT = 50
+"""The configurations before so many changes."""
+
+Active = Mapping[str, str]
+"""Setting → the text of its active value."""
+
+
+@dataclass(frozen=True)
+class PastConfigurations:
+    """What the agent's own disk has: `configurations` that the database ran under, newest first.
+
+    `lasting` are the last-known-good and the baseline alone; `watched` are the settings of a change that the guards
+    still watch, confirmed or not.
+    """
+
+    configurations: Sequence[Active] = ()
+    lasting: Sequence[Active] = ()
+    watched: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, state: State, lab: bool) -> PastConfigurations:
+        change = provisional.find(state)
+        lasting = snapshots(state, LAST_KNOWN_GOOD, BASELINE)
+        return cls(configurations(state, lab), lasting, change.names if change else ())
+
+
+def remember(state: State, active: Active, lab: bool) -> None:
+    """Keep what was active before a change. What a lab tried counts in a lab alone."""
+    entry = {"active": dict(active), "lab": lab}
+    others = [e for e in _history(state) if e != entry]
+    state.save(HISTORY, [*others, entry][-KEPT:])
+
+
+def configurations(state: State, lab: bool) -> list[Active]:
+    """Newest first: the last-known-good, what was before each change, the baseline."""
+    before = [e["active"] for e in reversed(_history(state)) if lab or not e["lab"]]
+    return [*snapshots(state, LAST_KNOWN_GOOD), *before, *snapshots(state, BASELINE)]
+
+
+def snapshots(state: State, *names: str) -> list[Active]:
+    found: Iterable[Snapshot | None] = (stored_snapshot(state, name) for name in names)
+    return [s.active for s in found if s is not None]
+
+
+def leads_to(server: Server, changes: Iterable[Change], active: Active) -> bool:
+    """Whether each change gives its setting the value that it has in `active`."""
+    return all(had_value(server, active, c.name, c.after) for c in changes)
+
+
+def had_value(server: Server, active: Active, name: str, value: Value) -> bool:
+    return name in active and values_of(server, active, (name,)).get(name) == value
+
+
+def restored(server: Server, changes: Sequence[Change], active: Active, names: Iterable[str]) -> bool:
+    """Whether all of `names` have the values of `active` once the changes are made."""
+    after = {**load(server.engine).read(server), **{c.name: c.after for c in changes}}
+    return all(n in after and had_value(server, active, n, after[n]) for n in names)
+
+
+def values_of(server: Server, active: Active, names: Iterable[str] | None = None) -> dict[str, Value]:
+    """The values of a configuration, without those that this server takes no longer."""
+    catalog, found = load(server.engine), {}
+    for name in active if names is None else names:
+        try:
+            found[name] = catalog.parse(server, name, active[name])
+        except InvalidConfiguration:
+            continue
+    return found
+
+
+def _history(state: State) -> list[dict[str, Any]]:
+    """What an older version or a crash left there is passed over."""
+    kept = state.load(HISTORY)
+    return [e for e in kept if isinstance(e, dict) and {"active", "lab"} <= e.keys()] if isinstance(kept, list) else []

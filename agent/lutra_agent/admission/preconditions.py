@@ -1,0 +1,199 @@
+"""What a directive has to meet before the first statement: every refusal is of the wire's closed set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lutra_models.catalog import Catalog, Change, Policy, load
+from lutra_models.catalog.facts import Server, ServerSetting
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.identity import identity
+from lutra_models.knobs import Value
+from lutra_models.memory import check as memory_check
+from lutra_models.memory import worst_case
+from lutra_models.wire import Directive
+
+from lutra_agent.admission.bounds import Bounds
+from lutra_agent.admission.past_configurations import (
+    Active,
+    PastConfigurations,
+    had_value,
+    leads_to,
+    restored,
+    values_of,
+)
+from lutra_agent.admission.ranges import within_ranges
+from lutra_agent.control.server import ServerControl
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.errors import ApplyRefused, Deferred
+from lutra_agent.files.saved_file import save_file
+from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A directive that may be carried out: the parsed target and what differs from the live server.
+
+    `returns`: an operator restores a configuration that the agent knows, and with it every setting that guardrails
+    still watch.
+    """
+
+    target: Mapping[str, Value]
+    changes: tuple[Change, ...]
+    returns: bool = False
+
+    @property
+    def restart(self) -> bool:
+        return any(c.applies == "restart" for c in self.changes)
+
+    @property
+    def names(self) -> list[str]:
+        return [c.name for c in self.changes]
+
+
+def make_plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, past: PastConfigurations) -> Plan:
+    """Everything that needs no further question to the server. Raises ApplyRefused."""
+    _allowed(directive, server, bounds, now)
+    plan = _parsed(directive, server, past)
+    if not plan.returns:
+        _one_at_a_time(directive, bounds)
+    shadowed = [f"{n} ({server.settings[n].shadowed})" for n in plan.names if server.settings[n].shadowed]
+    if shadowed:
+        raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
+    alike = [a for a in past.configurations if leads_to(server, plan.changes, a)]
+    _within_memory(server, bounds, plan, alike)
+    if not bounds.durability:
+        _keeps_commits(server, plan, past.lasting)
+    if bounds.by_catalogue and not alike:
+        within_ranges(server, plan.changes, past.lasting)
+    if plan.restart:
+        _may_restart(directive, plan, bounds, now)
+    return plan
+
+
+def _parsed(directive: Directive, server: Server, past: PastConfigurations) -> Plan:
+    unknown = [n for n in directive.settings if n not in server.settings]
+    if unknown:
+        raise ApplyRefused("unknown_setting", f"not settings of this server: {', '.join(unknown)}")
+    catalog = load(server.engine)
+    try:
+        target = {n: catalog.parse(server, n, v) for n, v in directive.settings.items()}
+        changes = tuple(c for c in catalog.changes(server, target) if not _in_effect(catalog, server, c))
+    except InvalidConfiguration as error:
+        raise ApplyRefused("invalid_value", str(error)) from error
+    returns = directive.rollback and any(
+        leads_to(server, changes, a) and restored(server, changes, a, past.watched) for a in past.configurations
+    )
+    return Plan(target, changes, returns)
+
+
+def require_baseline(directive: Directive, plan: Plan, bounds: Bounds) -> None:
+    """Raises Deferred where the guardrails would have nothing to compare the change with.
+
+    A lab measures its changes itself.
+    """
+    if not (bounds.baseline or bounds.mode == "lab" or plan.returns):
+        raise Deferred(
+            f"{directive.id} waits: its effect is judged against {BASELINE_WINDOWS} windows measured before it"
+        )
+
+
+def require_able(plan: Plan, engine: Engine, control: ServerControl) -> None:
+    """Raises ApplyRefused unless the agent's account and host let it apply the plan, and undo it."""
+    permissions = engine.permissions(plan.names)
+    missing = [n for n in plan.names if n not in permissions.changeable]
+    if missing or not permissions.may_reload:
+        what = ", ".join(missing) or "the reload"
+        how = " ".join(permissions.remedies) or permissions.explanation
+        raise ApplyRefused("insufficient_privilege", f"not the agent's to change: {what}. {how}")
+    if plan.restart and not control.may_restart:
+        raise ApplyRefused("restart_not_allowed", "restart.command is not configured")
+    if plan.restart and save_file(engine.settings_file()) is None:
+        message = "a restart needs a way back: the agent's account must be able to read and write the settings file"
+        raise ApplyRefused("insufficient_privilege", message)
+
+
+def _allowed(directive: Directive, server: Server, bounds: Bounds, now: datetime) -> None:
+    if bounds.paused:
+        raise ApplyRefused("paused", "the agent is paused on its host")
+    if now >= directive.expires_at:
+        raise ApplyRefused("expired", f"the directive expired at {directive.expires_at.isoformat()}")
+    if bounds.mode == "observe":
+        raise ApplyRefused("mode_forbids", "the agent's own file says mode = 'observe'")
+    if server.role != "primary":
+        raise ApplyRefused("not_primary", f"the server is a {server.role}")
+
+    if directive.expects is not None and (changed := directive.expects.differences(identity(server))):
+        raise ApplyRefused("server_changed", f"not the server that these settings are for: {'; '.join(changed)}")
+
+
+def _one_at_a_time(directive: Directive, bounds: Bounds) -> None:
+    if bounds.unconfirmed is not None:
+        raise ApplyRefused("not_confirmed", f"{bounds.unconfirmed} is not confirmed yet: one change at a time")
+    if bounds.firing and not bounds.measures(directive):
+        raise ApplyRefused("guardrail", f"a guard fires already: {', '.join(bounds.firing)}")
+
+
+def _may_restart(directive: Directive, plan: Plan, bounds: Bounds, now: datetime) -> None:
+    names = ", ".join(c.name for c in plan.changes if c.applies == "restart")
+    if not (directive.restart_allowed and bounds.mode in ("restart_in_window", "lab")):
+        raise ApplyRefused("restart_not_allowed", f"needs a restart: {names}; the agent's mode is {bounds.mode}")
+    why = None if bounds.mode == "lab" or plan.returns else bounds.closed(now)
+    if why is not None:
+        raise ApplyRefused("outside_maintenance_window", f"needs a restart: {names}; {why}")
+
+
+def _within_memory(server: Server, bounds: Bounds, plan: Plan, alike: Sequence[Active]) -> None:
+    """`alike` are the configurations to which the plan leads back: no more memory than one of them is nothing new."""
+    if not plan.changes:
+        return
+    active = {**_waiting(server), **plan.target} if plan.restart else plan.target
+    refusal = memory_check(server, Policy(memory_fraction=bounds.memory_fraction), active)
+    if refusal is None:
+        return
+    needed = worst_case(server, active).total_bytes
+    if all(needed > worst_case(server, values_of(server, a)).total_bytes for a in alike):
+        raise ApplyRefused("memory_budget_exceeded", refusal.message)
+
+
+def _waiting(server: Server) -> dict[str, Value]:
+    """Larger values of the settings file that a restart may make active, besides those of the plan.
+
+    A server may hold one below its file's value for now: because another setting bounds it, or it was not restarted.
+    """
+    catalog = load(server.engine)
+    values, waiting = catalog.read(server), dict[str, Value]()
+    for name, setting in server.settings.items():
+        if setting.persisted is None or setting.shadowed or name not in values:
+            continue
+        try:
+            value = catalog.parse(server, name, setting.persisted)
+        except InvalidConfiguration:
+            continue
+        now = values[name]
+        if not isinstance(value, str) and not isinstance(now, str) and value > now:
+            waiting[name] = value
+    return waiting
+
+
+def _keeps_commits(server: Server, plan: Plan, lasting: Sequence[Active]) -> None:
+    """The service alone may not allow these; restoring what was active before is always allowed."""
+    rows = load(server.engine).rows_for(server.version)
+    risky = {r.name for r in rows if r.risk == "durability"}
+    moved = [c for c in plan.changes if c.name in risky]
+    lossy = [c.name for c in moved if not any(had_value(server, a, c.name, c.after) for a in lasting)]
+    if lossy:
+        raise ApplyRefused(
+            "durability_not_allowed",
+            f"may lose committed data: {', '.join(lossy)}; agent.durability = true in the agent's own file allows it",
+        )
+
+
+def _in_effect(catalog: Catalog, server: Server, change: Change) -> bool:
+    """The file already says so, and the server made of it what it is (`-1`: a value of its own choice)."""
+    setting: ServerSetting = server.settings[change.name]
+    if setting.persisted is None or setting.pending_restart or setting.shadowed:
+        return False
+    return catalog.parse(server, change.name, setting.persisted) == change.after

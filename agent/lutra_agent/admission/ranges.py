@@ -1,0 +1,43 @@
+"""Whether a new value lies where the catalogue searches on this server, whatever the service says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lutra_models.catalog import Change, Policy, load
+from lutra_models.catalog.facts import Server
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.knobs import Choice, Configuration, Domain, Value
+
+from lutra_agent.admission.past_configurations import Active, values_of
+from lutra_agent.errors import ApplyRefused
+
+REMEDY = "agent.ranges = 'server' in the agent's own file allows what the server takes"
+
+
+def within_ranges(server: Server, changes: Iterable[Change], known: Sequence[Active]) -> None:
+    """Raises ApplyRefused. A range holds the value that is active now, and those of the configurations before."""
+    read = load(server.engine).read(server)
+    references = [read, *(Configuration({**read, **values_of(server, active)}) for active in known)]
+    for change in changes:
+        # The references differ in one setting's own value alone as far as its range is concerned.
+        own = {r[change.name]: r for r in references}
+        domains = [_domain(server, change.name, reference) for reference in own.values()]
+        if not any(_inside(change.after, domain) for domain in domains):
+            problem = f"{change.name}: {change.after_text} is outside {domains[0]}, where the catalogue searches"
+            raise ApplyRefused("invalid_value", f"{problem}; {REMEDY}")
+
+
+def _domain(server: Server, name: str, reference: Configuration) -> Domain:
+    policy = Policy(movable=frozenset((name,)), durability=True)
+    try:
+        return load(server.engine).space(server, policy, reference)[name].domain
+    except InvalidConfiguration as error:
+        raise ApplyRefused("invalid_value", f"{error}; {REMEDY}") from error
+
+
+def _inside(value: Value, domain: Domain) -> bool:
+    """Steps do not count: the server rounds by itself."""
+    if isinstance(value, str) or isinstance(domain, Choice):
+        return value in domain
+    return value in domain.special or domain.low <= value <= domain.high

@@ -1,0 +1,1 @@
+"""How a change is made, verified and undone."""

@@ -1,0 +1,97 @@
+"""Makes a planned change active, and verifies that it is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from lutra_models.catalog.facts import Server
+from lutra_models.wire import ApplyCode
+
+from lutra_agent.admission.preconditions import Plan
+from lutra_agent.changes.verify import differences_from_target
+from lutra_agent.clock import Clock
+from lutra_agent.control.server import ServerControl
+from lutra_agent.engines.common.engine import Engine, Statement
+from lutra_agent.errors import (
+    ApplyRefused,
+    CollectionFailed,
+    DatabaseUnavailable,
+    DidNotStart,
+    LoginRefused,
+    NotRestarted,
+)
+from lutra_agent.state.journal import Journal
+
+SETTLE_S = 5.0
+POLL_S = 0.1
+
+log = logging.getLogger(__name__)
+
+
+class ApplyFailed(Exception):
+    """A change was begun and has to be undone."""
+
+    def __init__(self, code: ApplyCode, message: str) -> None:
+        super().__init__(message)
+        self.code: ApplyCode = code
+
+
+class Applier:
+    """`read_server` reads the live server, host included."""
+
+    def __init__(self, engine: Engine, control: ServerControl, clock: Clock, read_server: Callable[[], Server]) -> None:
+        self._engine = engine
+        self._control = control
+        self._clock = clock
+        self._read_server = read_server
+
+    def apply(self, plan: Plan, journal: Journal, preferred: Sequence[Statement]) -> str:
+        """What the server rounded, in words; empty where nothing. Raises ApplyFailed.
+
+        `preferred` are the statements to try first, where there are better ones than the plan's own.
+        """
+        own = [s for c in plan.changes for s in self._engine.change(c, plan.restart)]
+        try:
+            return self._attempt(plan, journal, preferred or own)
+        except ApplyFailed as error:
+            if not preferred or preferred == own or error.code != "not_active_after_apply":
+                raise
+            log.warning("the baseline's own texts give other values by now (%s): setting these", error)
+            return self._attempt(plan, journal, own)
+
+    def _attempt(self, plan: Plan, journal: Journal, statements: Sequence[Statement]) -> str:
+        """Raises ApplyFailed."""
+        try:
+            self._engine.execute(statements)
+            if plan.restart:
+                journal.restarting()
+                self._control.restart()
+            else:
+                self._engine.reload()
+            return self._verify(plan)
+        except ApplyRefused as error:
+            raise ApplyFailed(error.apply_code, str(error)) from error
+        except NotRestarted as error:  # that says nothing of the configuration
+            raise ApplyFailed("internal_error", str(error)) from error
+        except DidNotStart as error:
+            raise ApplyFailed("did_not_start", str(error)) from error
+        except (DatabaseUnavailable, CollectionFailed) as error:
+            lost = isinstance(error, DatabaseUnavailable) and not isinstance(error, LoginRefused)
+            code = "did_not_start" if plan.restart and lost else failure_code(error)
+            raise ApplyFailed(code, str(error)) from error
+
+    def _verify(self, plan: Plan) -> str:
+        # A reload is asynchronous: the values arrive a moment later.
+        deadline = self._clock.monotonic() + SETTLE_S
+        while True:
+            unmet, rounded = differences_from_target(plan.target, plan.names, self._read_server(), self._engine.rounds)
+            if not unmet:
+                return "; ".join(rounded)
+            if self._clock.monotonic() > deadline:
+                raise ApplyFailed("not_active_after_apply", "; ".join(unmet))
+            self._clock.sleep(POLL_S)
+
+
+def failure_code(error: DatabaseUnavailable | CollectionFailed) -> ApplyCode:
+    return "database_unavailable" if isinstance(error, DatabaseUnavailable) else "internal_error"

@@ -1,0 +1,162 @@
+"""Snapshots of what is active, and how one is restored with the server up or down."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from lutra_models.catalog import Change, load
+from lutra_models.catalog.facts import Server
+from lutra_models.errors import InvalidConfiguration
+
+from lutra_agent.changes.verify import is_restored, verify_restored
+from lutra_agent.control.server import ServerControl
+from lutra_agent.engines.common.engine import Engine, Statement
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
+from lutra_agent.files.saved_file import SavedFile, save_file
+from lutra_agent.state.snapshot import BASELINE, Snapshot, stored_snapshot
+from lutra_agent.state.store import State
+
+log = logging.getLogger(__name__)
+
+
+def take_snapshot(engine: Engine, server: Server) -> Snapshot:
+    settings = server.settings.items()
+    texts, active = {n: s.persisted for n, s in settings}, {n: s.value for n, s in settings}
+    return Snapshot(texts, active, save_file(engine.settings_file()), engine.data_dir())
+
+
+def differences(server: Server, snapshot: Snapshot) -> list[str]:
+    """The settings whose file text, or whose active value, is not the snapshot's."""
+    return [
+        name
+        for name, setting in server.settings.items()
+        if name in snapshot.texts
+        and (setting.persisted != snapshot.texts[name] or setting.value != snapshot.active[name])
+    ]
+
+
+def baseline_statements(
+    engine: Engine, state: State, server: Server, changes: Sequence[Change], restart: bool
+) -> list[Statement]:
+    """The changes as statements, with the baseline's own text for each setting whose baseline value is the wanted one.
+
+    So a setting that had no line in the baseline's file gets none.
+    """
+    baseline = stored_snapshot(state, BASELINE)
+    if baseline is None:
+        return []
+    statements: list[Statement] = []
+    for change in changes:
+        active = baseline.active.get(change.name)
+        if active is not None and _means(server, change, active):
+            statements += engine.undo_statements(change.name, baseline.texts[change.name], active, restart)
+        else:
+            statements += engine.change(change, restart)
+    return statements
+
+
+def _means(server: Server, change: Change, text: str) -> bool:
+    try:
+        return load(server.engine).parse(server, change.name, text) == change.after
+    except InvalidConfiguration:  # this server takes it no longer
+        return False
+
+
+def restore(engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool) -> None:
+    """Restore the snapshot's texts of `names` in the settings file and, with `restart`, their values; then verify it.
+
+    A server that is down gets the whole file back and is started. Raises DidNotStart, ApplyRefused and
+    DatabaseUnavailable.
+    """
+    if control.up():
+        try:
+            _restore_online(engine, control, snapshot, names, restart)
+            return
+        except CollectionFailed as error:
+            raise ApplyRefused("internal_error", str(error)) from error
+        except (DatabaseUnavailable, DidNotStart) as error:
+            log.error("the restore by statements failed: %s", error)
+            if control.up():  # it runs, and gets the statements again with the next attempt: nothing to start
+                raise
+    _restore_offline(engine, control, snapshot, names, restart)
+
+
+def _restore_online(
+    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
+) -> None:
+    refused = _undo_by_statements(engine, control, snapshot, names, restart)
+    if not control.progress.restarted and (refused or (restart and not is_restored(engine, snapshot, names))):
+        control.progress.note_started()
+        control.restart()
+        control.progress.note_restarted()
+    verify_restored(engine, control, snapshot, names, restart, engine.rounds)
+
+
+def _undo_by_statements(
+    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
+) -> bool:
+    """Whether the server has to be restarted, because it refuses the statements."""
+    statements = [s for n in names for s in engine.undo_statements(n, snapshot.texts[n], snapshot.active[n], restart)]
+    try:
+        engine.execute(statements)
+    except ApplyRefused as error:
+        if snapshot.file is None:
+            raise
+        log.error("the server refuses the statements of the restore (%s): restoring its file", error)
+        _restore_file(engine, snapshot, snapshot.file)
+        return _needs_restart(engine, control, statements)
+    _restore_bytes(engine, snapshot, names)
+    engine.reload()
+    return False
+
+
+def _needs_restart(engine: Engine, control: ServerControl, statements: Sequence[Statement]) -> bool:
+    """Whether nothing else makes the restored file active; a full disk refused the file alone."""
+    try:
+        if engine.reads_file_at_start_alone:
+            engine.execute(statements)
+        engine.reload()
+    except ApplyRefused:
+        if not control.may_restart:
+            raise
+        return True
+    return False
+
+
+def _restore_bytes(engine: Engine, snapshot: Snapshot, names: Iterable[str]) -> None:
+    """Restore the file's bytes where it says the same differently (another order, another time stamp).
+
+    Where it lacks a restored text of `names`, the server had no room to write it and reported no error.
+    """
+    file = snapshot.file
+    now = None if file is None else save_file(file.path)
+    if file is None or now is None or now.content == file.content:
+        return
+    found, wanted = (dict(engine.file_says(content or b"")) for content in (now.content, file.content))
+    if found == wanted or any(found.get(n) != wanted.get(n) for n in names):
+        _restore_file(engine, snapshot, file)
+
+
+def _restore_file(engine: Engine, snapshot: Snapshot, file: SavedFile) -> None:
+    """Restore the whole file, and log which settings of others are lost: their names alone, a text may be a secret."""
+    now = save_file(file.path)
+    found, wanted = (engine.file_says((f and f.content) or b"") for f in (now, file))
+    lost = sorted(n for n in {*found, *wanted} - set(snapshot.texts) if found.get(n) != wanted.get(n))
+    if lost:
+        log.warning("restoring %s undoes what others wrote there since: %s", file.path, ", ".join(lost))
+    file.restore()
+
+
+def _restore_offline(
+    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
+) -> None:
+    control.require_not_paused()
+    if snapshot.file is None:
+        raise DidNotStart("the server is down, and its settings file is not the agent's to restore")
+    _restore_file(engine, snapshot, snapshot.file)
+    log.warning("restored %s; starting the server", snapshot.file.path)
+    restarted = control.start_or_wait(snapshot.data_dir)
+    if restarted:
+        control.progress.note_restarted()
+    verify_restored(engine, control, snapshot, names, restart, restarted and engine.rounds)

@@ -1,0 +1,87 @@
+"""A snapshot out of another account's folder, as far as root may restore it.
+
+That account chose every byte of it. What root writes with it are settings of the catalogue, in the settings file that
+the server, or the agent's own file, names: the other lines stay as they are, and so do the file's owner and mode.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from lutra_models.catalog import load
+
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
+from lutra_agent.files.accounts import acting_for, owner_of
+from lutra_agent.files.atomic import read_regular
+from lutra_agent.files.saved_file import SavedFile
+from lutra_agent.state.snapshot import Snapshot
+
+VALUE = re.compile(r"[A-Za-z0-9_.,:=+ -]{0,200}")
+"""Of a setting of the catalogue: a number with its unit, a word, a list of switches."""
+
+MOST_OPEN = 0o644
+"""For a file that is gone: a server's account may have to read one that is not its own."""
+
+log = logging.getLogger(__name__)
+
+
+def vet(engine: Engine, snapshot: Snapshot, data_dir: Path | None) -> Snapshot:
+    """`data_dir` as the agent's own file names it. Raises ApplyRefused where no settings file can be trusted."""
+    rows = {r.name for r in load(engine.family).rows}
+    names = [n for n in snapshot.texts if n in rows and _plain(snapshot, n)]
+    if odd := sorted(set(snapshot.texts) - set(names)):
+        log.warning("left as they are, for they are no settings or no values of the catalogue: %s", ", ".join(odd))
+    texts, active = {n: snapshot.texts[n] for n in names}, {n: snapshot.active[n] for n in names}
+    found = replace(snapshot, texts=texts, active=active, data_dir=data_dir)
+    path = _settings_file(engine, data_dir)
+    return replace(found, file=None if path is None else _file(engine, found, path))
+
+
+def _plain(snapshot: Snapshot, name: str) -> bool:
+    texts = (snapshot.texts[name] or "", snapshot.active.get(name, "\0"))
+    return all(VALUE.fullmatch(text) for text in texts)
+
+
+def _settings_file(engine: Engine, data_dir: Path | None) -> Path | None:
+    configured = engine.settings_file_in(data_dir)
+    try:
+        path = engine.settings_file()
+    except DatabaseUnavailable:
+        if configured is None:
+            message = "the server is down, and its settings file is named by another account alone"
+            raise ApplyRefused("internal_error", f"{message}: set restart.data_dir in the agent's own file") from None
+        path = configured
+    if path is None:
+        return None
+    if configured is not None and configured.resolve() != path.resolve():
+        raise ApplyRefused("internal_error", f"the server names {path} as its settings file, not {configured}")
+    real = path.parent.resolve() / path.name
+    if real != path:
+        message = f"{path} is reached over a symbolic link: name its real path {real.parent} in the agent's own file"
+        raise ApplyRefused("internal_error", message)
+    return path
+
+
+def _file(engine: Engine, snapshot: Snapshot, path: Path) -> SavedFile:
+    """The file as it is now, with the snapshot's texts in it."""
+    mode = MOST_OPEN & (snapshot.file.mode if snapshot.file else 0)
+    try:
+        with acting_for(path.parent):
+            content, status = read_regular(path)
+        mode, owner = status.st_mode & 0o777, (status.st_uid, status.st_gid)
+    except FileNotFoundError:
+        content, owner = b"", owner_of(path.parent)
+        mode |= 0o600
+    except OSError as error:
+        raise ApplyRefused("internal_error", f"{path}: {error.strerror or error}") from error
+    try:
+        wanted = engine.rewritten(content, snapshot.texts)
+    except ValueError as error:
+        raise ApplyRefused("internal_error", f"{path}: {error}") from error
+    absent = not content and not any(snapshot.texts.values()) and not os.path.lexists(path)
+    return SavedFile(path, None if absent else wanted, mode, owner, for_folders_owner=True)

@@ -1,0 +1,173 @@
+"""`lutra-agent check`: what can I see, what may I change, what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lutra_models.catalog import Policy, load
+from lutra_models.catalog.facts import Server
+from lutra_models.history import Mode
+from lutra_models.memory import limit_bytes, worst_case
+
+from lutra_agent.clock import SystemClock
+from lutra_agent.commands.service_check import ask_service
+from lutra_agent.config.types import Config, DatabaseConfig
+from lutra_agent.engines.common.engine import Permissions, Visible
+from lutra_agent.files.saved_file import save_file
+from lutra_agent.runtime.compose import local_database
+from lutra_agent.runtime.local_database import LocalDatabase
+
+
+@dataclass(frozen=True)
+class Examination:
+    """`complete`: the agent can do all that the configured mode allows.
+
+    `movable` are the settings that the mode moves where nobody names others. Rights to the rest are not asked for:
+    a directive that an operator makes of them is refused with the statement that is missing.
+    """
+
+    server: Server
+    mode: str
+    connection: str
+    visible: tuple[Visible, ...]
+    p99: str
+    permissions: Permissions
+    shadowed: dict[str, str]
+    memory: dict[str, int]
+    movable: tuple[str, ...]
+    missing: tuple[str, ...]
+    service: str
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing
+
+
+def examine(config: Config) -> Examination:
+    """Raises DatabaseUnavailable and CollectionFailed: then there is nothing to examine."""
+    database = local_database(config, SystemClock())
+    try:
+        database.engine.ping()
+        server = database.read_server()
+        movable = _movable(server, config.agent.mode, config.agent.durability)
+        permissions, visible = database.engine.permissions(movable), database.engine.visible()
+        limit = limit_bytes(server, Policy(memory_fraction=config.agent.memory_fraction))
+        total = worst_case(server, load(server.engine).read(server)).total_bytes
+        return Examination(
+            server=server,
+            mode=config.agent.mode,
+            connection=connection(config.database),
+            visible=visible,
+            p99=_p99(config, visible),
+            permissions=permissions,
+            shadowed={n: s.shadowed for n, s in server.settings.items() if s.shadowed},
+            memory={"worst_case_bytes": round(total), "limit_bytes": round(limit)},
+            movable=movable,
+            missing=tuple(dict.fromkeys(_missing(config, database, permissions, movable, visible))),
+            service=ask_service(config.service),
+        )
+    finally:
+        database.engine.close()
+
+
+def _movable(server: Server, mode: Mode, durability: bool) -> tuple[str, ...]:
+    applies = ("reload",) if mode == "reload_only" else ("reload", "restart")
+    rows = load(server.engine).rows_for(server.version)
+    allowed = [r.name for r in rows if r.tune and (durability or r.risk != "durability")]
+    searched = [n for n in allowed if n in server.settings]
+    return tuple(n for n in searched if server.settings[n].applies in applies and not server.settings[n].shadowed)
+
+
+def show(found: Examination, as_json: bool) -> str:
+    return json.dumps(_document(found), indent=1) if as_json else "\n".join(_lines(found))
+
+
+def _missing(
+    config: Config,
+    database: LocalDatabase,
+    permissions: Permissions,
+    movable: Sequence[str],
+    visible: Sequence[Visible],
+) -> Iterator[str]:
+    """What the configured mode still lacks, each with its remedy."""
+    yield from (v.remedy for v in visible if v.remedy and not v.available)
+    if config.agent.mode == "observe":
+        return
+    yield from permissions.remedies
+    if permissions.explanation and len(permissions.changeable) < len(movable):
+        yield permissions.explanation
+    if config.agent.mode in ("restart_in_window", "lab"):
+        if not config.restart.command:
+            yield "restart.command is not configured: settings that need a restart stay as they are"
+        if save_file(database.engine.settings_file()) is None:
+            yield "run the agent under an account that may write the data directory: a restart needs a way back"
+
+
+def connection(database: DatabaseConfig) -> str:
+    """How the agent reaches the server, and what nobody else can learn of its password there."""
+    if database.by_socket:
+        return "by the server's socket"
+    if database.tls_ca is not None:
+        return "encrypted, to a server that proves itself by database.tls_ca"
+    how = "the server's socket as database.host is better"
+    return f"by a port of this host, which any account may take while the server is down: no password in clear; {how}"
+
+
+def _p99(config: Config, visible: Sequence[Visible]) -> str:
+    if config.driver is not None:
+        return f"the driver ({config.driver.get('kind')})"
+    if config.prometheus is not None:
+        return "the Prometheus query"
+    given = next((v.p99 for v in visible if v.p99 and v.available), None)
+    return given or "none: no driver, no Prometheus query, no statement statistics"
+
+
+def _lines(found: Examination) -> Iterator[str]:
+    server, memory = found.server, found.memory
+    host = f"{_size(server.host.memory_bytes)} of memory, {server.host.cores:g} cores"
+    yield f"{server.engine} {server.version}, {server.role}; the database may use {host}; mode {found.mode}"
+    yield f"connected {found.connection}"
+    yield ""
+    width = max(len(v.name) for v in found.visible)
+    for item in found.visible:
+        yield f"  {'yes' if item.available else 'no ':3}  {item.name:{width}}  {item.detail}".rstrip()
+    yield ""
+    yield f"p99 comes from: {found.p99}"
+    known, tuned, changeable = len(server.settings), len(found.movable), len(found.permissions.changeable)
+    yield f"settings: {known} known; of the {tuned} that it may tune, this account may change {changeable}"
+    for name, by in found.shadowed.items():
+        yield f"  {name} is outranked by {by}"
+    yield f"memory: {_size(memory['worst_case_bytes'])} in the worst case, limit {_size(memory['limit_bytes'])}"
+    yield f"service: {found.service}"
+    yield ""
+    yield "nothing is missing" if found.complete else "missing:"
+    yield from (f"  {remedy}" for remedy in found.missing)
+
+
+def _document(found: Examination) -> dict[str, Any]:
+    return {
+        "engine": found.server.engine,
+        "version": found.server.version,
+        "role": found.server.role,
+        "mode": found.mode,
+        "connection": found.connection,
+        "host": asdict(found.server.host),
+        "visible": [asdict(v) for v in found.visible],
+        "p99": found.p99,
+        "settings": len(found.server.settings),
+        "movable": list(found.movable),
+        "changeable": sorted(found.permissions.changeable),
+        "may_reload": found.permissions.may_reload,
+        "shadowed": found.shadowed,
+        "memory": found.memory,
+        "missing": list(found.missing),
+        "service": found.service,
+        "complete": found.complete,
+    }
+
+
+def _size(count: float) -> str:
+    return f"{count / 2**30:.1f} GiB" if count >= 2**30 else f"{count / 2**20:.0f} MiB"

@@ -1,0 +1,166 @@
+"""`lutra-agent …`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import click
+from lutra_models.errors import LutraError
+
+from lutra_agent import __version__
+from lutra_agent.config.agent_file import load
+from lutra_agent.config.types import Config
+from lutra_agent.files.secrets import secret
+
+DEFAULT_CONFIG = Path("/etc/lutra/agent.toml")
+ELSEWHERE = "lutra_agent.commands"
+"""The group of entry points by which another distribution brings commands."""
+
+with_config: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=DEFAULT_CONFIG,
+    show_default=True,
+    help="The agent's TOML file.",
+)
+
+
+class Commands(click.Group):
+    """Expected failures end with one line, not with a traceback; `lab` comes with lutra-lab."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return [*super().list_commands(context), *entry_points(group=ELSEWHERE).names]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        own = super().get_command(context, name)
+        if own is not None:
+            return own
+        for found in entry_points(group=ELSEWHERE, name=name):
+            command: click.Command = found.load()
+            return command
+        if name == "lab":
+            raise click.UsageError("`lutra-agent lab` comes with another distribution: pip install lutra-lab")
+        return None
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except (LutraError, PermissionError) as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=Commands)
+@click.version_option(__version__)
+def main() -> None:
+    """Lutra's agent: measures a database, carries out a change, takes it back."""
+
+
+@main.command()
+@with_config
+def run(config_file: Path) -> None:
+    """Ship windows and carry out directives until SIGTERM or SIGINT."""
+    from lutra_agent.runtime.compose import running
+    from lutra_agent.runtime.signals import DeferredSignals, Stopped
+
+    config = dialling(config_file)
+    signals = DeferredSignals()
+    signals.install()
+    try:
+        with running(config, signals=signals) as loop:
+            logging.getLogger(__name__).info("mode %s, every %g s", config.agent.mode, config.agent.interval_s)
+            loop.run()
+    except Stopped:
+        logging.getLogger(__name__).info("ended")
+
+
+@main.command()
+@with_config
+@click.option("--json", "as_json", is_flag=True, help="The same as one JSON document.")
+def check(config_file: Path, as_json: bool) -> None:
+    """What can I see, what may I change, what is missing. Exit status 1 where something is."""
+    from lutra_agent.commands.check import examine, show
+
+    found = examine(dialling(config_file, quiet=True))
+    click.echo(show(found, as_json))
+    sys.exit(0 if found.complete else 1)
+
+
+@main.command()
+@with_config
+@click.option("--to", "target", type=click.Choice(["last-known-good", "baseline"]), default="last-known-good")
+@click.option("--restart/--no-restart", default=True, help="Restart where a setting needs it.")
+def rollback(config_file: Path, target: str, restart: bool) -> None:
+    """Go back to the last-known-good configuration, or to the baseline: what was there before the first change.
+
+    Works with the service away and with the database down. Leaves the agent paused.
+    """
+    from lutra_agent.commands.rollback import roll_back
+
+    for line in roll_back(dialling(config_file, quiet=True), target.replace("-", "_"), restart):
+        click.echo(line)
+
+
+@main.command()
+@with_config
+@click.option("--objective", type=click.Choice(["qps", "tps", "p99"]), default="qps", show_default=True)
+@click.option("--trials", type=click.IntRange(3, 200), default=20, show_default=True)
+@click.option("--limit", "limits", multiple=True, metavar="METRIC<=NUMBER", help="As in 'p99_ms<=20' or 'qps>=900'.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+def tune(config_file: Path, objective: str, trials: int, limits: tuple[str, ...], seed: int) -> None:
+    """Run a tuning session in lab mode: the driver makes the load, the service chooses, this agent applies.
+
+    Where an agent already runs with the same file, that one does the work and this command watches.
+    """
+    from lutra_agent.commands.tune import run_session
+    from lutra_agent.commands.tune_session import SessionRequest, limit
+
+    config = dialling(config_file, quiet=True)
+    try:
+        parsed = tuple(limit(text) for text in limits)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--limit") from error
+    metric = "p99_ms" if objective == "p99" else objective
+    for line in run_session(config, SessionRequest(metric, trials, seed, parsed)):
+        click.echo(line)
+
+
+@main.command()
+@with_config
+def pause(config_file: Path) -> None:
+    """Refuse every directive from now on; measuring goes on. Works with the service away."""
+    from lutra_agent.state.store import State
+
+    State(configured(config_file, quiet=True).agent.state_dir).pause()
+    click.echo("paused: directives are refused until `lutra-agent resume`")
+
+
+@main.command()
+@with_config
+def resume(config_file: Path) -> None:
+    """Take directives again."""
+    from lutra_agent.state.store import State
+
+    State(configured(config_file, quiet=True).agent.state_dir).resume()
+    click.echo("resumed")
+
+
+def dialling(config_file: Path, quiet: bool = False) -> Config:
+    """For a command that needs the database: the file, and a password that can be read. Raises ConfigError."""
+    config = configured(config_file, quiet)
+    secret(config.database.password_file)
+    return config
+
+
+def configured(config_file: Path, quiet: bool = False) -> Config:
+    logging.basicConfig(
+        level=logging.WARNING if quiet else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    return load(config_file)

@@ -1,0 +1,65 @@
+"""Where `lutra-agent tune` meets the world: the lock decides whether it works or watches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lutra_models.catalog.facts import ServerSetting
+
+from lutra_agent.clock import SystemClock
+from lutra_agent.commands.tune_session import Session, SessionRequest
+from lutra_agent.config.types import Config
+from lutra_agent.errors import ConfigError
+from lutra_agent.reporting.transport import Transport
+from lutra_agent.runtime.compose import local_database, running
+from lutra_agent.runtime.local_database import LocalDatabase
+from lutra_agent.runtime.signals import DeferredSignals, Stopped
+from lutra_agent.state.snapshot import BASELINE, stored_snapshot
+from lutra_agent.state.store import State
+
+
+def run_session(config: Config, request: SessionRequest) -> Iterator[str]:
+    """Yields the session's lines. Raises ConfigError where the agent's file does not allow a lab session."""
+    if config.agent.mode != "lab" or config.driver is None:
+        raise ConfigError("a tuning session needs agent.mode = 'lab' and a [driver] section")
+    clock = SystemClock()
+    transport = Transport(config.service, config.service.token())
+    signals = DeferredSignals()
+    signals.install()
+    try:
+        if not _free(config):
+            yield "an agent is already running here: watching its session"
+            yield from Session(transport, None, clock, request).lines()
+        else:
+            with running(config, clock, signals) as loop:
+                yield from Session(transport, loop, clock, request).lines()
+        yield from _statements(config)
+    except Stopped:
+        yield "ended; the session is still open on the service"
+    finally:
+        transport.close()
+
+
+def _statements(config: Config) -> Iterator[str]:
+    """What is active now and was not before the agent's first change, as statements."""
+    database = local_database(config, SystemClock())
+    baseline = stored_snapshot(database.state, BASELINE)
+    try:
+        if baseline is not None:
+            settings = database.read_server().settings
+            changed = [n for n, s in settings.items() if s.value != baseline.active.get(n, s.value)]
+            yield f"active now, {len(changed)} settings away from the baseline:"
+            yield from (f"  {text};" for n in changed for text in _texts(database, n, settings[n]))
+    finally:
+        database.engine.close()
+
+
+def _texts(database: LocalDatabase, name: str, setting: ServerSetting) -> Iterator[str]:
+    return (s.text for s in database.engine.undo_statements(name, setting.persisted, setting.value, restart=False))
+
+
+def _free(config: Config) -> bool:
+    state = State(config.agent.state_dir)
+    free = state.lock()
+    state.unlock()
+    return free

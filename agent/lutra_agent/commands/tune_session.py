@@ -1,0 +1,101 @@
+"""`lutra-agent tune`: a lab session for the agent's own database, from start to result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lutra_agent.clock import Clock
+from lutra_agent.errors import ServiceUnavailable
+from lutra_agent.reporting.transport import Transport
+from lutra_agent.runtime.loop import Loop
+
+GOALS = {"qps": "maximize", "tps": "maximize", "p99_ms": "minimize"}
+OPEN = ("running", "paused")
+WATCH_S = 2.0
+SENT_S = 30.0
+
+
+@dataclass(frozen=True)
+class SessionRequest:
+    """What the session is asked for; `metric` is one of GOALS."""
+
+    metric: str
+    trials: int
+    seed: int
+    limits: tuple[Mapping[str, Any], ...] = ()
+
+    def body(self) -> dict[str, Any]:
+        return {
+            "objective": {"metric": self.metric, "goal": GOALS[self.metric]},
+            "limits": [dict(limit) for limit in self.limits],
+            "mode": "lab",
+            "approval": "automatic",
+            "max_trials": self.trials,
+            "seed": self.seed,
+        }
+
+
+@dataclass
+class Session:
+    """One tuning session, followed over REST. `loop` carries its directives out; None where a running agent does."""
+
+    transport: Transport
+    loop: Loop | None
+    clock: Clock
+    request: SessionRequest
+    _shown: set[int] = field(default_factory=set)
+
+    def lines(self) -> Iterator[str]:
+        """Start the session and yield a line per trial, then the result. Raises ServiceRefused for a bad request."""
+        if self.loop is not None:
+            self.loop.cycle()
+            self.loop.sent(SENT_S)  # the service must know the database before it can make a session for it
+        session = self.transport.start_session(self.request.body())
+        yield f"session {session['id']}: {self.request.trials} trials"
+        while session["state"] in OPEN:
+            if self.loop is not None:
+                self.loop.cycle()
+            else:
+                self.clock.sleep(WATCH_S)
+            session, trials = self._fetch(session)
+            yield from self._new_trials(trials)
+        yield from self._result(session)
+
+    def _fetch(self, session: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        try:
+            found = self.transport.get(f"/v1/sessions/{session['id']}")
+            return found, self.transport.get(f"/v1/sessions/{session['id']}/trials")["items"]
+        except ServiceUnavailable:
+            return session, []  # the trial goes on without the service; ask again after the next cycle
+
+    def _new_trials(self, trials: list[dict[str, Any]]) -> Iterator[str]:
+        for trial in trials:
+            measured, failed = trial.get("measured"), trial.get("failed")
+            if trial["trial"] in self._shown or not (measured or failed):
+                continue
+            self._shown.add(trial["trial"])
+            changes = ", ".join(f"{c['setting']} → {c['after_text']}" for c in trial.get("changes") or ())
+            yield f"trial {trial['trial']}: {failed or figures(measured or {})}  {changes}".rstrip()
+
+    def _result(self, session: dict[str, Any]) -> Iterator[str]:
+        yield f"session {session['id']} is {session['state']} {session.get('message') or ''}".rstrip()
+        handover = session.get("handover")
+        if not handover:
+            return
+        best = self.transport.get(f"/v1/recommendations/{handover}")
+        yield f"handed over: {figures(best.get('measured') or {})}".rstrip()
+
+
+def figures(measured: Mapping[str, Any]) -> str:
+    return "  ".join(f"{m} {measured[m]:,.2f}" for m in ("qps", "tps", "p99_ms") if m in measured)
+
+
+def limit(text: str) -> dict[str, Any]:
+    """`p99_ms<=20` or `qps>=900` as the service wants it. Raises ValueError."""
+    for sign, side in (("<=", "at_most"), (">=", "at_least")):
+        metric, found, bound = text.partition(sign)
+        if found:
+            return {"metric": metric.strip(), side: float(bound)}
+    raise ValueError(f"expected METRIC<=NUMBER or METRIC>=NUMBER, got {text!r}")

@@ -1,0 +1,1 @@
+"""The agent's own file, parsed once into types."""

@@ -1,0 +1,1 @@
+"""The database server's process: starting, restarting and waiting for it."""

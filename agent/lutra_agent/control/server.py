@@ -1,0 +1,190 @@
+"""Restarts and starts the server by the operator's own commands, and waits until it accepts connections."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from lutra_agent.clock import Clock
+from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.processes import works_in
+from lutra_agent.control.run_command import run_command
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.errors import (
+    CollectionFailed,
+    DatabaseUnavailable,
+    DidNotStart,
+    LoginRefused,
+    NotRestarted,
+    ServerStarting,
+)
+from lutra_agent.state.restore_progress import RestoreProgress
+from lutra_agent.state.store import State
+
+POLL_S = 0.1
+SETTLE_S = 5.0
+UNTOUCHED = "was not restarted"
+
+log = logging.getLogger(__name__)
+
+
+class ServerControl:
+    """Starts and restarts one server.
+
+    Raises DidNotStart when the server does not accept connections within the configured time, and when the agent is
+    paused: a paused agent starts and restarts no server. Raises LoginRefused when the server runs and refuses the
+    agent's login. The operator's commands do not see the environment variables named by `secrets`.
+    """
+
+    def __init__(
+        self,
+        config: RestartConfig,
+        engine: Engine,
+        clock: Clock,
+        state: State | None = None,
+        secrets: Collection[str] = (),
+        by_operator: bool = False,
+    ) -> None:
+        self._config = config
+        self._engine = engine
+        self._clock = clock
+        self._state = state
+        self._secrets = secrets
+        self._by_operator = by_operator
+        self.progress = RestoreProgress(state)
+
+    def for_operator(self) -> ServerControl:
+        """The same for an operator's own command: it works while the agent is paused, and starts a new restore."""
+        self.progress.clear()
+        return ServerControl(self._config, self._engine, self._clock, self._state, self._secrets, by_operator=True)
+
+    @property
+    def may_restart(self) -> bool:
+        return bool(self._config.command)
+
+    def require_not_paused(self) -> None:
+        """Raises DidNotStart where the agent is paused: whoever paused it may have stopped the server."""
+        if self._state is not None and self._state.paused and not self._by_operator:
+            raise DidNotStart("the agent is paused: it starts and restarts no server")
+
+    def up(self) -> bool:
+        """Raises LoginRefused where the server runs and does not let the agent in: it is not to be started."""
+        try:
+            self._engine.ping()
+        except LoginRefused:
+            raise
+        except DatabaseUnavailable:
+            return False
+        return True
+
+    def restart(self) -> None:
+        self.require_not_paused()
+        before = self._before()
+        self._engine.close()
+        self._run_and_wait(self._config.command, before)
+
+    def start(self) -> None:
+        """Start a server outside any restore."""
+        self.progress.clear()
+        self.start_or_wait(None)
+        self.progress.clear()
+
+    def start_or_wait(self, data_dir: Path | None) -> bool:
+        """Start a server that is down. Wait for one that runs and does not answer: it may be recovering.
+
+        A server that somebody else started and that does not come up is restarted, once per restore: it may hang
+        because of what its file said. Returns False where the server only came up, from the file it had read before.
+        """
+        self.require_not_paused()
+        started, runs = self.progress.started, self._runs(data_dir)
+        try:
+            if runs:
+                self._wait(f"waited {self._config.timeout_s:g} s", self._deadline(), False)
+            else:
+                self._bring_up(self._config.start_command or self._config.command)
+        except DidNotStart as error:
+            ours = not runs and (not self._config.start_command or self._runs(data_dir))
+            if started or ours or not self.may_restart:
+                raise
+            log.error("%s: restarting it, this once", error)
+            try:
+                self._bring_up(self._config.command)
+            except DidNotStart as again:
+                raise DidNotStart(f"{error}; {again}") from again
+            return True
+        return not runs
+
+    def poll_until_empty(self, left: Callable[[], list[str]]) -> list[str]:
+        """What `left` still returns after SETTLE_S: a reload is asynchronous."""
+        deadline = self._clock.monotonic() + SETTLE_S
+        while (found := left()) and self._clock.monotonic() <= deadline:
+            self._clock.sleep(POLL_S)
+        return found
+
+    def _runs(self, data_dir: Path | None) -> bool:
+        """Whether it is known that there is a server, on its way up perhaps, or too busy to answer."""
+        try:
+            self._engine.ping()
+        except ServerStarting:
+            return True
+        except DatabaseUnavailable:
+            folder = self._config.data_dir or data_dir
+            return folder is not None and works_in(folder, self._engine.programs)
+        return True
+
+    def _bring_up(self, command: Sequence[str]) -> None:
+        if not command:
+            raise DidNotStart("restart.start_command and restart.command are not configured")
+        self.progress.note_started()
+        self._run_and_wait(command)
+
+    def _run_and_wait(self, command: Sequence[str], before: str | None = None) -> None:
+        """`before` identifies the start of the server that is to be restarted; empty where nothing does."""
+        deadline = self._deadline()
+        status, output = self._run(command)
+        detail = f": {output}" if output else ""
+        self._wait(f"{Path(command[0]).name} ended with {status}", deadline, status != 0, before, detail)
+
+    def _run(self, command: Sequence[str]) -> tuple[int | str, str]:
+        return run_command(command, self._config.timeout_s, self._secrets)
+
+    def _wait(self, after: str, deadline: float, failed: bool, before: str | None = None, detail: str = "") -> None:
+        while True:
+            try:
+                left = self._left(before, failed)
+                if not left:
+                    return
+                # A command that fails has said why; one that only started the server leaves the waiting to us.
+                if failed or self._clock.monotonic() > deadline:
+                    kind = NotRestarted if left == UNTOUCHED else DidNotStart
+                    raise kind(f"{after} and the server {left}{detail}")
+            except LoginRefused:  # it runs, and may let us in once its clients have come back
+                if self._clock.monotonic() > deadline:
+                    raise
+            self._clock.sleep(POLL_S)
+
+    def _left(self, before: str | None, failed: bool) -> str:
+        """What the server does not do yet, in words. Raises LoginRefused."""
+        if not self.up():
+            return "does not accept connections"
+        if before is None:
+            return ""
+        now = self._started()
+        same = now == before if now and before else failed
+        return UNTOUCHED if same else ""
+
+    def _before(self) -> str | None:
+        try:
+            return self._started() if self.up() else None
+        except LoginRefused:
+            return ""
+
+    def _started(self) -> str:
+        try:
+            return self._engine.started()
+        except (DatabaseUnavailable, CollectionFailed):
+            return ""
+
+    def _deadline(self) -> float:
+        return self._clock.monotonic() + self._config.timeout_s

@@ -1,0 +1,37 @@
+"""Where a database is, and how its clients log in there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from lutra_agent.errors import DriverFailed
+
+
+class Database(Protocol):
+    """The agent's own database section fits; so does a scratch server's."""
+
+    @property
+    def engine(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def user(self) -> str: ...
+    @property
+    def dbname(self) -> str: ...
+    @property
+    def tls_ca(self) -> Path | None: ...
+    @property
+    def tls_verify(self) -> str: ...
+    @property
+    def proved(self) -> bool: ...
+    def password(self) -> str | None: ...
+
+
+def require_proved(database: Database) -> None:
+    """Raises DriverFailed where nothing proves that the server itself would be given the password."""
+    if not database.proved:
+        how = "name the server's socket as database.host"
+        raise DriverFailed(f"this client may give the password in clear to whoever listens on the port: {how}")

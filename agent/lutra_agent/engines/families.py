@@ -1,0 +1,68 @@
+"""The engine families that this agent knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Family:
+    """An engine family. `open` imports its driver, dials lazily and raises ConfigError where the extra is missing.
+
+    `password_variable` is the environment variable from which its clients read a password.
+    """
+
+    name: str
+    password_variable: str
+    open: Callable[[DatabaseConfig], Engine]
+
+
+@contextmanager
+def _extra(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{error.name} is missing: pip install 'lutra-agent[{name}]'") from error
+
+
+def _open_postgresql(database: DatabaseConfig) -> Engine:
+    with _extra("postgresql"):
+        from lutra_agent.engines.postgresql.engine import PostgreSQL
+    return PostgreSQL(database)
+
+
+def _open_mysql(database: DatabaseConfig) -> Engine:
+    with _extra("mysql"):
+        from lutra_agent.engines.mysql.engine import MysqlFamily
+        from lutra_agent.engines.mysql.mysql import MySQL
+    return MysqlFamily(database, MySQL())
+
+
+def _open_mariadb(database: DatabaseConfig) -> Engine:
+    with _extra("mysql"):
+        from lutra_agent.engines.mysql.engine import MysqlFamily
+        from lutra_agent.engines.mysql.mariadb import MariaDB
+    return MysqlFamily(database, MariaDB(database.include_file))
+
+
+FAMILIES = (
+    Family("postgresql", "PGPASSWORD", _open_postgresql),
+    Family("mysql", "MYSQL_PWD", _open_mysql),
+    Family("mariadb", "MYSQL_PWD", _open_mariadb),
+)
+
+PASSWORD_VARIABLES = frozenset(f.password_variable for f in FAMILIES)
+
+
+def family(name: str) -> Family:
+    """Raises ConfigError for a family that is not among FAMILIES."""
+    found = next((f for f in FAMILIES if f.name == name), None)
+    if found is None:
+        raise ConfigError(f"database.engine: {name!r} is not one of {', '.join(f.name for f in FAMILIES)}")
+    return found

@@ -1,0 +1,1 @@
+"""The connection to one server of the family, and its role in replication."""

@@ -1,0 +1,145 @@
+"""One connection, opened when it is needed and again after it broke. The only module of the family that dials."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pymysql
+
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.mysql.server.passwords import REFUSED, Guarded
+from lutra_agent.engines.mysql.server.sockets import socket_of
+from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable, LoginRefused
+
+APPLICATION = "lutra-agent"
+CONNECT_TIMEOUT_S = 5
+ANSWER_TIMEOUT_S = 30
+CHANGE_TIMEOUT_S = 900
+"""Long enough for a buffer pool that is shrunk while the statement waits: its changed pages are written first."""
+
+SHUTTING_DOWN = 1053
+CLIENTS_OWN = 2000
+"""From here on the numbers are the client's; a smaller one is a running server's answer."""
+GONE = frozenset({1040, SHUTTING_DOWN, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
+"""Too many connections, shutdown, connection killed, and the client's own words for a lost server. 1317 and 3024 are
+left out: a query that was cancelled or took too long says nothing about the server."""
+
+
+class Connection:
+    """Raises DatabaseUnavailable when the server is gone, CollectionFailed when it refuses a statement.
+
+    `generation` grows with each dial, so a restarted server is never taken for the one before. `durations_s` are of the
+    statements since they were last taken: what the server's own figures have to be cleared of.
+    """
+
+    def __init__(self, database: DatabaseConfig, answer_timeout_s: int = ANSWER_TIMEOUT_S) -> None:
+        self._database = database
+        self._answer_timeout_s = answer_timeout_s
+        self._open: pymysql.Connection[Any] | None = None
+        self.generation = 0
+        self.durations_s: list[float] = []
+
+    @property
+    def server_version(self) -> str:
+        """As the server's greeting says it."""
+        return str(self._connected().server_version)  # type: ignore[attr-defined]
+
+    def admitted(self) -> bool:
+        """Dial. False where the server answers and does not let us in."""
+        try:
+            self._connected()
+        except LoginRefused:
+            return False
+        return True
+
+    def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+        return self.named_rows(query, parameters)[1]
+
+    def row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """The first row. Raises CollectionFailed where there is none."""
+        found = self.rows(query, parameters)
+        if not found:
+            raise CollectionFailed("the statement gave no row")
+        return found[0]
+
+    def named_rows(
+        self, query: str, parameters: Sequence[Any] | None = None
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The columns' names, and the rows."""
+        connection = self._connected()
+        began = time.perf_counter()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(query, parameters)
+                return [c[0] for c in cursor.description or ()], list(cursor.fetchall() or ())
+        except pymysql.Error as error:
+            if not connection.open or _number(error) in GONE:
+                self.close()
+                raise DatabaseUnavailable(message(error)) from error
+            raise CollectionFailed(f"{message(error)} [{_number(error)}]") from error
+        except OSError as error:
+            self.close()
+            raise DatabaseUnavailable(str(error)) from error
+        finally:
+            self.durations_s.append(time.perf_counter() - began)
+
+    def close(self) -> None:
+        connection, self._open = self._open, None
+        if connection is not None and connection.open:
+            try:
+                connection.close()
+            except (pymysql.Error, OSError):
+                return  # the server was gone first
+
+    def _connected(self) -> pymysql.Connection[Any]:
+        if self._open is None or not self._open.open:
+            self._open = self._dial()
+            self.generation += 1
+            self.durations_s = []
+        return self._open
+
+    def _dial(self) -> pymysql.Connection[Any]:
+        database = self._database
+        password = database.password()
+        where: dict[str, Any] = {"host": database.host, "port": database.port}
+        if database.by_socket:
+            where = {"unix_socket": str(socket_of(database.host))}
+        elif database.tls_ca is not None:
+            by_name = database.tls_verify == "identity"
+            where |= {"ssl_ca": str(database.tls_ca), "ssl_verify_cert": True, "ssl_verify_identity": by_name}
+        kind = pymysql.connections.Connection if database.proved else Guarded
+        try:
+            return kind(
+                user=database.user,
+                password=os.environ.get("MYSQL_PWD", "") if password is None else password,
+                database=database.dbname or None,
+                connect_timeout=CONNECT_TIMEOUT_S,
+                read_timeout=self._answer_timeout_s,
+                write_timeout=self._answer_timeout_s,
+                autocommit=True,
+                charset="utf8mb4",
+                program_name=APPLICATION,
+                init_command="SET SESSION wait_timeout = 28800, SESSION sql_mode = ''",
+                **where,
+            )
+        except pymysql.Error as error:
+            number = _number(error)
+            answered = number == REFUSED or (0 < number < CLIENTS_OWN and number != SHUTTING_DOWN)
+            raise (LoginRefused if answered else DatabaseUnavailable)(message(error)) from error
+        except OSError as error:
+            raise DatabaseUnavailable(message(error)) from error
+        except RuntimeError as error:  # a password by RSA needs a package that we do not
+            raise ConfigError(f"{error}; use TLS or the server's socket") from error
+
+
+def message(error: Exception) -> str:
+    """What the server said, on one line."""
+    text = error.args[1] if len(error.args) > 1 else str(error)
+    return " ".join(str(text).split()) or type(error).__name__
+
+
+def _number(error: pymysql.Error) -> int:
+    return error.args[0] if error.args and isinstance(error.args[0], int) else 0

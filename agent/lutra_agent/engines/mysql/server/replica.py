@@ -1,0 +1,71 @@
+"""The replication channels through which this server follows another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lutra_agent.engines.common.engine import Permissions, Reading
+from lutra_agent.engines.mysql.server.connect import Connection
+
+RENAMED = (8, 0, 22)
+
+
+@dataclass(frozen=True)
+class Channel:
+    lag_s: float | None
+    running: bool
+
+
+class Standstill:
+    """A channel that stands still has no lag that the server knows; it is at least as far behind as it stood still.
+
+    Counted from when it was first seen so: since when it really is, nobody tells.
+    """
+
+    def __init__(self) -> None:
+        self._since_s: float | None = None
+
+    def seen(self, found: Reading, monotonic_s: float) -> Reading:
+        """`found` with a lag of at least that."""
+        if not found.gauges["stopped"]:
+            self._since_s = None
+            return found
+        if self._since_s is None:
+            self._since_s = monotonic_s
+        lag_s = max(found.gauges.get("lag_s", 0.0), monotonic_s - self._since_s)
+        return replace(found, gauges={**found.gauges, "lag_s": lag_s})
+
+
+def channels(connection: Connection) -> list[Channel]:
+    """Raises CollectionFailed where the account may not see them."""
+    names, rows = connection.named_rows(statement(connection.server_version))
+    return [_channel(dict(zip((n.lower() for n in names), row, strict=True))) for row in rows]
+
+
+def statement(version: str) -> str:
+    """What shows the channels on a server that greets so."""
+    if "mariadb" in version.lower():
+        return "SHOW ALL SLAVES STATUS"
+    numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:3])
+    return "SHOW REPLICA STATUS" if numbers >= RENAMED else "SHOW SLAVE STATUS"
+
+
+def privilege(version: str) -> str:
+    """What lets an account see the channels."""
+    return "SLAVE MONITOR" if "mariadb" in version.lower() else "REPLICATION CLIENT"
+
+
+def unseen(found: Permissions, version: str, account: str, why: str) -> Permissions:
+    """Where the channels are hidden, a replica that takes writes looks like a primary: nothing may be changed."""
+    remedy = f"GRANT {privilege(version)} ON *.* TO {account};"
+    said = f"this account cannot see whether the server follows another one ({why}), so nothing may be changed"
+    return Permissions(frozenset(), found.may_reload, (*found.remedies, remedy), said)
+
+
+def _channel(row: Mapping[str, Any]) -> Channel:
+    lag = row.get("seconds_behind_source", row.get("seconds_behind_master"))
+    threads = [v for n, v in row.items() if n.endswith(("_io_running", "_sql_running"))]
+    return Channel(None if lag is None else float(lag), all(v == "Yes" for v in threads))

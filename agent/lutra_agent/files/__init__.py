@@ -1,0 +1,1 @@
+"""Small files, written so that a crash leaves the old one or the new one."""

@@ -1,0 +1,1 @@
+"""Whether the database still does well: windows judged by limits."""

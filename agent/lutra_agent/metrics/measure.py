@@ -1,0 +1,134 @@
+"""One measured window: by the clock in live modes, around a driver's run in lab mode."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from lutra_models.guardrails import WATCHED
+
+from lutra_agent.clock import Clock
+from lutra_agent.drivers.base import Driver, Measurement
+from lutra_agent.engines.common.engine import Engine, Latency, Sample
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, DriverFailed
+from lutra_agent.log_throttle import LogThrottle
+from lutra_agent.metrics.host import HostProbe, request_sizes
+from lutra_agent.metrics.prometheus import Prometheus
+from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.reporting.content import Content
+
+log = logging.getLogger(__name__)
+
+
+class Measure:
+    """Samples of the database and the host, and what two of them say."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        probe: HostProbe,
+        clock: Clock,
+        data_dir: Callable[[], Path | None],
+        prometheus: Prometheus | None = None,
+    ) -> None:
+        self._engine = engine
+        self._probe = probe
+        self._clock = clock
+        self._data_dir = data_dir
+        self._prometheus = prometheus
+        self._throttle = LogThrottle(log)
+        self._last_data_dir: Path | None = None
+
+    def sample(self) -> Sample:
+        """Raises DatabaseUnavailable."""
+        sample = self._engine.sample(self._clock.now(), self._clock.monotonic())
+        for problem in sample.problems:
+            self._throttle.failed(f"collector {problem.partition(':')[0]}", problem)
+        return replace(sample, readings={**sample.readings, "host": self._probe.reading(self._data_dir())})
+
+    def window(self, before: Sample, after: Sample) -> Content | Discarded:
+        """The window between two samples, with the best source of p99 that answers."""
+        found = rates(before, after)
+        if isinstance(found, Discarded):
+            return found
+        targets = self._engine.targets(before, after)
+        return Content(
+            window=(before.at, after.at),
+            metrics={**found, **request_sizes(found), **targets.metrics},
+            latency=self._from_prometheus(before, after) or targets.latency,
+        )
+
+    def guardrail_values(self, content: Content, sample: Sample | None) -> dict[str, float]:
+        """What guardrails watch: a window's targets, gauges of the last sample, and the host's room.
+
+        Without a sample the server did not answer.
+        """
+        pid = None if sample is None else self._process_id()
+        values = {"unreachable": float(sample is None), **self._probe.room(pid, self._known_data_dir())}
+        if sample is not None:
+            readings = sample.readings.items()
+            values |= {f"{name}.{g}": v for name, reading in readings for g, v in reading.gauges.items()}
+        values |= content.metrics
+        values = {name: value for name, value in values.items() if name in WATCHED}
+        if content.latency is not None:
+            values[f"p99_ms@{content.latency.source}"] = content.latency.p99_ms
+        return values
+
+    def driven(self, driver: Driver) -> Content:
+        """One run of a driver: its own figures of the targets, runtime counters of the measured part alone.
+
+        Raises DriverFailed, also where the database went away under the load.
+        """
+        samples: list[Sample] = []
+
+        def note() -> None:
+            try:
+                samples.append(self.sample())
+            except DatabaseUnavailable as error:
+                self._throttle.failed("sampling under the driver", error)
+
+        measured = driver.run(note, note)
+        found = rates(*samples) if len(samples) == 2 else Discarded("no sample on both ends")
+        if isinstance(found, Discarded):
+            log.warning("no runtime counters for this run: %s", found.reason)
+            found = {}
+        return _of_driver(driver, measured, {**found, **request_sizes(found)})
+
+    def _process_id(self) -> int | None:
+        try:
+            return self._engine.process_id()
+        except DatabaseUnavailable:
+            return None
+
+    def _known_data_dir(self) -> Path | None:
+        """The data directory; where the server does not answer now, the one it named last."""
+        with suppress(DatabaseUnavailable, CollectionFailed):
+            self._last_data_dir = self._data_dir()
+        return self._last_data_dir
+
+    def _from_prometheus(self, before: Sample, after: Sample) -> Latency | None:
+        if self._prometheus is None:
+            return None
+        try:
+            latency = self._prometheus.latency(before.at, after.at)
+        except CollectionFailed as error:
+            self._throttle.failed("the Prometheus query", error)
+            return None
+        self._throttle.worked("the Prometheus query")
+        return latency
+
+
+def _of_driver(driver: Driver, measured: Measurement, counters: dict[str, float]) -> Content:
+    metrics = {**counters, **measured.metrics}
+    p99 = metrics.pop("p99_ms", None)
+    if p99 is None and not {"qps", "tps"} & set(metrics):
+        raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
+    return Content(
+        window=(measured.window_start, measured.window_end),
+        metrics=metrics,
+        latency=None if p99 is None else Latency(p99, "driver", measured.p99_of),
+        context=driver.context(),
+    )

@@ -1,0 +1,26 @@
+"""What one report says of the database, besides the server's facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lutra_models.knobs import Value
+from lutra_models.wire import GuardEvent, Outcome
+
+from lutra_agent.engines.common.engine import Latency
+
+
+@dataclass(frozen=True)
+class Content:
+    """What one report says besides the server's facts."""
+
+    window: tuple[datetime, datetime] | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    latency: Latency | None = None
+    context: Mapping[str, Value] = field(default_factory=dict)
+    outcomes: Sequence[Outcome] = ()
+    events: Sequence[GuardEvent] = ()
+    measures: str | None = None
+    failure: str | None = None

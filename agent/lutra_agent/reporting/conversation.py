@@ -1,0 +1,98 @@
+"""What the agent and its service say to each other: reports and their receipts, questions and their directives."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+
+from lutra_models.wire import Directive, Receipt
+
+from lutra_agent.errors import NotAdmitted, ServiceRefused, ServiceUnavailable
+from lutra_agent.log_throttle import LogThrottle
+from lutra_agent.reporting.backoff import Backoff, Chance
+from lutra_agent.reporting.delivery import Delivery
+from lutra_agent.reporting.spool import Spool
+from lutra_agent.reporting.transport import Transport
+
+SENDING = "sending reports"
+ASKING = "asking for a directive"
+
+log = logging.getLogger(__name__)
+
+
+class Conversation:
+    """For one thread. Raises nothing of the network's: what fails is logged, and tried again after a while."""
+
+    def __init__(
+        self,
+        agent: str,
+        spool: Spool,
+        transport: Transport,
+        monotonic: Callable[[], float],
+        chance: Chance = random.random,
+    ) -> None:
+        self._agent = agent
+        self._spool = spool
+        self._transport = transport
+        self._delivery = Delivery(spool, transport.send, monotonic)
+        self._sending, self._asking = Backoff(monotonic, chance), Backoff(monotonic, chance)
+        self._throttle = LogThrottle(log)
+        self._not_admitted = ""
+
+    @property
+    def send_in_s(self) -> float | None:
+        """When `send` has something to do again; None where no report waits."""
+        return self._sending.left_s if len(self._spool) else None
+
+    @property
+    def ask_in_s(self) -> float:
+        return self._asking.left_s
+
+    @property
+    def problems(self) -> list[str]:
+        """What an operator has to know."""
+        held = len(self._spool.held())
+        aside = f"the service fails at {held} reports, kept in spool/held: {self._delivery.fault}".rstrip(": ")
+        return [text[:1000] for text in (self._not_admitted, aside if held else "") if text]
+
+    def send(self) -> Receipt | None:
+        """Send a batch of what waits; the answer to the newest, None where nothing was accepted."""
+        receipt = None
+        try:
+            for receipt in self._delivery.batch():  # noqa: B007
+                self._worked(SENDING, self._sending)
+        except ServiceUnavailable as error:
+            self._failed(SENDING, self._sending, error)
+        return receipt
+
+    def ask(self, wait_s: float) -> Directive | None:
+        """Wait for a directive at the service; None as well where it cannot be asked."""
+        try:
+            found = self._transport.directive(wait_s, self._agent, self._spool.epoch)
+        except ServiceUnavailable as error:
+            self._failed(ASKING, self._asking, error)
+        except ServiceRefused as error:
+            self._failed(ASKING, self._asking, ServiceUnavailable(str(error)))
+        else:
+            self._worked(ASKING, self._asking)
+            return found
+        return None
+
+    def end(self) -> None:
+        """From another thread: what is under way fails now, and changes nothing any more."""
+        self._spool.close()
+        self._transport.end()
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _worked(self, what: str, backoff: Backoff) -> None:
+        backoff.worked()
+        self._not_admitted = ""
+        self._throttle.worked(what)
+
+    def _failed(self, what: str, backoff: Backoff, error: ServiceUnavailable) -> None:
+        backoff.failed(error.retry_after_s)
+        self._not_admitted = str(error) if isinstance(error, NotAdmitted) else ""
+        self._throttle.failed(what, error)

@@ -1,0 +1,83 @@
+"""Makes reports and puts them into the spool: the only one who adds to it."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable
+from datetime import datetime
+
+from lutra_models.catalog.facts import Server
+from lutra_models.wire import AgentStatus, Report, ReportedWindow
+
+from lutra_agent.clock import Clock
+from lutra_agent.reporting.content import Content
+from lutra_agent.reporting.spool import Spool
+from lutra_agent.reporting.transport import encode
+
+
+class Reports:
+    """`status` says what the agent says of itself at the time of a report."""
+
+    def __init__(self, name: str | None, spool: Spool, clock: Clock, status: Callable[[], AgentStatus]) -> None:
+        self._agent = reporting_name(name)
+        self._spool = spool
+        self._clock = clock
+        self._status = status
+        self._settings_sent: str | None = None
+
+    def put(self, server: Server, content: Content) -> None:
+        """Store one report durably; the link to the service sends it."""
+        settings_hash = server.settings_hash
+        settings = None if settings_hash == self._settings_sent else dict(server.settings)
+        fields = {
+            "agent": self._agent,
+            "epoch": self._spool.epoch,
+            "sent_at": self._sent_at(content),
+            "engine": server.engine,
+            "engine_version": server.version[:64],
+            "role": server.role,
+            "identifier": server.identifier[:128],
+            "host": server.host,
+            "peak_connections": server.peak_connections,
+            "settings_hash": settings_hash,
+            "settings": settings,
+            "window": content.window and ReportedWindow(start=content.window[0], end=content.window[1]),
+            "metrics": _metrics(content),
+            "p99_source": content.latency and content.latency.source,
+            "p99_of": content.latency and content.latency.of,
+            "context": dict(content.context),
+            "measures": content.measures,
+            "failure": content.failure,
+            "outcomes": list(content.outcomes),
+            "events": list(content.events),
+            "status": self._status(),
+        }
+        self._spool.append(lambda sequence: encode(Report.model_validate({**fields, "sequence": sequence})))
+        self._settings_sent = settings_hash
+
+    def _sent_at(self, content: Content) -> datetime:
+        """Never before the window's end, also where the clock was set back meanwhile."""
+        now = self._clock.now()
+        return max(now, content.window[1]) if content.window else now
+
+    def send_settings_again(self) -> None:
+        """The service does not know the settings by their hash: the next report holds them."""
+        self._settings_sent = None
+
+
+def reporting_name(configured: str | None) -> str:
+    """The name under which an agent reports: its file's, else its host's."""
+    return identifier(configured or socket.gethostname())
+
+
+def identifier(text: str) -> str:
+    """A host's name as the wire wants it."""
+    return re.sub(r"[^A-Za-z0-9_-]", "-", text)[:64] or "agent"
+
+
+def _metrics(content: Content) -> dict[str, float]:
+    metrics = {n: float(v) for n, v in content.metrics.items() if 0 <= v <= 1e18}
+    if content.latency is not None:
+        metrics["p99_ms"] = content.latency.p99_ms
+    return metrics

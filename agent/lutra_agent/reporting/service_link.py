@@ -1,0 +1,175 @@
+"""The service, as the loop sees it: reports go out, news comes in, and the loop never waits for the network.
+
+The conversation runs in a thread of its own. A service that answers byte by byte, or never, holds up that thread, but
+no guardrail and no restore.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from lutra_models.wire import Directive, Receipt, Rules
+
+from lutra_agent.clock import Clock
+from lutra_agent.reporting.conversation import Conversation
+from lutra_agent.reporting.transport import LONGEST_POLL_S
+
+END_S = 2.0
+IDLE_S = 60.0
+PAUSE_S = 1.0
+"""After an error of the link's own."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class News:
+    """The service's latest answer: a directive to execute, its rules if it sent any, whether it wants the settings."""
+
+    directive: Directive | None = None
+    rules: Rules | None = None
+    settings_wanted: bool = False
+
+
+class ServiceLink(Protocol):
+    @property
+    def problems(self) -> list[str]:
+        """What an operator has to know of it."""
+        ...
+
+    def send(self) -> None:
+        """The spool holds something new."""
+        ...
+
+    def wait(self, seconds: float, ask: bool) -> News:
+        """News: as soon as a directive is among them, else after so many seconds. `ask`: let the service be asked."""
+        ...
+
+    def sent(self, within_s: float) -> bool:
+        """Whether all that the spool held was sent, or refused, within so many seconds."""
+        ...
+
+
+class ThreadedLink:
+    """Start it once, close it once. What arrives while the loop is at work waits; the latest word counts."""
+
+    def __init__(self, conversation: Conversation, clock: Clock) -> None:
+        self._conversation = conversation
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._news = News()
+        self._taken: str | None = None
+        self._answered = True
+        self._ask_until: float | None = None
+        self._next_ask = float("-inf")
+        self._woken = False
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="service link", daemon=True)
+
+    @property
+    def problems(self) -> list[str]:
+        return self._conversation.problems
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Bounded: an exchange that hangs is cut off, and a thread that hangs all the same ends with the process."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._conversation.end()
+        self._thread.join(END_S)
+        if not self._thread.is_alive():
+            self._conversation.close()
+
+    def send(self) -> None:
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def wait(self, seconds: float, ask: bool) -> News:
+        with self._changed:
+            self._answered = True
+            self._ask_until = self._clock.monotonic() + seconds if ask else None
+            self.send()
+            try:
+                self._clock.wait_for(self._changed, lambda: self._news.directive is not None, seconds)
+            finally:
+                self._ask_until = None
+            news, self._news = self._news, News()
+            if news.directive is not None:
+                self._taken, self._answered = news.directive.id, False
+            return news
+
+    def sent(self, within_s: float) -> bool:
+        self.send()
+        with self._changed:
+            return self._changed.wait_for(lambda: self._conversation.send_in_s is None, within_s)
+
+    def _run(self) -> None:
+        while not self._closed:
+            try:
+                rest_s = self.turn()
+            except Exception:  # a link that ends would leave the agent without its service for good
+                log.exception("talking to the service ended in an error of the agent's own")
+                rest_s = PAUSE_S
+            with self._changed:
+                self._changed.wait_for(lambda: self._woken or self._closed, rest_s)
+
+    def turn(self) -> float:
+        """Talk to the service once, and say for how long there is nothing more to say.
+
+        Reports go first: what answers a directive arrives before the next one is asked for.
+        """
+        with self._changed:
+            self._woken, answered = False, self._answered
+        receipt = self._conversation.send() if self._conversation.send_in_s == 0 else None
+        self._received(receipt, answered)
+        wait_s = 0.0 if self._conversation.send_in_s == 0 else self._may_ask_s()
+        if wait_s > 0:
+            self._next_ask = self._clock.monotonic() + wait_s
+            self._found(self._conversation.ask(wait_s))
+        return self._rest_s()
+
+    def _received(self, receipt: Receipt | None, answered: bool) -> None:
+        """`answered`: what came of the directive that the loop took was in the spool before this batch was sent."""
+        with self._changed:
+            if answered and self._answered and self._conversation.send_in_s is None:
+                self._taken = None
+            if receipt is not None:
+                self._news = News(self._unless_taken(receipt.directive), receipt.rules, receipt.settings_wanted)
+            self._changed.notify_all()
+
+    def _found(self, directive: Directive | None) -> None:
+        with self._changed:
+            directive = self._unless_taken(directive)
+            if directive is not None:
+                self._news = replace(self._news, directive=directive)
+                self._ask_until = None
+                self._changed.notify_all()
+
+    def _unless_taken(self, directive: Directive | None) -> Directive | None:
+        """None for the one that the loop took, while the service cannot know yet what came of it."""
+        return None if directive is None or directive.id == self._taken else directive
+
+    def _may_ask_s(self) -> float:
+        """How long to wait at the service now; 0 where it is not to be asked."""
+        with self._changed:
+            now = self._clock.monotonic()
+            if self._ask_until is None or self._ask_until <= now or self._closed:
+                return 0
+            if now < self._next_ask or self._conversation.ask_in_s > 0:
+                return 0
+            return min(max(round(self._ask_until - now), 1), LONGEST_POLL_S)
+
+    def _rest_s(self) -> float:
+        with self._changed:
+            send_in_s = self._conversation.send_in_s
+            rests = [IDLE_S if send_in_s is None else send_in_s]
+            if self._ask_until is not None:
+                rests.append(max(self._next_ask - self._clock.monotonic(), self._conversation.ask_in_s, 0.0))
+            return min(rests)

@@ -1,0 +1,150 @@
+"""The service's calls. Errors are sorted by what may cure them: time, an operator, or nothing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from lutra_models.errors import LutraError
+from lutra_models.wire import Directive, Receipt, Report
+from pydantic import BaseModel, ValidationError
+
+from lutra_agent import __version__
+from lutra_agent.config.types import ServiceConfig
+from lutra_agent.errors import NotAdmitted, ServiceFailed, ServiceRefused, ServiceUnavailable
+from lutra_agent.http.client import Answer, Bound, BoundedHttp, Http, HttpFailed
+
+NO_CONTENT, NOT_FOUND = 204, 404
+OPERATORS = frozenset({401, 403})
+"""The token is not valid, or not for this: an operator can cure that."""
+
+FINAL = frozenset({400, 409, 413, 415, 422})
+"""What says that a report will never be taken. A database that is not found may be restored, or named rightly."""
+
+ASKED = frozenset(range(400, 500)) - OPERATORS - {408, 425, 429}
+"""What ends a command that somebody waits for."""
+
+PROBLEM = "application/problem+json"
+JSON = {"Content-Type": "application/json"}
+
+ANSWER_S = 30.0
+LONGEST_POLL_S = 60.0
+MOST_RETRY_AFTER_S = 600.0
+MESSAGE = Bound(ANSWER_S)
+PAGE = Bound(ANSWER_S, size=16 << 20, items=500_000)
+"""What `tune` reads: the trials of a whole session in one answer."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def encode(report: Report) -> bytes:
+    """A report as it is spooled and sent. No time stamp inside, so equal reports give equal bytes."""
+    return gzip.compress(report.model_dump_json(exclude_none=True).encode(), compresslevel=6, mtime=0)
+
+
+class Transport:
+    """Raises ServiceUnavailable for what may work later and ServiceRefused for what never will.
+
+    For one thread, but for `end`.
+    """
+
+    def __init__(self, config: ServiceConfig, token: str, http: Http | None = None) -> None:
+        self._database = f"/v1/databases/{config.database}"
+        headers = {"Authorization": f"Bearer {token}", "User-Agent": f"lutra-agent/{__version__}"}
+        self._http = http or BoundedHttp(config.url, headers)
+
+    def send(self, body: bytes) -> Receipt:
+        """Raises ServiceFailed where the report itself may be what the service fails at."""
+        headers = {**JSON, "Content-Encoding": "gzip"}
+        return _parsed(Receipt, self._ask("POST", f"{self._database}/reports", FINAL, headers=headers, content=body))
+
+    def directive(self, wait_s: float, agent: str, epoch: str) -> Directive | None:
+        """Wait up to `wait_s` seconds for a directive to the agent that reports under this name and epoch."""
+        wait_s = min(wait_s, LONGEST_POLL_S)
+        prefer, bound = {"Prefer": f"wait={int(wait_s)}"}, Bound(ANSWER_S + wait_s)
+        path = f"{self._database}/directive?agent={agent}&epoch={epoch}"
+        answer = self._ask("GET", path, FINAL, bound, prefer)
+        return None if answer.status == NO_CONTENT else _parsed(Directive, answer)
+
+    def start_session(self, body: dict[str, Any]) -> dict[str, Any]:
+        path, content = f"{self._database}/sessions", json.dumps(body).encode()
+        return _document(self._ask("POST", path, ASKED, headers=JSON, content=content))
+
+    def get(self, path: str) -> dict[str, Any]:
+        return _document(self._ask("GET", path, ASKED, PAGE))
+
+    def end(self) -> None:
+        """From another thread: what is under way fails now, and so does all that is asked later."""
+        self._http.end()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        final: frozenset[int],
+        bound: Bound = MESSAGE,
+        headers: Mapping[str, str] | None = None,
+        content: bytes = b"",
+    ) -> Answer:
+        """`final`: the statuses that refuse for good, where the service itself gives them."""
+        try:
+            answer = self._http.exchange(method, path, bound, headers, content)
+        except HttpFailed as error:
+            raise ServiceUnavailable(f"{method} {path}: {error}") from error
+        if 200 <= answer.status < 300:
+            return answer
+        raise _failure(f"{method} {path}: {answer.status}", answer, final)
+
+
+def _failure(what: str, answer: Answer, final: frozenset[int]) -> LutraError:
+    problem = _problem(answer)
+    words = f"{problem['code']} {problem.get('detail', '')}" if problem else answer.reason
+    message, later = f"{what} {printable(words)}".strip(), _retry_after_s(answer)
+    if answer.status in OPERATORS or (problem and answer.status == NOT_FOUND and NOT_FOUND not in final):
+        return NotAdmitted(message, later)
+    if problem and answer.status in final:
+        return ServiceRefused(message)
+    return (ServiceFailed if problem and answer.status >= 500 else ServiceUnavailable)(message, later)
+
+
+def printable(text: str) -> str:
+    """Words from outside, fit for one line of a log."""
+    return "".join(c if c.isprintable() else " " for c in text[:300]).strip()
+
+
+def _retry_after_s(answer: Answer) -> float:
+    text = answer.headers.get("retry-after", "").strip()
+    return min(float(text), MOST_RETRY_AFTER_S) if text.isascii() and text.isdigit() else 0.0
+
+
+def _parsed(model: type[Model], answer: Answer) -> Model:
+    try:
+        return model.model_validate_json(answer.json_bytes())
+    except ValidationError as error:
+        where = ", ".join(".".join(map(str, e["loc"])) + ": " + e["msg"] for e in error.errors()[:3])
+        raise ServiceUnavailable(f"the service's answer is no {model.__name__}: {printable(where)}") from error
+    except ValueError as error:
+        raise ServiceUnavailable(f"the service's answer is no {model.__name__}: {error}") from error
+
+
+def _document(answer: Answer) -> dict[str, Any]:
+    try:
+        return answer.document()
+    except ValueError as error:
+        raise ServiceUnavailable(f"the service's answer cannot be read: {error}") from error
+
+
+def _problem(answer: Answer) -> dict[str, Any]:
+    """The service's own words; empty where somebody in between answers, as a proxy does while the service is away."""
+    if answer.headers.get("content-type", "").partition(";")[0].strip().lower() != PROBLEM:
+        return {}
+    try:
+        problem = answer.document()
+    except ValueError:
+        return {}
+    return problem if problem.get("code") else {}

@@ -1,0 +1,98 @@
+"""The composition root of a running agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lutra_models.wire import AgentStatus
+
+from lutra_agent import __version__, drivers
+from lutra_agent.clock import Clock, SystemClock
+from lutra_agent.config.types import Config
+from lutra_agent.control.server import ServerControl
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.families import PASSWORD_VARIABLES, family
+from lutra_agent.errors import ConfigError
+from lutra_agent.metrics.host import HostProbe
+from lutra_agent.metrics.measure import Measure
+from lutra_agent.metrics.prometheus import Prometheus
+from lutra_agent.reporting.conversation import Conversation
+from lutra_agent.reporting.reports import Reports, reporting_name
+from lutra_agent.reporting.service_link import ServiceLink, ThreadedLink
+from lutra_agent.reporting.spool import Spool
+from lutra_agent.reporting.transport import Transport
+from lutra_agent.runtime.local_database import LocalDatabase
+from lutra_agent.runtime.loop import Loop
+from lutra_agent.runtime.signals import DeferredSignals, SignalDeferral
+from lutra_agent.state import provisional
+from lutra_agent.state.store import State
+
+
+def local_database(config: Config, clock: Clock, engine: Engine | None = None) -> LocalDatabase:
+    """Dials nothing yet. Raises ConfigError for an unknown engine, and for a state folder of another account."""
+    engine = engine or family(config.database.engine).open(config.database)
+    state = State(config.agent.state_dir)
+    control = ServerControl(config.restart, engine, clock, state, PASSWORD_VARIABLES)
+    return LocalDatabase(config, clock, engine, state, control, HostProbe(programs=engine.programs))
+
+
+@contextmanager
+def running(
+    config: Config,
+    clock: Clock | None = None,
+    signals: SignalDeferral | None = None,
+    engine: Engine | None = None,
+) -> Iterator[Loop]:
+    """A loop that holds the state folder's lock. Raises ConfigError where that, or the folder, is another's."""
+    clock = clock or SystemClock()
+    database = local_database(config, clock, engine)
+    state = database.state
+    if state.is_anothers:
+        message = f"agent.state_dir: {state.folder} belongs to user id {state.owner}: run the agent as that"
+        raise ConfigError(f"{message} account; root may pause, resume and roll back there")
+    if not state.lock():
+        raise ConfigError(f"another lutra-agent works in {config.agent.state_dir}")
+    try:
+        with _linked(config, clock) as (spool, link):
+            yield _loop(database, spool, link, signals or DeferredSignals())
+    finally:
+        database.engine.close()
+        state.unlock()
+
+
+@contextmanager
+def _linked(config: Config, clock: Clock) -> Iterator[tuple[Spool, ThreadedLink]]:
+    """The spool, and the link that sends what it holds until the end of this context."""
+    spool, transport = Spool(config.agent.state_dir / "spool"), Transport(config.service, config.service.token())
+    link = ThreadedLink(Conversation(reporting_name(config.agent.name), spool, transport, clock.monotonic), clock)
+    link.start()
+    try:
+        yield spool, link
+    finally:
+        link.close()
+
+
+def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: SignalDeferral) -> Loop:
+    config, clock = database.config, database.clock
+    driver = None if config.driver is None else drivers.build(config.driver, config.database)
+    prometheus = Prometheus(config.prometheus) if config.prometheus else None
+
+    def status() -> AgentStatus:
+        change = provisional.unconfirmed(database.state)
+        return AgentStatus(
+            version=__version__,
+            mode=config.agent.mode,
+            paused=database.state.paused,
+            driver=driver and driver.name,
+            spool_dropped=spool.dropped,
+            spool_refused=spool.refused,
+            problems=[*loop.problems, *database.rules.problems(), *link.problems],
+            guardrails=database.rules.guardrails(),
+            firing=list(database.monitor.firing),
+            provisional=change.directive if change else None,
+        )
+
+    measure = Measure(database.engine, database.probe, clock, database.data_dir, prometheus)
+    loop = Loop(database, measure, Reports(config.agent.name, spool, clock, status), link, driver, signals)
+    return loop

@@ -1,0 +1,66 @@
+"""The database beside which the agent runs, and all that the agent holds of it on this host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lutra_models.catalog.facts import Server
+
+from lutra_agent.admission.bounds import Bounds
+from lutra_agent.admission.pace import Pace
+from lutra_agent.changes.executor import DirectiveExecutor
+from lutra_agent.clock import Clock
+from lutra_agent.config.types import Config
+from lutra_agent.control.server import ServerControl
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.guardrails.monitor import GuardrailMonitor
+from lutra_agent.guardrails.service_rules import ServiceRules
+from lutra_agent.metrics.host import HostProbe
+from lutra_agent.state import provisional
+from lutra_agent.state.store import State
+
+
+class LocalDatabase:
+    """The engine, its host, the commands that control it, and the state folder."""
+
+    def __init__(
+        self, config: Config, clock: Clock, engine: Engine, state: State, control: ServerControl, probe: HostProbe
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self.engine = engine
+        self.state = state
+        self.control = control
+        self.probe = probe
+        self.rules = ServiceRules(state, config.guard)
+        self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
+        self.executor = DirectiveExecutor(engine, state, control, clock, self.read_server, self.bounds)
+
+    def data_dir(self) -> Path | None:
+        if self.config.restart.data_dir is not None:
+            return self.config.restart.data_dir
+        return self.engine.data_dir()
+
+    def read_server(self) -> Server:
+        """The live server. Raises DatabaseUnavailable and CollectionFailed."""
+        return self.engine.server(self.probe.facts(self.engine.process_id(), self.data_dir()))
+
+    def bounds(self) -> Bounds:
+        """What a directive may do at this moment."""
+        agent, restart = self.config.agent, self.config.restart
+        change = provisional.unconfirmed(self.state)
+        return Bounds(
+            mode=agent.mode,
+            paused=self.state.paused,
+            memory_fraction=agent.memory_fraction,
+            windows=self.rules.current.maintenance_windows,
+            firing=self.monitor.firing,
+            unconfirmed=change.directive if change else None,
+            confirm_s=self.config.guard.confirm_s,
+            baseline=self.monitor.has_baseline,
+            durability=agent.durability,
+            driver=self.config.driver is not None,
+            own_windows=restart.maintenance_windows,
+            by_catalogue=agent.ranges == "catalogue",
+            pace=Pace(agent.changes_per_hour, restart.per_hour),
+        )

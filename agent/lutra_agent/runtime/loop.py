@@ -1,0 +1,265 @@
+"""The agent's loop: measure, report, wait for a directive, execute it. One thread, and time is an argument.
+
+It alone talks to the database and writes the state folder. It never talks to the service itself: see `service_link`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from lutra_models.catalog.facts import Server
+from lutra_models.wire import Directive, Outcome
+
+from lutra_agent.changes.restore import take_snapshot
+from lutra_agent.drivers.base import Driver
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, Deferred, DidNotStart, DriverFailed
+from lutra_agent.guardrails.monitor import Verdict
+from lutra_agent.log_throttle import LogThrottle
+from lutra_agent.metrics.measure import Measure
+from lutra_agent.reporting.content import Content
+from lutra_agent.reporting.reports import Reports
+from lutra_agent.reporting.service_link import ServiceLink
+from lutra_agent.runtime.local_database import LocalDatabase
+from lutra_agent.runtime.signals import SignalDeferral
+from lutra_agent.runtime.windows import Windows
+from lutra_agent.state import provisional
+from lutra_agent.state.outbox import Outbox
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshot, stored_snapshot
+
+log = logging.getLogger(__name__)
+
+
+class Loop:
+    """`driver` makes a lab's load; without one, windows are measured by the clock."""
+
+    def __init__(
+        self,
+        database: LocalDatabase,
+        measure: Measure,
+        reports: Reports,
+        service: ServiceLink,
+        driver: Driver | None,
+        signals: SignalDeferral,
+    ) -> None:
+        self._database = database
+        self._config = database.config.agent
+        self._clock = database.clock
+        self._state = database.state
+        self._measure = measure
+        self._reports = reports
+        self._service = service
+        self._driver = driver
+        self._signals = signals
+        self._windows = Windows(measure, database.monitor, database.clock, database.config.agent)
+        self._outbox = Outbox(database.state)
+        self._throttle = LogThrottle(log)
+        self._server: Server | None = None
+        self._cycle_s = 0.0
+        self._reported_s: float | None = None
+        self._waiting = ""
+        self.problems: list[str] = []
+
+    def run(self, ended: Callable[[], bool] = lambda: False) -> None:
+        while not ended():
+            self.cycle()
+
+    def cycle(self) -> None:
+        """One interval, or less where a directive comes: then the next cycle begins at once."""
+        self._cycle_s = self._clock.monotonic()
+        try:
+            self._turn()
+        except OSError as error:  # the agent's own disk may be full for a while
+            self._throttle.failed("writing to the agent's folder", error)
+            self._sleep()
+        except Exception as error:  # an agent that ends undoes nothing
+            log.exception("this interval ended in an error of the agent's own")
+            self._waiting = f"an error of the agent's own: {error}"[:1000]
+            self._sleep()
+
+    def sent(self, within_s: float) -> bool:
+        """Whether the service has all reports, within so many seconds."""
+        return self._service.sent(within_s)
+
+    def _turn(self) -> None:
+        self._observe()
+        self._service.send()
+        directive = self._wait()
+        self._waiting = ""
+        if directive is not None and not self._execute(directive):
+            self._sleep()
+
+    def _observe(self) -> None:
+        """Recover if need be, then store a window or a heartbeat for the service."""
+        try:
+            self._recover()
+            self._database.engine.ping()
+            self._throttle.worked("reaching the database")
+            self.problems = [self._waiting] if self._waiting else []
+            self._observe_server()
+        except (DatabaseUnavailable, CollectionFailed, DidNotStart, ApplyRefused) as error:
+            self._close_gate(error)
+
+    def _recover(self) -> None:
+        with self._signals:
+            outcome = self._database.executor.recover()
+        if outcome is not None:
+            self._report_undone(outcome)
+
+    def _report_undone(self, outcome: Outcome) -> None:
+        """Report a change that was undone. Its configuration failed, unless it only was not confirmed in time."""
+        self._configuration_changed(outcome.restarted)
+        blamed = outcome.code != "not_confirmed"
+        failure = (outcome.code or "reverted") if blamed else None
+        self._report(outcome, Content(measures=outcome.directive if blamed else None, failure=failure))
+
+    def _observe_server(self) -> None:
+        server = self._database.read_server()
+        if self._server is not None and self._server.settings_hash != server.settings_hash:
+            self._configuration_changed()
+        self._server = server
+        change = provisional.find(self._state)
+        if change is None and stored_snapshot(self._state, LAST_KNOWN_GOOD) is None:
+            self._store_last_known_good(server)
+        if not self._due():
+            return
+        content, verdict = Content(), Verdict()
+        if self._watches_guardrails():
+            content = self._windows.next()
+            verdict = self._windows.evaluate(content)
+        if verdict.code is None and content.window is not None and (verdict.change is None or verdict.change.confirmed):
+            self._store_last_known_good(server)
+        if verdict.confirmed and verdict.change is not None:
+            self._database.executor.confirm(verdict.change)
+        self._store_report(server, content)
+        self._undo(verdict)
+
+    def _watches_guardrails(self) -> bool:
+        """A driver measures a lab's trials: guardrails watch a lab only while a change of it is provisional."""
+        return self._driver is None or provisional.find(self._state) is not None
+
+    def _undo(self, verdict: Verdict) -> None:
+        if verdict.change is None or verdict.code is None:
+            return
+        with self._signals:
+            outcome = self._database.executor.undo(verdict.change, verdict.code, verdict.reason)
+        self._report_undone(outcome)
+
+    def _close_gate(self, error: Exception) -> None:
+        self._throttle.failed("reaching the database", error)
+        self._windows.interrupt()
+        self.problems = [str(error)[:1000]]
+        if not self._due():
+            return
+        verdict = self._verdict_without_window(error) if self._watches_guardrails() else Verdict()
+        if self._server is not None:
+            self._store_report(self._server, Content())
+        try:
+            self._undo(verdict)
+        except (DatabaseUnavailable, DidNotStart, ApplyRefused, CollectionFailed) as prevented:
+            log.critical("the change cannot be undone yet: %s", prevented)
+
+    def _verdict_without_window(self, error: Exception) -> Verdict:
+        if isinstance(error, DatabaseUnavailable):
+            return self._windows.evaluate_unreachable()
+        return self._windows.evaluate_unreadable() if isinstance(error, CollectionFailed) else Verdict()
+
+    def _wait(self) -> Directive | None:
+        """Wait out the interval. In modes that change something, let the service be asked for a directive meanwhile."""
+        news = self._service.wait(max(self._left(), 0.0), ask=self._config.mode != "observe")
+        if news.rules is not None:
+            self._database.rules.update(news.rules)
+        if news.settings_wanted:
+            self._reports.send_settings_again()
+        return news.directive
+
+    def _execute(self, directive: Directive) -> bool:
+        """False where nothing new was done: what is refused, over and over perhaps, waits for the next interval."""
+        recorded = self._state.recorded_outcome(directive.id)
+        if recorded is not None and (recorded.reported or not directive.measure or recorded.outcome.state != "applied"):
+            self._report(recorded.outcome, Content())
+            return False
+        if recorded is None:
+            if directive.rules is not None:
+                self._database.rules.update(directive.rules)
+            try:
+                with self._signals:
+                    outcome = self._database.executor.execute(directive)
+            except Deferred as reason:
+                self._waiting = str(reason)
+                return False
+        else:
+            outcome = recorded.outcome
+        if outcome.state == "refused":
+            self._report(outcome, Content())
+            return False
+        if outcome.restarted or self._settings_changed():
+            self._configuration_changed(outcome.restarted)
+        self._report(outcome, self._measurement(directive, outcome))
+        self._service.send()
+        return True
+
+    def _settings_changed(self) -> bool:
+        """Whether a directive changed anything: one that did not must not discard what the guardrails have seen."""
+        try:
+            return self._server is None or self._database.read_server().settings_hash != self._server.settings_hash
+        except (DatabaseUnavailable, CollectionFailed):
+            return True
+
+    def _measurement(self, directive: Directive, outcome: Outcome) -> Content:
+        """What to report besides the outcome: the driver's window, or why there is none."""
+        if outcome.code == "did_not_start":
+            return Content(measures=directive.id, failure="did_not_start")
+        if outcome.state != "applied" or not directive.measure:
+            return Content()
+        if self._driver is None:
+            return Content(measures=directive.id, failure="driver_failed")
+        try:
+            content = self._measure.driven(self._driver)
+            self._store_last_known_good(self._database.read_server())
+            return replace(content, measures=directive.id)
+        except (DriverFailed, DatabaseUnavailable, CollectionFailed) as error:
+            log.error("no measurement under directive %s: %s", directive.id, error)
+            return Content(measures=directive.id, failure="driver_failed")
+
+    def _report(self, outcome: Outcome, content: Content) -> None:
+        """Report an outcome; it counts as reported once it is in the spool."""
+        try:
+            self._server = self._database.read_server()
+        except (DatabaseUnavailable, CollectionFailed) as error:
+            self._throttle.failed("reaching the database", error)
+        if self._server is not None and self._store_report(self._server, replace(content, outcomes=[outcome])):
+            self._state.record_outcome(outcome, reported=True)
+
+    def _configuration_changed(self, restarted: bool = False) -> None:
+        self._windows.begin_warm_up(restarted)
+        self._database.monitor.reset()
+
+    def _store_last_known_good(self, server: Server) -> None:
+        """A configuration under which a window was measured is one to restore."""
+        store_snapshot(self._state, LAST_KNOWN_GOOD, take_snapshot(self._database.engine, server))
+
+    def _store_report(self, server: Server, content: Content) -> bool:
+        """Whether a stored report holds `content`, and with it every outcome and event not reported yet."""
+        self._reported_s = self._cycle_s
+        outbox = self._outbox
+        try:
+            waiting = [o for o in outbox.outcomes() if o not in content.outcomes]
+            outcomes = [*content.outcomes, *waiting]
+            self._reports.put(server, replace(content, outcomes=outcomes, events=outbox.events()))
+            outbox.clear()
+        except OSError as error:
+            self._throttle.failed("keeping a report", error)
+            return False
+        return True
+
+    def _due(self) -> bool:
+        """Whether an interval lies between the begin of this cycle and of the last one that stored a report."""
+        return self._reported_s is None or self._cycle_s - self._reported_s >= 0.99 * self._config.interval_s
+
+    def _sleep(self) -> None:
+        self._clock.sleep(max(self._left(), 0.0))
+
+    def _left(self) -> float:
+        return self._config.interval_s - (self._clock.monotonic() - self._cycle_s)

@@ -1,0 +1,1 @@
+"""What the agent remembers on its own disk between runs."""

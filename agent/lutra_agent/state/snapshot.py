@@ -1,0 +1,92 @@
+"""A configuration that can be restored."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from lutra_agent.files.saved_file import SavedFile
+from lutra_agent.state.store import State
+
+MOST_SETTINGS = 5000
+LONGEST_FILE = 8 << 20
+PERMISSIONS = 0o777
+"""No set-user-id bit ever."""
+
+LAST_KNOWN_GOOD = "last_known_good"
+BASELINE = "baseline"
+
+Text = Annotated[str, StringConstraints(max_length=10_000)]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The text of each setting in the settings file, and its active value.
+
+    `file` is None where the agent's account may not read it: then only a server that is up can be restored.
+    `data_dir` is where to look for a server that does not answer.
+    """
+
+    texts: Mapping[str, str | None]
+    active: Mapping[str, str]
+    file: SavedFile | None
+    data_dir: Path | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        file = self.file and {
+            "path": str(self.file.path),
+            "content": None if self.file.content is None else base64.b64encode(self.file.content).decode(),
+            "mode": self.file.mode,
+            "owner": list(self.file.owner),
+        }
+        folder = self.data_dir and str(self.data_dir)
+        return {"texts": dict(self.texts), "active": dict(self.active), "file": file, "data_dir": folder}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> Snapshot:
+        """Raises ValueError for what is none: the folder that it lies in may be another account's."""
+        kept = _Kept.model_validate(content)
+        file = None if kept.file is None else kept.file.saved()
+        return cls(kept.texts, kept.active, file, Path(kept.data_dir) if kept.data_dir else None)
+
+
+def store_snapshot(state: State, name: str, snapshot: Snapshot) -> None:
+    """Store a snapshot, unless the same one is there already: the file's bytes count, others write there too."""
+    if stored_snapshot(state, name) != snapshot:
+        state.save(name, snapshot.to_dict())
+
+
+def stored_snapshot(state: State, name: str) -> Snapshot | None:
+    """None where none is kept that can be read."""
+    content = state.load(name)
+    try:
+        return None if content is None else Snapshot.from_dict(content)
+    except ValueError as error:
+        log.error("the snapshot %s is unreadable: %s", name, error)
+        return None
+
+
+class _KeptFile(BaseModel):
+    path: Text
+    content: Annotated[str, Field(max_length=LONGEST_FILE)] | None
+    mode: Annotated[int, Field(ge=0)]
+    owner: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+
+    def saved(self) -> SavedFile:
+        content = None if self.content is None else base64.b64decode(self.content, validate=True)
+        return SavedFile(Path(self.path), content, self.mode & PERMISSIONS, self.owner)
+
+
+class _Kept(BaseModel):
+    texts: Annotated[dict[Text, Text | None], Field(max_length=MOST_SETTINGS)]
+    active: Annotated[dict[Text, Text], Field(max_length=MOST_SETTINGS)]
+    file: _KeptFile | None
+    data_dir: Text | None = None

@@ -1,0 +1,73 @@
+"""The family's engine beside recorded answers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.mysql.engine import MysqlFamily
+from lutra_agent.engines.mysql.mysql import MySQL
+from lutra_agent.errors import CollectionFailed
+from lutra_models.catalog.facts import Host
+from lutra_models.guardrails import GUARDS
+
+from tests.support.fake_mysql import FakeConnection
+
+IDENTITY = {
+    "SELECT VERSION(), @@GLOBAL.datadir": [("9.7.4", "/nowhere", "none.pid")],
+    "SELECT @@GLOBAL.server_uuid": [("a-b-c",)],
+    "SELECT @@GLOBAL.persisted_globals_load": [(1,)],
+    "SELECT @@GLOBAL.read_only": [(0,)],
+    "SELECT CURRENT_USER()": [("lutra@localhost",)],
+    "SHOW GRANTS": [("GRANT SYSTEM_VARIABLES_ADMIN ON *.* TO `lutra`@`localhost`",)],
+}
+HIDDEN = CollectionFailed("Access denied; you need (at least one of) the REPLICATION CLIENT privilege(s) [1227]")
+
+
+def engine_of(**more: Any) -> MysqlFamily:
+    engine = MysqlFamily(DatabaseConfig("mysql", "127.0.0.1", 3306, "lutra", ""), MySQL())
+    engine._connection = FakeConnection({**IDENTITY, **more})  # type: ignore[assignment]
+    return engine
+
+
+def test_an_account_that_cannot_see_whether_the_server_is_a_replica_may_change_nothing() -> None:
+    engine = engine_of(**{"SHOW REPLICA STATUS": HIDDEN})
+    assert engine.server(Host(8 << 30, 4)).role == "primary"  # the reading side goes on
+    found = engine.permissions(["max_connections"])
+    assert found.changeable == frozenset()
+    assert found.remedies == ("GRANT REPLICATION CLIENT ON *.* TO 'lutra'@'localhost';",)
+    assert "follows another one" in found.explanation
+    assert "1227" in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("channels", "role"), [([], "primary"), ({"Seconds_Behind_Source": 3, "Replica_IO_Running": "Yes"}, "standby")]
+)
+def test_where_the_channels_are_seen_they_tell_the_role(channels: Any, role: str) -> None:
+    engine = engine_of(**{"SHOW REPLICA STATUS": channels})
+    assert engine.server(Host(8 << 30, 4)).role == role
+    assert engine.permissions(["max_connections"]).changeable == {"max_connections"}
+
+
+def channel(lag_s: int | None, running: str) -> dict[str, Any]:
+    return {"Seconds_Behind_Source": lag_s, "Replica_IO_Running": "Yes", "Replica_SQL_Running": running}
+
+
+def test_a_replica_that_stands_still_lags_by_the_time_that_it_was_seen_so_until_it_runs_again() -> None:
+    status = {"SHOW GLOBAL STATUS": [("Questions", "1")], "SHOW SESSION STATUS": [("Questions", "1")]}
+    engine = engine_of(**status, **{"SELECT @@GLOBAL.performance_schema": [(0,)]})
+    guard = next(g for g in GUARDS if g.name == "replication_lag")
+
+    def lag(monotonic_s: float, lag_s: int | None, running: str) -> float | None:
+        engine._connection.answers["SHOW REPLICA STATUS"] = channel(lag_s, running)  # type: ignore[attr-defined]
+        found = engine.sample(datetime.now(UTC), monotonic_s).readings["replication"]
+        reading = guard.reading({f"replication.{n}": v for n, v in found.gauges.items()})
+        return reading and reading[1]
+
+    assert lag(1000.0, 2, "Yes") == 2.0
+    assert lag(1010.0, None, "No") == 0.0
+    assert lag(1090.0, None, "No") == 80.0
+    assert lag(1100.0, 7, "Yes") == 7.0
+    assert lag(1110.0, None, "No") == 0.0

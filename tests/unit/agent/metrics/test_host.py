@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from lutra_agent.metrics.host import Cgroups, HostProbe, request_sizes
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def test_the_narrowest_ancestor_of_a_v2_group_counts(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "membership": "0::/system.slice/postgresql.service\n",
+            "cgroup/system.slice/memory.max": "4294967296\n",
+            "cgroup/system.slice/postgresql.service/memory.max": "max\n",
+            "cgroup/system.slice/postgresql.service/cpu.max": "150000 100000\n",
+        },
+    )
+    limits = Cgroups(tmp_path / "cgroup", tmp_path / "membership")
+    assert min(limits.memory_bytes()) == 4 << 30
+    assert list(limits.cores()) == [1.5]
+
+
+def test_v1_limits_count_and_unlimited_is_no_limit(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "membership": "5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc\n",
+            "cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            "cgroup/memory/docker/abc/memory.limit_in_bytes": "2147483648\n",
+            "cgroup/cpu/docker/abc/cpu.cfs_quota_us": "50000\n",
+            "cgroup/cpu/docker/abc/cpu.cfs_period_us": "100000\n",
+        },
+    )
+    limits = Cgroups(tmp_path / "cgroup", tmp_path / "membership")
+    assert list(limits.memory_bytes()) == [2 << 30]
+    assert list(limits.cores()) == [0.5]
+
+
+def test_inside_a_container_the_root_group_is_ones_own(tmp_path: Path) -> None:
+    write(tmp_path, {"membership": "0::/\n", "cgroup/memory.max": "1073741824\n", "cgroup/cpu.max": "max 100000\n"})
+    limits = Cgroups(tmp_path / "cgroup", tmp_path / "membership")
+    assert list(limits.memory_bytes()) == [1 << 30]
+    assert list(limits.cores()) == []
+
+
+def test_cached_file_pages_are_room_in_a_group(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "proc/self/cgroup": "0::/db\n",
+            "sys/fs/cgroup/db/memory.max": "1000000000\n",
+            "sys/fs/cgroup/db/memory.current": "990000000\n",
+            "sys/fs/cgroup/db/memory.stat": "anon 500000000\ninactive_file 30000000\nactive_file 10000000\n",
+        },
+    )
+    room = HostProbe(tmp_path).room(None, tmp_path)
+    assert room["memory_free_share"] == 0.05
+    assert room["disk_free_bytes"] > 0
+    assert "disk_free_bytes" not in HostProbe(tmp_path).room(None, None)
+
+
+def test_a_host_without_groups_is_the_machine_itself(tmp_path: Path) -> None:
+    facts = HostProbe(tmp_path).facts()
+    assert facts.memory_bytes == psutil.virtual_memory().total
+    assert facts.cores >= 1
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "counted"),
+    [(1000, 900, 1000), (1000, 200, 512), (1000, 110, 512), (1000, 103, 512), (1000, 102, 256), (1000, 0, 1)],
+)
+def test_a_disk_that_fills_counts_as_a_smaller_one_in_coarse_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int, counted: int
+) -> None:
+    usage = SimpleNamespace(total=total, used=total - free, free=free)
+    monkeypatch.setattr(psutil, "disk_usage", lambda _path: usage)
+    assert HostProbe(tmp_path).facts(None, tmp_path).disk_bytes == counted
+
+
+def test_request_sizes_come_from_rates_and_an_idle_disk_has_none() -> None:
+    rates = {"host.disk_writes_per_s": 10.0, "host.disk_write_bytes_per_s": 81920.0, "host.disk_reads_per_s": 0.0}
+    assert request_sizes(rates) == {"host.disk_write_request_bytes": 8192.0}
+
+
+def grouped(root: Path, command: str) -> None:
+    """Process 7 runs `command` in a group of 1 GiB; the agent is in none that is limited."""
+    write(
+        root,
+        {
+            "proc/7/cmdline": command,
+            "proc/7/cgroup": "0::/db\n",
+            "proc/self/cgroup": "0::/\n",
+            "sys/fs/cgroup/db/memory.max": f"{1 << 20}\n",
+            "sys/fs/cgroup/db/memory.current": f"{1 << 20}\n",
+        },
+    )
+
+
+@pytest.mark.parametrize("command", ["/usr/sbin/served\0--port=1\0", "/lib/ld.so\0/opt/usr/sbin/served\0"])
+def test_the_limits_of_the_servers_process_count(tmp_path: Path, command: str) -> None:
+    grouped(tmp_path, command)
+    probe = HostProbe(tmp_path, ("served",))
+    assert probe.facts(7).memory_bytes == 1 << 20
+    assert probe.room(7, None)["memory_free_share"] == 0
+
+
+@pytest.mark.parametrize("command", ["/sbin/init\0", "", "/usr/bin/unserved\0"])
+def test_a_number_that_is_another_programs_is_not_taken_for_the_server(tmp_path: Path, command: str) -> None:
+    grouped(tmp_path, command)
+    probe = HostProbe(tmp_path, ("served",))
+    assert probe.facts(7).memory_bytes > 1 << 20
+    assert probe.room(7, None)["memory_free_share"] > 0
