@@ -15,11 +15,13 @@ from lutra_service.common.ids import new_id
 from lutra_service.common.limits import DAILY_BYTES
 from lutra_service.db.repositories.audit import Audit
 from lutra_service.db.repositories.events import Events
+from lutra_service.db.repositories.jobs import Requests, Snapshots
 from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.repositories.recommendations import Recommendations
 from lutra_service.db.repositories.registry import Answers, Databases, Tokens
 from lutra_service.db.repositories.reports import Reports
 from lutra_service.db.repositories.retention import Old
-from lutra_service.db.repositories.tuning import Recommendations, Requests, Sessions, Snapshots
+from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.schema.engine import IMMEDIATE
 
 

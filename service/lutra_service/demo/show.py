@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from statistics import mean, stdev
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from lutra_service.common.documents import Document
 from lutra_service.demo.tuning import held
 
-Document = dict[str, Any]
 LABELS = {"qps": "QPS", "p99_ms": "p99", "tps": "TPS"}
 MAX_CHANGES = 6
 ORIGINS = {

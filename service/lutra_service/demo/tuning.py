@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
+from lutra_service.common.documents import Document
 from lutra_service.demo.processes import DemoFailed
 from lutra_service.demo.stack import Stack, get, post
 
-Document = dict[str, Any]
 TARGETS = ("qps", "p99_ms")
 TRIAL_TIMEOUT_S = 300.0
 ENDED = ("reverted", "rejected", "refused", "failed", "expired")

@@ -13,7 +13,8 @@ from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import OnlyOnce, Page, PageQuery, Stored, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.access import tokens
-from lutra_service.db.schema.records import Document, Token
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Token
 from lutra_service.db.store import Unit
 
 router = APIRouter(route_class=GuardedRoute, tags=["tokens"])

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.concurrency import run_in_threadpool
-from lutra_models.advice import RecommendationState
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Bearer, News, OnlyOnce, Page, PageQuery, Stored, WaitSeconds, paging
@@ -16,13 +16,14 @@ from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
 from lutra_service.app.access import tokens
 from lutra_service.app.recommendations import decide, request
 from lutra_service.app.recommendations.reached import Until, reached
-from lutra_service.db.schema.records import Document, Recommendation
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Recommendation
 from lutra_service.db.store import Unit
 
 router = APIRouter(route_class=GuardedRoute, tags=["recommendations"])
 Answer = schemas.RecommendationAnswer
 NOTHING, WHOLE = schemas.NewRecommendation(), schemas.Approving()
-NOT_NEXT = ("computing", *decide.UNDER_WAY)
+NOT_NEXT = (State.COMPUTING, *decide.UNDER_WAY)
 """A session's recommendation in one of these states is not the next one to decide on."""
 _LOCATION = {"Location": {"description": "The recommendation that is answered.", "schema": {"type": "string"}}}
 ASKED: dict[int | str, dict[str, Any]] = {
@@ -64,7 +65,7 @@ def list_recommendations(
     database: str,
     stored: Stored,
     page: Annotated[PageQuery, Depends(paging("rec"))],
-    state: Annotated[RecommendationState | None, Query(description="Only those in this state.")] = None,
+    state: Annotated[schemas.RecommendationState | None, Query(description="Only those in this state.")] = None,
 ) -> Page[Answer]:
     """Newest first."""
     found = stored.read(lambda unit: unit.recommendations.listed(database, page.limit + 1, page.after, state))
@@ -147,7 +148,7 @@ async def _next(stored: Stored, news: News, who: Bearer, asked: Document, second
         found = await wait_for_next(stored, news, asked["id"], lambda: stored.write(ask), seconds)
     if found is None:
         return 202 if asked["state"] in NOT_NEXT else 201, asked
-    return 202 if found.state == "computing" else 201, _shown(found)
+    return 202 if found.state == State.COMPUTING else 201, _shown(found)
 
 
 def _shown(recommendation: Recommendation) -> Document:

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 from lutra_models import serial
-from lutra_models.history import SessionState, TuningSession
+from lutra_models.history import TuningSession
+from lutra_models.lifecycle import SessionState
 from lutra_models.metrics import Limit, Objective
 
 from lutra_service.api.http.access import allow
@@ -18,7 +19,7 @@ from lutra_service.app.databases.server_context import live
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.recommendations import histories
 from lutra_service.app.sessions import measured, sessions
-from lutra_service.db.schema.records import Document
+from lutra_service.common.documents import Document
 from lutra_service.db.store import Unit
 
 router = APIRouter(route_class=GuardedRoute, tags=["sessions"])
@@ -69,21 +70,21 @@ def get_session(session: str, stored: Stored) -> Answer:
 @allow("operate", of="session")
 def pause_session(session: str, stored: Stored, who: Bearer) -> Answer:
     """Take no further step; what is under way ends."""
-    return _steer(stored, who, session, "paused")
+    return _steer(stored, who, session, SessionState.PAUSED)
 
 
 @router.post("/v1/sessions/{session}/resume")
 @allow("operate", of="session")
 def resume_session(session: str, stored: Stored, who: Bearer) -> Answer:
     """Go on. On a server that became another one it begins again there."""
-    return _steer(stored, who, session, "running")
+    return _steer(stored, who, session, SessionState.RUNNING)
 
 
 @router.post("/v1/sessions/{session}/stop")
 @allow("operate", of="session")
 def stop_session(session: str, stored: Stored, who: Bearer) -> Answer:
     """End it for good, and withdraw what is not yet applied."""
-    return _steer(stored, who, session, "stopped")
+    return _steer(stored, who, session, SessionState.STOPPED)
 
 
 @router.get("/v1/sessions/{session}/trials", response_model=Page[schemas.TrialAnswer], responses=AS_TABLE)
@@ -118,9 +119,9 @@ def get_history(session: str, stored: Stored) -> Document:
 
 def _parsed(body: schemas.NewSession) -> TuningSession:
     try:
-        return sessions.tuning_session(
+        return TuningSession(
             Objective(body.objective.metric, body.objective.goal),
-            [Limit(x.metric, x.at_most, x.at_least) for x in body.limits],
+            tuple(Limit(x.metric, x.at_most, x.at_least) for x in body.limits),
             body.mode,
             body.approval,
             body.max_trials,

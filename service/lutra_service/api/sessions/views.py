@@ -15,7 +15,8 @@ def session(progress: Progress) -> SessionAnswer:
         {
             **vars(record),
             "database": record.database_id,
-            "objective": {"metric": record.objective_metric, "goal": record.objective_goal},
+            "objective": vars(record.objective),
+            "limits": [vars(limit) for limit in record.limits],
             "trials_done": progress.trials_done,
             "current": progress.current,
             "incumbent": progress.incumbent,

@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from lutra_service.common.actor import Actor, current_actor
-from lutra_service.db.schema.records import AuditEntry, Document, Recommendation
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import AuditEntry, Recommendation
 from lutra_service.db.store import Unit
 
 SERVICE = "service"

@@ -8,7 +8,8 @@ from typing import Any
 
 from lutra_service.app.access.tokens import Principal
 from lutra_service.app.errors import InvalidRequest, KeyReused
-from lutra_service.db.schema.records import Answer, Document
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Answer
 from lutra_service.db.store import Unit
 
 MAX_KEY = 200

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lutra_models.errors import InvalidReport
 
 from lutra_service.app.errors import QuotaExceeded
+from lutra_service.common.documents import Document
 from lutra_service.db.repositories.ledger import size
-from lutra_service.db.schema.records import Document
 from lutra_service.db.store import Unit
 
 

@@ -12,8 +12,9 @@ from lutra_models.errors import NotFound
 
 from lutra_service.app.access import audit
 from lutra_service.app.errors import Forbidden, InvalidRequest, Unauthorized
+from lutra_service.common.documents import Document
 from lutra_service.common.ids import new_secret, secret_hash
-from lutra_service.db.schema.records import Document, Token
+from lutra_service.db.schema.records import Token
 from lutra_service.db.store import Store, Unit
 
 log = logging.getLogger(__name__)

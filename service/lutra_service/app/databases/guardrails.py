@@ -9,12 +9,11 @@ from typing import Literal
 
 from lutra_models.guardrails import GUARDS, Guard, GuardName, Guardrail, laid_over
 from lutra_models.maintenance import Interval, MaintenanceWindow, current, following, known_zone
-from lutra_models.wire import Rules
 
 from lutra_service.app.access import audit
-from lutra_service.app.databases.rules import rules_of
 from lutra_service.app.errors import InvalidRequest
-from lutra_service.db.schema.records import Database, Document
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Database
 from lutra_service.db.store import Unit
 
 Origin = Literal["service", "agent", "default"]
@@ -39,8 +38,8 @@ class Maintenance:
 
 def rails(database: Database) -> list[Rail]:
     """Every guard, as the agent will judge by it once it has heard."""
-    set_here = rules_of(database).guardrails
-    told = Rules.model_validate({"guardrails": (database.agent_status or {}).get("guardrails", {})}).guardrails
+    set_here = database.rules.guardrails
+    told = database.agent.guardrails
     effective = laid_over(told, set_here)
     return [Rail(g, effective[g.name], _origin(g, set_here, told)) for g in GUARDS]
 
@@ -62,7 +61,7 @@ def set_guardrails(unit: Unit, id_: str, wanted: Mapping[GuardName, tuple[Guardr
 
 
 def maintenance(unit: Unit, database: Database) -> Maintenance:
-    windows = rules_of(database).maintenance_windows
+    windows = database.rules.maintenance_windows
     held = current(windows, unit.now)
     return Maintenance(windows, held.end if held else None, following(windows, unit.now))
 

@@ -10,9 +10,10 @@ from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.server_context import live
-from lutra_service.app.databases.sharing import settings_policy
 from lutra_service.app.errors import Conflict, InvalidRequest
-from lutra_service.db.schema.records import Database, Document
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.policy import settings_policy
+from lutra_service.db.schema.records import Database
 from lutra_service.db.store import Unit
 
 

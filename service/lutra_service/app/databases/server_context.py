@@ -15,8 +15,6 @@ from lutra_models.history import Mode, weaker
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.maintenance import MaintenanceWindow, closed
 
-from lutra_service.app.databases.rules import rules_of
-from lutra_service.app.databases.sharing import settings_policy
 from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.store import Unit
 
@@ -76,21 +74,14 @@ def live(unit: Unit, database: Database, session: Session | None = None) -> Live
     server = server_of(unit, database)
     catalog = load(database.engine)
     mode = effective_mode(database, session)
-    policy = settings_policy(database.policy)
-    windows = rules_of(database).maintenance_windows
+    policy = database.settings_policy
+    windows = database.rules.maintenance_windows
     if mode == "reload_only" or (mode == "restart_in_window" and not windows):
         policy = replace(policy, restart=False)
     waits = closed(windows, unit.now) if mode == "restart_in_window" else None
     return Live(database, catalog, server, policy, catalog.read(server), mode, windows, waits)
 
 
-def agent_mode(database: Database) -> Mode:
-    """The most that the agent will ever do; observe before it has said so."""
-    mode: Mode = (database.agent_status or {}).get("mode", "observe")
-    return mode
-
-
 def effective_mode(database: Database, session: Session | None) -> Mode:
     """The session asks, the agent's own file bounds; the weaker counts."""
-    asked: Mode | None = session.mode if session else None  # type: ignore[assignment]
-    return agent_mode(database) if asked is None else weaker(asked, agent_mode(database))
+    return database.agent.mode if session is None else weaker(session.mode, database.agent.mode)

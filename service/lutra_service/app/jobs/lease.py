@@ -9,6 +9,7 @@ from typing import Any
 
 from lutra_models.errors import LutraError
 from lutra_models.knobs import Configuration
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.server_context import Live, effective_mode, live
@@ -16,7 +17,8 @@ from lutra_service.app.lifecycle import holding, withdrawing
 from lutra_service.app.lifecycle.pausing import pause
 from lutra_service.app.recommendations import change_set, trial_record
 from lutra_service.app.sessions import sessions
-from lutra_service.db.schema.records import Document, Recommendation, Session, Snapshot, Waiting
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Recommendation, Session, Snapshot, Waiting
 from lutra_service.db.store import Unit
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
@@ -80,7 +82,7 @@ def complete(unit: Unit, id_: str, result: Mapping[str, Any]) -> None:
         give_up(unit, id_, f"{error.code}: {error}")
         return
     told = {name: result[name] for name in ("origin", "predictions", "reasons")}
-    unit.recommendations.step(recommendation, "proposed", **told, **values, proposed_at=unit.now, lease_until=None)
+    unit.recommendations.step(recommendation, State.PROPOSED, **told, **values, proposed_at=unit.now, lease_until=None)
     if result.get("snapshot"):
         _keep_snapshot(unit, recommendation, result)
     unit.announce(id_, recommendation.database_id, recommendation.session_id)
@@ -94,7 +96,7 @@ def give_up(unit: Unit, id_: str, error: str) -> None:
     if found is None:
         return
     recommendation, session = found
-    unit.recommendations.step(recommendation, "failed", error=error[:1000], ended_at=unit.now, lease_until=None)
+    unit.recommendations.step(recommendation, State.FAILED, error=error[:1000], ended_at=unit.now, lease_until=None)
     unit.announce(id_, recommendation.database_id, recommendation.session_id)
     pause(unit, session, f"{id_} could not be computed: {error}")
 
@@ -106,7 +108,7 @@ def renew(unit: Unit, held: Sequence[str], lease_s: float) -> None:
 def overdue(unit: Unit) -> list[str]:
     """What waited too long: approvals that expired or were never answered, changes whose measurement never came."""
     late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE, unit.now - holding.SILENCE)
-    return [row.id for row in late if row.state != "applied" or _awaits_its_measurement(unit, row)]
+    return [row.id for row in late if row.state != State.APPLIED or _awaits_its_measurement(unit, row)]
 
 
 def end_overdue(unit: Unit, id_: str) -> None:
@@ -118,7 +120,7 @@ def end_overdue(unit: Unit, id_: str) -> None:
     if withdrawing.is_given(row):
         withdrawing.end_unanswered(unit, row)
     else:
-        to, error = ("failed", "no measurement came") if row.state == "applied" else ("expired", "expired")
+        to, error = (State.FAILED, "no measurement came") if row.state == State.APPLIED else (State.EXPIRED, "expired")
         unit.recommendations.step(row, to, error=error, ended_at=unit.now)
         audit.decision(unit, "expire", row, audit.SERVICE)
         unit.announce(row.id, row.database_id, row.session_id)
@@ -128,7 +130,7 @@ def end_overdue(unit: Unit, id_: str) -> None:
 def _computing(unit: Unit, id_: str) -> tuple[Recommendation, Session | None] | None:
     unit.databases.lock(unit.recommendations.get(id_).database_id)
     recommendation = unit.recommendations.get(id_)
-    if recommendation.state != "computing":
+    if recommendation.state != State.COMPUTING:
         return None
     session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
     return recommendation, session

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lutra_models.lifecycle import SessionState
+
 from lutra_service.app.access import audit
 from lutra_service.db.schema.records import Session
 from lutra_service.db.store import Unit
@@ -9,10 +11,10 @@ from lutra_service.db.store import Unit
 
 def pause(unit: Unit, session: Session | None, why: str) -> None:
     """Where there is one, and it runs."""
-    if session is None or session.state != "running":
+    if session is None or session.state != SessionState.RUNNING:
         return
-    unit.sessions.step(session, "paused", message=why[:1000])
-    before, after = {"state": "running"}, {"state": "paused", "message": why}
+    unit.sessions.step(session, SessionState.PAUSED, message=why[:1000])
+    before, after = {"state": session.state}, {"state": SessionState.PAUSED, "message": why}
     audit.record(unit, "session.pause", session.id, before, after, database_id=session.database_id, automatic=True)
     unit.announce(session.id, session.database_id)
 

@@ -10,8 +10,8 @@ from lutra_models.knobs import Configuration, Refusal, Value
 from lutra_models.memory import check, limit_bytes, worst_case
 
 from lutra_service.app.databases.server_context import Live
+from lutra_service.common.documents import Document
 from lutra_service.common.serialize import change_to_dict
-from lutra_service.db.schema.records import Document
 
 
 def change_details(live: Live, configuration: Configuration) -> Document:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
-from typing import cast
 
-from lutra_models.advice import RecommendationState
-from lutra_models.advice import step as legal
 from lutra_models.errors import IllegalTransition, InvalidConfiguration
 from lutra_models.knobs import Configuration, Value
+from lutra_models.lifecycle import Origin, advance_recommendation
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.maintenance import following
 
 from lutra_service.app.access import audit
@@ -20,11 +20,12 @@ from lutra_service.app.lifecycle.pausing import pause
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.admission import checked
 from lutra_service.app.recommendations.proposal import propose
-from lutra_service.db.schema.records import Database, Document, Recommendation, Session
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import Unit
 
 APPROVAL_LASTS = timedelta(hours=24)
-UNDER_WAY = ("approved", "applied")
+UNDER_WAY = (State.APPROVED, State.APPLIED)
 
 
 def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None) -> Recommendation:
@@ -33,7 +34,7 @@ def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None)
     Raises Conflict while another recommendation of the database is on its way.
     """
     recommendation, database, session = _held(unit, id_)
-    legal(_state(recommendation), "approved")
+    advance_recommendation(recommendation.state, State.APPROVED)
     other = next((r for r in unit.recommendations.in_states(database.id, UNDER_WAY) if r.id != id_), None)
     if other is not None:
         raise Conflict(f"{other.id} is {_shown_state(other)}: one change at a time; {_way_on(other)}")
@@ -45,7 +46,7 @@ def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None)
     # The server may have changed since it was proposed: what was checked then is checked again, and shown anew.
     configuration = checked(unit, at, {n: v for n, v in wanted.items() if v != at.active.get(n)})
     values = change_set.change_details(at, configuration)
-    _step(unit, recommendation, "approved", **values, **_decision(unit, by, at, bool(values["restart_needed"])))
+    _step(unit, recommendation, State.APPROVED, **values, **_decision(unit, by, at, bool(values["restart_needed"])))
     audit.decision(unit, "approve", recommendation, by)
     return _without_change(unit, at, unit.recommendations.get(id_))
 
@@ -55,7 +56,7 @@ def _shown_state(row: Recommendation) -> str:
 
 
 def _way_on(row: Recommendation) -> str:
-    if row.withdrawn_at is not None and row.state == "approved":
+    if row.withdrawn_at is not None and row.state == State.APPROVED:
         return "its agent's next reports end it"
     return "wait for it, reject it or roll it back"
 
@@ -71,18 +72,18 @@ def _subset(
         )
     assert whole.configuration is not None
     configuration = checked(unit, at, {n: whole.configuration[n] for n in names})
-    _step(unit, whole, "rejected", decided_at=unit.now, decided_by=by, ended_at=unit.now)
+    _step(unit, whole, State.REJECTED, decided_at=unit.now, decided_by=by, ended_at=unit.now)
     part = propose(
         unit,
         at,
         configuration,
-        kind="subset",
-        origin="subset",
+        kind=Kind.SUBSET,
+        origin=Origin.SUBSET,
         session=session,
         parent_id=whole.id,
         trial=whole.trial,
     )
-    _step(unit, part, "approved", **_decision(unit, by, at, bool(part.restart_needed)))
+    _step(unit, part, State.APPROVED, **_decision(unit, by, at, bool(part.restart_needed)))
     audit.decision(unit, "reject", whole, by, part=part.id)
     audit.decision(unit, "approve", part, by)
     return unit.recommendations.get(part.id)
@@ -92,25 +93,18 @@ def _without_change(unit: Unit, at: Live, approved: Recommendation) -> Recommend
     """Outside a lab, settings that are active already need nobody: what comes next measures them."""
     if at.mode == "lab" or approved.changes:
         return approved
-    unit.recommendations.step(approved, "applied", applied_at=unit.now)
+    unit.recommendations.step(approved, State.APPLIED, applied_at=unit.now)
     return unit.recommendations.get(approved.id)
 
 
 def reject(unit: Unit, id_: str, by: str) -> Recommendation:
     """Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active."""
     recommendation, _, _ = _held(unit, id_)
-    legal(_state(recommendation), "rejected")
+    advance_recommendation(recommendation.state, State.REJECTED)
     if recommendation.withdrawn_at is not None:
         raise IllegalTransition(f"{id_} was withdrawn already: {withdrawing.UNDER_WAY}")
     withdrawing.withdraw(unit, recommendation, by, decided_at=unit.now, decided_by=by)
     return unit.recommendations.get(id_)
-
-
-def is_active(row: Recommendation) -> bool:
-    """Whether it was made active and, as far as its agent told, still is: also one whose measurement failed."""
-    if row.state in ("applied", "confirmed"):
-        return True
-    return row.state != "reverted" and (row.outcome or {}).get("state") in ("applied", "confirmed")
 
 
 def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
@@ -119,7 +113,7 @@ def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
     What else was on its way is withdrawn, and an automatic session pauses: the operator has taken over.
     """
     recommendation, database, session = _held(unit, id_)
-    if recommendation.state != "approved" and not is_active(recommendation):
+    if recommendation.state != State.APPROVED and not recommendation.is_active:
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
     return _way_back(unit, recommendation, database, session, recommendation.before, by)
 
@@ -147,10 +141,10 @@ def _way_back(
         unit,
         at,
         Configuration(before),
-        kind="rollback",
-        origin="rollback",
+        kind=Kind.ROLLBACK,
+        origin=Origin.ROLLBACK,
         parent_id=recommendation.id,
-        state="approved",
+        state=State.APPROVED,
         decided_by=by,
     )
     for other in others:
@@ -182,9 +176,8 @@ def _held(unit: Unit, id_: str) -> tuple[Recommendation, Database, Session | Non
     return recommendation, database, session
 
 
-def _step(unit: Unit, recommendation: Recommendation, to: str, **values: object) -> None:
-    if not unit.recommendations.step(recommendation, to, **values):
-        raise Conflict(f"{recommendation.id} changed meanwhile; look at it again")
+def _step(unit: Unit, recommendation: Recommendation, to: State, **values: object) -> None:
+    unit.recommendations.step(recommendation, to, **values)
     unit.announce(recommendation.id, recommendation.database_id, recommendation.session_id)
 
 
@@ -195,7 +188,3 @@ def _decision(unit: Unit, by: str, at: Live, restart: bool) -> dict[str, object]
     if upcoming is not None:
         expires_at = max(expires_at, upcoming.end)
     return {"decided_at": unit.now, "decided_by": by, "expires_at": expires_at}
-
-
-def _state(recommendation: Recommendation) -> RecommendationState:
-    return cast(RecommendationState, recommendation.state)

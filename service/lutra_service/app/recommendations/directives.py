@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from lutra_models.identity import Identity
+from lutra_models.lifecycle import Origin
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.maintenance import closed
 from lutra_models.wire import Directive
 
 from lutra_service.app.access.audit import AUTOMATIC, SERVICE
-from lutra_service.app.databases import rules, server_identity
-from lutra_service.app.databases.server_context import agent_mode, effective_mode
+from lutra_service.app.databases.server_context import effective_mode
 from lutra_service.app.lifecycle import holding
 from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.app.recommendations import trial_record
@@ -47,9 +49,9 @@ def _is_held(recommendation: Recommendation, who: str | None) -> bool:
 
 
 def _waiting(unit: Unit, database: Database, agent: Holder | None) -> tuple[Recommendation, Directive] | None:
-    if (database.agent_status or {}).get("paused"):
+    if database.agent.paused:
         return None
-    for row in unit.recommendations.in_states(database.id, ("approved",)):
+    for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         if row.withdrawn_at is not None or row.expires_at is None or row.expires_at <= unit.now:
             continue
         if holding.held_by_another(unit, row, holding.asking(database, agent)) or _not_for(unit, database, row, agent):
@@ -64,16 +66,15 @@ def _not_for(unit: Unit, database: Database, row: Recommendation, agent: Holder 
     session = unit.sessions.get(row.session_id) if row.session_id else None
     if session is None or not session.opened_by_agent or row.decided_by != AUTOMATIC:
         return False
-    return agent is None or str(agent) != database.reporter or agent_mode(database) != "lab"
+    return agent is None or str(agent) != database.reporter or database.agent.mode != "lab"
 
 
 def _directive(unit: Unit, database: Database, recommendation: Recommendation) -> Directive | None:
     session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
-    mode, rollback = effective_mode(database, session), recommendation.kind == "rollback"
-    told = rules.rules_of(database)
+    mode, rollback = effective_mode(database, session), recommendation.kind == Kind.ROLLBACK
     asked = rollback and recommendation.decided_by != SERVICE
     waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not asked
-    if mode == "observe" or (waits and closed(told.maintenance_windows, unit.now)):
+    if mode == "observe" or (waits and closed(database.rules.maintenance_windows, unit.now)):
         return None
     assert recommendation.configuration is not None
     assert recommendation.expires_at is not None
@@ -81,28 +82,29 @@ def _directive(unit: Unit, database: Database, recommendation: Recommendation) -
         id=recommendation.id,
         recommendation=recommendation.id,
         settings=recommendation.configuration,
-        restart_allowed=mode in ("lab", "restart_in_window") and bool(database.policy.get("restart", True)),
+        restart_allowed=mode in ("lab", "restart_in_window") and database.settings_policy.restart,
         restore=going_back(unit, recommendation),
         rollback=rollback,
         measure=mode == "lab" and not rollback,
         expects=_expected(unit, recommendation, session),
-        rules=told,
+        rules=database.rules,
         expires_at=recommendation.expires_at,
     )
 
 
 def _expected(unit: Unit, recommendation: Recommendation, session: Session | None) -> Identity | None:
     """An operator's rollback is for whatever server is there; the service's own is for the one that was changed."""
-    if recommendation.kind != "rollback":
-        return server_identity.expected(session) if session else None
+    if recommendation.kind != Kind.ROLLBACK:
+        return session.identity if session else None
     if recommendation.decided_by != SERVICE or recommendation.parent_id is None:
         return None
-    return server_identity.made_on(unit.recommendations.get(recommendation.parent_id))
+    changed = unit.recommendations.get(recommendation.parent_id).outcome
+    return changed.server if changed else None
 
 
 def going_back(unit: Unit, recommendation: Recommendation) -> bool:
     """To settings that this database is known to run under, for which nothing is refused."""
-    if recommendation.kind == "rollback" or recommendation.origin == "current":
+    if recommendation.kind == Kind.ROLLBACK or recommendation.origin == Origin.CURRENT:
         return True
     configuration = recommendation.configuration or {}
     return trial_record.measured_before(unit, recommendation.database_id, configuration)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace, Value
-from lutra_models.metrics import Limit, Objective
+from lutra_models.lifecycle import Origin
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.databases.server_context import Live
 from lutra_service.app.recommendations import trial_record
@@ -20,8 +21,8 @@ def history(unit: Unit, live: Live, session: Session) -> History:
     space = live.space
     return History(
         space,
-        objective(session),
-        limits=limits(session),
+        session.objective,
+        limits=session.limits,
         observations=observations(unit, session, space),
         current=live.active,
         starts=_starts(unit, live, session),
@@ -34,7 +35,7 @@ def _answers(unit: Unit, session: Session) -> dict[str, list[tuple[Value, Value]
     """What was asked for in this session and became something else on the server."""
     found: dict[str, list[tuple[Value, Value]]] = {}
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
-        made = (row.outcome or {}).get("active", {}) if row.state in ("applied", "confirmed") else {}
+        made = row.outcome.active if row.outcome and row.state in (State.APPLIED, State.CONFIRMED) else {}
         for name, asked in (row.configuration or {}).items():
             if name in made and made[name] != asked:
                 found.setdefault(name, []).append((asked, made[name]))
@@ -45,19 +46,11 @@ def _starts(unit: Unit, live: Live, session: Session) -> list[Configuration]:
     """The rule-based configuration, once a session: not after it was tried, nor after an operator turned it down."""
     rule_based = live.active.replace(live.catalog.rule_based(live.server, live.policy))
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
-        tried = row.origin == "rule_based" and trial_record.counts(row)
+        tried = row.origin == Origin.RULE_BASED and trial_record.counts(row)
         same = Configuration(row.configuration or {}) == rule_based.restrict(live.space.names)
-        if tried or (same and row.state == "rejected" and row.decided_by is not None):
+        if tried or (same and row.state == State.REJECTED and row.decided_by is not None):
             return []
     return [rule_based]
-
-
-def objective(session: Session) -> Objective:
-    return Objective(session.objective_metric, session.objective_goal)  # type: ignore[arg-type]
-
-
-def limits(session: Session) -> tuple[Limit, ...]:
-    return tuple(Limit(**limit) for limit in session.limits)
 
 
 def context(live: Live) -> dict[str, str | int | float]:

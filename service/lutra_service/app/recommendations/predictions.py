@@ -8,7 +8,7 @@ from lutra_models.advice import Prediction
 from lutra_models.knobs import Configuration
 
 from lutra_service.app.databases.server_context import Live
-from lutra_service.db.schema.records import Document
+from lutra_service.common.documents import Document
 from lutra_service.db.store import Unit
 
 if TYPE_CHECKING:

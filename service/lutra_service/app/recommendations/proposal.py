@@ -5,6 +5,9 @@ from __future__ import annotations
 from lutra_models import __version__
 from lutra_models.advice import Prediction
 from lutra_models.knobs import Configuration
+from lutra_models.lifecycle import Origin
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.databases.server_context import Live
 from lutra_service.app.recommendations import change_set
@@ -19,12 +22,12 @@ def propose(
     at: Live,
     configuration: Configuration,
     *,
-    kind: str,
-    origin: str,
+    kind: Kind,
+    origin: Origin,
     session: Session | None = None,
     parent_id: str | None = None,
     trial: int | None = None,
-    state: str = "proposed",
+    state: State = State.PROPOSED,
     decided_by: str | None = None,
 ) -> Recommendation:
     """Store a recommendation that needs no computing."""

@@ -8,6 +8,9 @@ from typing import Any
 from lutra_models import __version__, serial
 from lutra_models.errors import SessionClosed
 from lutra_models.knobs import fingerprint
+from lutra_models.lifecycle import Origin, SessionState
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit, quota
 from lutra_service.app.databases.server_context import Live, live
@@ -17,7 +20,7 @@ from lutra_service.app.recommendations.proposal import propose
 from lutra_service.db.schema.records import Database, Recommendation, Request, Session
 from lutra_service.db.store import Unit
 
-WAITING = ("computing", "proposed", "approved", "applied")
+WAITING = (State.COMPUTING, State.PROPOSED, State.APPROVED, State.APPLIED)
 HANDOVER_ENTROPY = 2**32
 PAST_WORKLOADS = 5
 """Earlier sessions of the same engine, the latest first, whose models a recommendation may lean on."""
@@ -30,10 +33,10 @@ def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recomm
     """
     if session is None:
         raise SessionClosed(f"{database.id} has no open session: POST /v1/databases/{database.id}/sessions opens one")
-    if session.state != "running":
+    if session.state != SessionState.RUNNING:
         why = f" ({session.message})" if session.message else ""
         raise SessionClosed(f"{session.id} is {session.state}{why}: POST /v1/sessions/{session.id}/resume goes on")
-    pending = unit.recommendations.of_kind(session.id, ("search", "handover"), WAITING)
+    pending = unit.recommendations.of_kind(session.id, (Kind.SEARCH, Kind.HANDOVER), WAITING)
     if pending:
         return pending[0], False
     quota.verify_room(unit, database.id)
@@ -57,7 +60,7 @@ def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendatio
     """
     seen = histories.history(unit, at, session)
     task = "handover" if over else "recommend"
-    number, handovers = (sum(r.kind == kind for r in own) + 1 for kind in ("search", "handover"))
+    number, handovers = (sum(r.kind == kind for r in own) + 1 for kind in (Kind.SEARCH, Kind.HANDOVER))
     entropy = [session.seed, HANDOVER_ENTROPY if over else number]
     payload = {
         "history": serial.history_to_dict(seen, at.server, at.policy),
@@ -72,8 +75,8 @@ def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendatio
         database_id=at.database.id,
         session_id=session.id,
         trial=None if over else number,
-        kind="handover" if over else "search",
-        state="computing",
+        kind=Kind.HANDOVER if over else Kind.SEARCH,
+        state=State.COMPUTING,
         key=fingerprint(asked),
         seed=session.seed,
         package_version=__version__,
@@ -92,6 +95,6 @@ def manual(
     """An operator's own settings laid over the current ones: the same checks, and a prediction where there is one."""
     at = live(unit, database, session)
     configuration = checked(unit, at, at.parse(settings))
-    made = propose(unit, at, configuration, kind="manual", origin="manual", session=session)
+    made = propose(unit, at, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session)
     audit.decision(unit, "ask", made, by)
     return made

@@ -7,6 +7,8 @@ from typing import Any
 
 from lutra_models.errors import InvalidConfiguration, MemoryBudgetExceeded
 from lutra_models.knobs import Refusal
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import Unit
@@ -17,21 +19,23 @@ OF_THE_CONFIGURATION = ("invalid_value", "memory_budget_exceeded", "setting_shad
 
 def failure(recommendation: Recommendation) -> str | None:
     """Why nothing was measured, once that is certain."""
-    if recommendation.measured is not None or recommendation.state not in ("failed", "refused", "reverted"):
+    if recommendation.measured is not None or recommendation.state not in (State.FAILED, State.REFUSED, State.REVERTED):
         return None
     return recommendation.error or recommendation.state
 
 
 def is_trial(recommendation: Recommendation) -> bool:
     """One of its session's search, or the part of such a one that was approved instead of the whole."""
-    return recommendation.kind == "search" or (recommendation.kind == "subset" and recommendation.trial is not None)
+    return recommendation.kind == Kind.SEARCH or (
+        recommendation.kind == Kind.SUBSET and recommendation.trial is not None
+    )
 
 
 def counts(recommendation: Recommendation) -> bool:
     """Whether it is one of its session's trials that are done: measured, or tried and failed."""
     if not is_trial(recommendation) or recommendation.decided_at is None:
         return False
-    if recommendation.state == "refused":
+    if recommendation.state == State.REFUSED:
         return (recommendation.error or "").split(":")[0] in OF_THE_CONFIGURATION
     return recommendation.measured is not None or failure(recommendation) is not None
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 
 from lutra_models.errors import LutraError
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
 
 from lutra_service.app.access.audit import SERVICE
@@ -18,11 +20,11 @@ log = logging.getLogger(__name__)
 def undo_withdrawn(unit: Unit, database: Database) -> None:
     """One at a time, and each once: what its agent then refuses is left to the operator."""
     for row in unit.recommendations.withdrawn(database.id):
-        if not decide.is_active(row) or row.kind == "rollback":
+        if not row.is_active or row.kind == Kind.ROLLBACK:
             continue
         backs = unit.recommendations.rollbacks_of(row)
         if any(_undid(back, row) for back in backs):
-            unit.recommendations.step(row, "reverted", ended_at=unit.now)
+            unit.recommendations.step(row, State.REVERTED, ended_at=unit.now)
             unit.announce(row.id, row.session_id)
         elif not backs and not _rollback_pending(unit, database):
             _take_back(unit, row, row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active")
@@ -51,11 +53,11 @@ def _take_back(unit: Unit, row: Recommendation, by: str, why: str) -> None:
 
 
 def _rollback_pending(unit: Unit, database: Database) -> bool:
-    approved = unit.recommendations.in_states(database.id, ("approved",))
-    return any(r.kind == "rollback" and r.withdrawn_at is None for r in approved)
+    approved = unit.recommendations.in_states(database.id, (State.APPROVED,))
+    return any(r.kind == Kind.ROLLBACK and r.withdrawn_at is None for r in approved)
 
 
 def _undid(back: Recommendation, row: Recommendation) -> bool:
-    if back.state != "confirmed" or back.applied_at is None or row.applied_at is None:
+    if back.state != State.CONFIRMED or back.applied_at is None or row.applied_at is None:
         return False
     return back.applied_at >= row.applied_at

@@ -15,7 +15,7 @@ from lutra_service.app.databases.server_context import Live
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.predictions import LEVEL, record, snapshot
 from lutra_service.common import serialize
-from lutra_service.db.schema.records import Document
+from lutra_service.common.documents import Document
 from lutra_service.db.store import Unit
 
 

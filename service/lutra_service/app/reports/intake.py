@@ -14,14 +14,14 @@ from lutra_models.errors import InvalidReport, LutraError
 from lutra_models.wire import Receipt, Report, ReportedWindow
 
 from lutra_service.app.access import quota
-from lutra_service.app.databases import rules
 from lutra_service.app.lifecycle import withdrawing
 from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.app.recommendations import directives, outcomes, undoing
 from lutra_service.app.reports import events
 from lutra_service.app.sessions import sessions
+from lutra_service.common.documents import Document
 from lutra_service.common.limits import REPORT_BYTES, SETTINGS_BYTES
-from lutra_service.db.schema.records import Database, Document, Recommendation, Session, StoredReport
+from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
 from lutra_service.db.store import Unit
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
             duplicate=True,
             settings_wanted=_settings_wanted(unit, database_id, report),
             directive=directives.hand_out(unit, database, Holder(report.agent, report.epoch)),
-            rules=rules.rules_of(database),
+            rules=database.rules,
         )
     quota.verify_room(unit, database_id)
     quota.verify_size("the report", report.model_dump(mode="json", exclude={"settings"}), REPORT_BYTES)
@@ -61,7 +61,7 @@ def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
     return Receipt(
         settings_wanted=_settings_wanted(unit, database_id, report),
         directive=directives.hand_out(unit, database, Holder(report.agent, report.epoch)),
-        rules=rules.rules_of(database),
+        rules=database.rules,
     )
 
 

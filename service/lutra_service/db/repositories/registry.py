@@ -7,8 +7,9 @@ from datetime import datetime
 from lutra_models.errors import NotFound
 from sqlalchemy import insert, or_, select, update
 
+from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Repository, remembered
-from lutra_service.db.schema.records import Answer, Database, Document, Token
+from lutra_service.db.schema.records import Answer, Database, Token
 from lutra_service.db.schema.tables import DatabaseRow, IdempotencyRow, SettingsRow, TokenRow
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, literal_column, select, text
 
+from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Repository
-from lutra_service.db.schema.records import Document, StoredReport
+from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.schema.tables import ALIKE, LEARNED, ReportRow
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
+from lutra_models.lifecycle import RecommendationState as State
 from sqlalchemy import ColumnElement, CursorResult, and_, delete, func, or_, select, update
 from sqlalchemy import Table as SqlTable
 from sqlalchemy.orm import Session
@@ -105,7 +106,7 @@ class Old:
     def delete_requests(self, before: datetime) -> int:
         """A batch of the old requests: from then on these recommendations cannot be computed again."""
         asked = select(_RECOMMENDATIONS.id).where(
-            _RECOMMENDATIONS.state != "computing", _RECOMMENDATIONS.created_at < before
+            _RECOMMENDATIONS.state != State.COMPUTING, _RECOMMENDATIONS.created_at < before
         )
         ids = cast(SqlTable, RequestRow.__table__).c.recommendation_id
         return self._delete(ids, self._found(select(ids).where(ids.in_(asked)).limit(BATCH)))

@@ -25,10 +25,9 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from lutra_service.common.documents import Document
 from lutra_service.db.schema.dialects import DIALECTS
 from lutra_service.db.schema.storable import Unstorable
-
-Document = dict[str, Any]
 
 LEARNED = (
     "session_id IS NOT NULL AND configuration IS NOT NULL "
