@@ -8,14 +8,14 @@ from datetime import timedelta
 from typing import Any
 
 from lutra_models.errors import LutraError
-from lutra_models.knobs import Configuration
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
-from lutra_service.app.databases.server_context import Live, effective_mode, live
+from lutra_service.app.databases.server_context import effective_mode, live
 from lutra_service.app.lifecycle import holding, withdrawing
 from lutra_service.app.lifecycle.pausing import pause
-from lutra_service.app.recommendations import change_set, trial_record
+from lutra_service.app.recommendations import change_set
+from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.sessions import sessions
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session, Snapshot, Waiting
@@ -75,8 +75,9 @@ def complete(unit: Unit, id_: str, result: Mapping[str, Any]) -> None:
     recommendation, session = found
     try:
         at = live(unit, unit.databases.get(recommendation.database_id), session)
-        as_read = Configuration(at.parse(result["configuration"]))
-        configuration = _allowed(unit, at, as_read, _known_to_run(recommendation, session))
+        # What may move no longer was asked for earlier: it stays where it is.
+        movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in at.space}
+        configuration = admitted(unit, at, movable, known_to_run(recommendation, session))
         values = change_set.change_details(at, configuration)
     except LutraError as error:
         give_up(unit, id_, f"{error.code}: {error}")
@@ -134,24 +135,6 @@ def _computing(unit: Unit, id_: str) -> tuple[Recommendation, Session | None] | 
         return None
     session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
     return recommendation, session
-
-
-def _known_to_run(recommendation: Recommendation, session: Session | None) -> list[Document]:
-    """What was active when it was asked for, and when the session began: going back there is never refused."""
-    return [recommendation.before, (session.baseline if session else None) or {}]
-
-
-def _allowed(unit: Unit, at: Live, configuration: Configuration, known_to_run: Sequence[Document]) -> Configuration:
-    space = at.space
-    active = at.active.restrict(space.names)
-    wanted = configuration.restrict(space.names)
-    back = any(all(before.get(n) == v for n, v in wanted.items()) for before in known_to_run)
-    if back or trial_record.measured_before(unit, at.database.id, configuration):
-        return space.normalise(active.replace(wanted))
-    refusal = change_set.memory_refusal(at, wanted)
-    if refusal is not None:
-        raise trial_record.refused(refusal)
-    return space.parse(wanted)
 
 
 def _keep_snapshot(unit: Unit, recommendation: Recommendation, result: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ from lutra_service.app.errors import Conflict
 from lutra_service.app.lifecycle import withdrawing
 from lutra_service.app.lifecycle.pausing import pause
 from lutra_service.app.recommendations import change_set
-from lutra_service.app.recommendations.admission import checked
+from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.recommendations.proposal import propose
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, Session
@@ -44,7 +44,8 @@ def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None)
     if names is not None:
         return _subset(unit, at, recommendation, session, names, by)
     # The server may have changed since it was proposed: what was checked then is checked again, and shown anew.
-    configuration = checked(unit, at, {n: v for n, v in wanted.items() if v != at.active.get(n)})
+    moved = {n: v for n, v in wanted.items() if v != at.active.get(n)}
+    configuration = admitted(unit, at, moved, known_to_run(recommendation, session))
     values = change_set.change_details(at, configuration)
     _step(unit, recommendation, State.APPROVED, **values, **_decision(unit, by, at, bool(values["restart_needed"])))
     audit.decision(unit, "approve", recommendation, by)
@@ -71,7 +72,8 @@ def _subset(
             f"{', '.join(unknown) or 'nothing'} is no change of {whole.id}; it changes {', '.join(sorted(changed))}"
         )
     assert whole.configuration is not None
-    configuration = checked(unit, at, {n: whole.configuration[n] for n in names})
+    part_of = {n: whole.configuration[n] for n in names}
+    configuration = admitted(unit, at, part_of, known_to_run(whole, session))
     _step(unit, whole, State.REJECTED, decided_at=unit.now, decided_by=by, ended_at=unit.now)
     part = propose(
         unit,

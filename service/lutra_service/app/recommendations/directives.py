@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lutra_models.identity import Identity
-from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.maintenance import closed
@@ -13,7 +12,7 @@ from lutra_service.app.access.audit import AUTOMATIC, SERVICE
 from lutra_service.app.databases.server_context import effective_mode
 from lutra_service.app.lifecycle import holding
 from lutra_service.app.lifecycle.holding import Holder
-from lutra_service.app.recommendations import trial_record
+from lutra_service.app.recommendations import admission
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import Unit
 
@@ -83,7 +82,7 @@ def _directive(unit: Unit, database: Database, recommendation: Recommendation) -
         recommendation=recommendation.id,
         settings=recommendation.configuration,
         restart_allowed=mode in ("lab", "restart_in_window") and database.settings_policy.restart,
-        restore=going_back(unit, recommendation),
+        restore=admission.goes_back(unit, recommendation, session),
         rollback=rollback,
         measure=mode == "lab" and not rollback,
         expects=_expected(unit, recommendation, session),
@@ -100,11 +99,3 @@ def _expected(unit: Unit, recommendation: Recommendation, session: Session | Non
         return None
     changed = unit.recommendations.get(recommendation.parent_id).outcome
     return changed.server if changed else None
-
-
-def going_back(unit: Unit, recommendation: Recommendation) -> bool:
-    """To settings that this database is known to run under, for which nothing is refused."""
-    if recommendation.kind == Kind.ROLLBACK or recommendation.origin == Origin.CURRENT:
-        return True
-    configuration = recommendation.configuration or {}
-    return trial_record.measured_before(unit, recommendation.database_id, configuration)

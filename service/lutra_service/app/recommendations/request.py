@@ -15,7 +15,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.app.access import audit, quota
 from lutra_service.app.databases.server_context import Live, live
 from lutra_service.app.recommendations import histories, trial_record
-from lutra_service.app.recommendations.admission import checked
+from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.proposal import propose
 from lutra_service.db.schema.records import Database, Recommendation, Request, Session
 from lutra_service.db.store import Unit
@@ -94,7 +94,7 @@ def manual(
 ) -> Recommendation:
     """An operator's own settings laid over the current ones: the same checks, and a prediction where there is one."""
     at = live(unit, database, session)
-    configuration = checked(unit, at, at.parse(settings))
+    configuration = admitted(unit, at, at.parse(settings))
     made = propose(unit, at, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session)
     audit.decision(unit, "ask", made, by)
     return made

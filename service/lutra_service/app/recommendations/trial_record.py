@@ -1,17 +1,13 @@
-"""What the record of past recommendations says: which ended, which counted, which configurations are known to work."""
+"""What the record of past recommendations says: which of them ended, and which counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from lutra_models.errors import InvalidConfiguration, MemoryBudgetExceeded
-from lutra_models.knobs import Refusal
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.db.schema.records import Recommendation, Session
-from lutra_service.db.store import Unit
 
 OF_THE_CONFIGURATION = ("invalid_value", "memory_budget_exceeded", "setting_shadowed", "unknown_setting")
 """Refusals that say something of the configuration and not of the moment."""
@@ -43,13 +39,3 @@ def counts(recommendation: Recommendation) -> bool:
 def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recommendation]:
     """Those that say something of the server that the session is for now."""
     return [r for r in rows if session.rebased_at is None or r.created_at >= session.rebased_at]
-
-
-def measured_before(unit: Unit, database_id: str, configuration: Mapping[str, Any]) -> bool:
-    """Whether the database ran under exactly these settings before, and was measured."""
-    return unit.recommendations.measured_under(database_id, configuration)
-
-
-def refused(refusal: Refusal) -> InvalidConfiguration:
-    """A rule's objection as the error that its code names."""
-    return (MemoryBudgetExceeded if refusal.code == "memory_budget_exceeded" else InvalidConfiguration)(refusal.message)
