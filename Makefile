@@ -34,7 +34,7 @@ check: lint  ## the same, and the quick tests
 bench: setup  ## the speed of a recommendation, of REST answers and of ingestion, and the agent's footprint; `python -m benchmarks` lists the rest
 	$(PY) -m benchmarks tuning speed
 	$(PY) -m benchmarks rest_latency
-	$(PY) -m benchmarks attacks ingestion
+	$(PY) -m benchmarks ingestion
 	$(PY) -m benchmarks agent_footprint
 
 attacks: setup  ## what strangers, bad tokens, hostile services, generated requests and SIGKILL can do: an hour and a half

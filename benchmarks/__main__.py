@@ -10,6 +10,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
     ("server_histogram", "the p99 of MySQL's and MariaDB's own histograms against the one that sysbench's clients saw"),
     ("agent_footprint", "the agent's memory and CPU beside a real server, and what its wheel brings along"),
     ("rest_latency", "how long a stored recommendation, a what-if prediction and a report take over REST"),
+    ("ingestion", "reports a second, in turn with a bare FastAPI endpoint or with an older checkout"),
     ("store_scale", "how long the service's queries take over ten thousand, a million and ten million reports"),
     ("lab", "the recommender on real servers with a slow disk and little memory, against the starts that people make"),
     ("attacks", "what strangers, bad tokens, a hostile service, generated requests and SIGKILL can do"),

@@ -11,7 +11,6 @@ ATTACKS: tuple[tuple[str, str], ...] = (
     ("hostile_service", "a service that lies to real agents beside real servers, for an hour of simulated time"),
     ("fuzz", "generated requests over five scopes and two stores: 5xx, undocumented answers, foreign data"),
     ("kills", "SIGKILL to service, worker, store and agent under load: what was acknowledged, lost and doubled"),
-    ("ingestion", "reports a second, alone or in turn with an older checkout"),
 )
 
 

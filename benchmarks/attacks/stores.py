@@ -20,6 +20,7 @@ from tests.support.served import Served
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STORES = ("sqlite", "postgresql")
 IN_MEMORY = Path("/dev/shm")
+OPTIONS = {"max_connections": "100"}
 ROOM_BYTES = 4 << 30
 LIFTED = {"LUTRA_REQUESTS_PER_S": "100000", "LUTRA_ANONYMOUS_PER_S": "100000", "LUTRA_DAILY_BYTES": str(1 << 40)}
 """The service's rate limits and quota, far above what is sent: 429 would hide every other answer."""
@@ -59,13 +60,27 @@ def stored(store: str, env: Mapping[str, str] | None = None) -> Iterator[Stored]
     """A fresh service over a fresh store."""
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder())
-        postgres = None
-        if store == "postgresql":
-            bin_dir = DEBIAN_15 if DEBIAN_15.exists() else None
-            own = stack.enter_context(scratch_folder()) / "server"
-            postgres = stack.enter_context(ScratchPostgres(own, bin_dir, options={"max_connections": "100"}))
+        postgres = stack.enter_context(scratch_postgres()) if store == "postgresql" else None
         url = None if postgres is None else postgres.url()
         yield Stored(stack.enter_context(Served(folder, url, **(env or {}))), postgres, folder)
+
+
+@contextmanager
+def scratch_postgres() -> Iterator[ScratchPostgres]:
+    bin_dir = DEBIAN_15 if DEBIAN_15.exists() else None
+    with scratch_folder() as folder, ScratchPostgres(folder / "server", bin_dir, options=OPTIONS) as server:
+        yield server
+
+
+@contextmanager
+def store_url(store: str) -> Iterator[str]:
+    """Of an empty store that is gone afterwards."""
+    if store == "postgresql":
+        with scratch_postgres() as server:
+            yield server.url()
+    else:
+        with scratch_folder() as folder:
+            yield f"sqlite:///{folder}/lutra.db"
 
 
 @contextmanager

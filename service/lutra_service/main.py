@@ -14,6 +14,7 @@ from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.observed import Observed
 from lutra_service.api.http.signals import Signals
 from lutra_service.app.jobs.executor import Compute, MakesWorker
+from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.app.retention.thread import Pruning
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema.engine import make_engine
@@ -41,6 +42,7 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
         yield
         pruning.stop()
         compute.stop()
+        entry.uses.write()
         store.close()
 
     app = FastAPI(
@@ -53,6 +55,7 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
         redirect_slashes=False,  # a redirect is built from the Host header, which anybody may write
     )
     app.state.store = store
+    app.state.report_writer = ReportWriter(store)
     app.state.signals = signals
     app.state.compute = compute
     app.state.entry = entry

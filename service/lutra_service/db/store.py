@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
+from threading import Lock
 from typing import TypeVar
 
 from lutra_models.errors import LutraError
@@ -14,6 +16,7 @@ from sqlalchemy.orm import Session
 from lutra_service.common.ids import new_id
 from lutra_service.common.limits import DAILY_BYTES
 from lutra_service.db.repositories.audit import Audit
+from lutra_service.db.repositories.bulk import Bulk
 from lutra_service.db.repositories.events import Events
 from lutra_service.db.repositories.jobs import Requests, Snapshots
 from lutra_service.db.repositories.ledger import Ledger
@@ -61,6 +64,7 @@ class Unit:
         self.snapshots = Snapshots(db, ledger)
         self.old = Old(db)
         self.audit = Audit(db)
+        self.bulk = Bulk(db, ledger)
 
     def new_id(self, prefix: str) -> str:
         return new_id(prefix, self.now)
@@ -79,6 +83,8 @@ class Store:
         self._writer = engine.execution_options(**{IMMEDIATE: True})
         self._clock = clock
         self._daily_bytes = daily_bytes
+        # One writer at a time is all that SQLite has. Who waits for it there tries again now and then, and may starve.
+        self._turn = Lock() if engine.dialect.name == "sqlite" else nullcontext()
         self.listeners: list[Callable[[set[str]], None]] = []
 
     def now(self) -> datetime:
@@ -114,7 +120,7 @@ class Store:
         self._reader.dispose()
 
     def _commit(self, work: Work[T]) -> tuple[T, set[str]]:
-        with Session(self._writer) as db:
+        with self._turn, Session(self._writer) as db:
             unit = Unit(db, self._clock(), self._daily_bytes)
             result = work(unit)
             unit.ledger.settle()

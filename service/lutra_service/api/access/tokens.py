@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Response
 from lutra_service.api.access import token_schemas as schemas
 from lutra_service.api.access import views
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import OnlyOnce, Page, PageQuery, Stored, paging
+from lutra_service.api.http.deps import OnlyOnce, Page, PageQuery, Stored, Uses, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.access import tokens
 from lutra_service.common.documents import Document
@@ -23,8 +23,11 @@ AT_ONCE = schemas.Rotation()
 
 @router.get("/v1/tokens")
 @allow("admin", of="service")
-def list_all_tokens(stored: Stored, page: Annotated[PageQuery, Depends(paging("tok"))]) -> Page[schemas.TokenAnswer]:
+def list_all_tokens(
+    stored: Stored, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
+) -> Page[schemas.TokenAnswer]:
     """Every token, whether it is bound to a database or to none, with its expiry and last use."""
+    uses.write()
     found = stored.read(lambda unit: unit.tokens.listed(None, page.limit + 1, page.after))
     return Page[schemas.TokenAnswer].model_validate(page.of([views.token(t) for t in found]))
 

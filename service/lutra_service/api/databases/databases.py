@@ -10,7 +10,7 @@ from lutra_service.api.access import views as token_views
 from lutra_service.api.access.token_schemas import NewToken, NewTokenAnswer, TokenAnswer
 from lutra_service.api.databases import schemas, views
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, paging
+from lutra_service.api.http.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, Uses, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.access import tokens
 from lutra_service.app.databases import registration
@@ -94,8 +94,11 @@ def create_token(database: str, body: NewToken, stored: Stored, once: OnlyOnce, 
 
 @router.get("/{database}/tokens", tags=["tokens"])
 @allow("admin", of="database")
-def list_tokens(database: str, stored: Stored, page: Annotated[PageQuery, Depends(paging("tok"))]) -> Page[TokenAnswer]:
+def list_tokens(
+    database: str, stored: Stored, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
+) -> Page[TokenAnswer]:
     """The tokens of this database, the oldest first, without their secrets."""
+    uses.write()
     found = stored.read(lambda unit: unit.tokens.listed(database, page.limit + 1, page.after))
     return Page[TokenAnswer].model_validate(page.of([token_views.token(t) for t in found]))
 

@@ -26,11 +26,19 @@ class Access:
     of: Of
     large_body: bool = False
 
-    def check(self, unit: Unit, who: Principal, path: Mapping[str, str]) -> None:
-        """Raises Forbidden, and NotFound where the session or recommendation does not exist."""
+    @property
+    def needs_store(self) -> bool:
+        """Whether only the store knows whose the route's thing is."""
+        return self.of in ("session", "recommendation")
+
+    def check(self, unit: Unit | None, who: Principal, path: Mapping[str, str]) -> None:
+        """Raises Forbidden, and NotFound where the session or recommendation does not exist.
+
+        `unit` may be None where nothing of the store is needed.
+        """
         who.require(*self.scopes, database_id=self._database(unit, who, path))
 
-    def _database(self, unit: Unit, who: Principal, path: Mapping[str, str]) -> str | None:
+    def _database(self, unit: Unit | None, who: Principal, path: Mapping[str, str]) -> str | None:
         match self.of:
             case "service":
                 return None
@@ -38,10 +46,10 @@ class Access:
                 return who.database_id
             case "database":
                 return path["database"]
-            case "session":
-                return unit.sessions.get(path["session"]).database_id
-            case "recommendation":
-                return unit.recommendations.get(path["recommendation"]).database_id
+        assert unit is not None
+        if self.of == "session":
+            return unit.sessions.get(path["session"]).database_id
+        return unit.recommendations.get(path["recommendation"]).database_id
 
 
 def allow(*scopes: Scope, of: Of, large_body: bool = False) -> Callable[[Endpoint], Endpoint]:

@@ -1,12 +1,13 @@
 """Request bodies of bearers whose token is known to be good: read in time and in bounds, and parsed once.
 
-Everything that grows with the body happens beside the event loop.
+What is longer than a usual report is unpacked and parsed beside the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,8 @@ from lutra_service.common.settings import Settings
 
 SMALL = 256 << 10
 """A body of more bytes, as it comes or unpacked, takes one of few places."""
+SHORT = 32 << 10
+"""A body of at most so many bytes, as it comes and unpacked, takes less time than going to another thread and back."""
 SMALL_AT_ONCE, WAITING, SMALL_EACH = 64, 500, 32
 
 
@@ -39,7 +42,7 @@ class Body:
 
 
 class Bodies:
-    """`make` turns a parsed document into what the route wants; it runs beside the event loop."""
+    """`make` turns a parsed document into what the route wants."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -61,6 +64,9 @@ class Bodies:
         async with self._small.taken(key):
             body = await self._read(receive, expected, bounds.packed)
             try:
+                if len(body) <= SHORT:
+                    with suppress(Expands):
+                        return _made(body, packed, min(bounds.plain, SHORT), make)
                 return await run_in_threadpool(_made, body, packed, min(bounds.plain, SMALL), make)
             except Expands:
                 if bounds.plain <= SMALL:

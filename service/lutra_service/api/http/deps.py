@@ -15,7 +15,9 @@ from pydantic import BaseModel, ConfigDict
 from lutra_service.api.http.route import GuardedRequest
 from lutra_service.api.http.signals import Signals, preferred_wait
 from lutra_service.app.access.idempotency import Once
+from lutra_service.app.access.token_use import TokenUse
 from lutra_service.app.access.tokens import Principal
+from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.db.store import Store
 
 T = TypeVar("T")
@@ -29,7 +31,17 @@ async def signals(request: Request) -> Signals:
     return cast(Signals, request.app.state.signals)
 
 
+async def report_writer(request: Request) -> ReportWriter:
+    return cast(ReportWriter, request.app.state.report_writer)
+
+
+async def uses(request: Request) -> TokenUse:
+    return cast(TokenUse, request.app.state.entry.uses)
+
+
 Stored = Annotated[Store, Depends(store)]
+Uses = Annotated[TokenUse, Depends(uses)]
+Writer = Annotated[ReportWriter, Depends(report_writer)]
 News = Annotated[Signals, Depends(signals)]
 
 

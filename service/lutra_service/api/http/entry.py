@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lutra_models.errors import LutraError
@@ -16,12 +16,14 @@ from lutra_service.api.http.access import Access
 from lutra_service.api.http.bodies import Bodies
 from lutra_service.api.http.limits import MAX_KEYS, Places, Rate
 from lutra_service.api.http.sockets.addresses import counted
-from lutra_service.app.access.tokens import Principal, authenticate, note_use
+from lutra_service.app.access.token_use import TokenUse
+from lutra_service.app.access.tokens import Principal, bearers
 from lutra_service.app.errors import Unauthorized
 from lutra_service.common.actor import current_actor
 from lutra_service.common.ids import is_secret, secret_hash
 from lutra_service.common.settings import Settings
-from lutra_service.db.store import Store, Unit
+from lutra_service.common.together import Together
+from lutra_service.db.store import Store
 
 Found = Unauthorized | tuple[Principal, LutraError | None]
 UNCOUNTED = "/healthz"
@@ -37,7 +39,9 @@ class Entry:
         self._by_token = Rate(settings.requests_per_s, clock)
         self._by_address = Rate(settings.anonymous_per_s, clock)
         self._strangers = Places("unknown tokens", 4, waiting=500, each=200)
+        self.uses = TokenUse(store, clock)
         self._known: OrderedDict[str, None] = OrderedDict()
+        self._bearers: Together[str, Principal | Unauthorized] = Together(self._look)
         self.bodies = Bodies(settings)
 
     def meet(self, scope: Scope) -> None:
@@ -63,9 +67,9 @@ class Entry:
 
     async def admit_again(self, headers: Headers, access: Access, path: dict[str, str]) -> None:
         """After a wait, in which the token may have been revoked. Counts nothing."""
-        secret = secret_of(headers) or ""
-        found = await run_in_threadpool(self._store.read, lambda unit: _admitted(unit, secret, access, path))
-        refusal = found if isinstance(found, Unauthorized) else found[1]
+        digest = secret_hash(secret_of(headers) or "")
+        who = await self._bearers.ask(digest)
+        refusal = who if isinstance(who, Unauthorized) else await self._refusal(who, access, path)
         if refusal is not None:
             raise refusal
 
@@ -74,22 +78,33 @@ class Entry:
         never were, so that a flood of made-up tokens holds no agent up, not even one of the same address."""
         digest = secret_hash(secret)
         if digest in self._known:
-            found = await run_in_threadpool(self._look, secret, access, path)
+            who = await self._bearers.ask(digest)
         else:
             async with self._strangers.taken(counted(current_actor.get().address)):
-                found = await run_in_threadpool(self._look, secret, access, path)
+                who = (await run_in_threadpool(self._look, (digest,)))[0]
         self._known.pop(digest, None)
-        if not isinstance(found, Unauthorized):
-            self._known[digest] = None
+        if isinstance(who, Unauthorized):
+            return who
+        self._known[digest] = None
         if len(self._known) > MAX_KEYS:
             self._known.popitem(last=False)
+        return who, await self._refusal(who, access, path)
+
+    def _look(self, digests: Sequence[str]) -> list[Principal | Unauthorized]:
+        found = self._store.read(lambda unit: bearers(unit, digests))
+        self.uses.note(who for who in found if not isinstance(who, Unauthorized))
         return found
 
-    def _look(self, secret: str, access: Access, path: dict[str, str]) -> Found:
-        found = self._store.read(lambda unit: _admitted(unit, secret, access, path))
-        if not isinstance(found, Unauthorized):
-            note_use(self._store, found[0])
-        return found
+    async def _refusal(self, who: Principal, access: Access, path: dict[str, str]) -> LutraError | None:
+        """What stands in the way of this request."""
+        try:
+            if access.needs_store:
+                await run_in_threadpool(self._store.read, lambda unit: access.check(unit, who, path))
+            else:
+                access.check(None, who, path)
+        except LutraError as refusal:
+            return refusal
+        return None
 
     def _count_address(self) -> None:
         self._by_address.take(counted(current_actor.get().address), "an address without a valid token")
@@ -101,16 +116,3 @@ def secret_of(headers: Headers) -> str | None:
     scheme, _, secret = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     secret = secret.strip(" ")
     return secret if scheme.lower() == "bearer" and is_secret(secret) else None
-
-
-def _admitted(unit: Unit, secret: str, access: Access, path: dict[str, str]) -> Found:
-    """In one transaction: whose token it is, and what stands in the way of this request."""
-    try:
-        who = authenticate(unit, secret)
-    except Unauthorized as refusal:
-        return refusal
-    try:
-        access.check(unit, who, path)
-    except LutraError as refusal:
-        return who, refusal
-    return who, None

@@ -9,11 +9,10 @@ from lutra_models.errors import LutraError
 from lutra_models.wire import Directive, Identifier, Receipt, Report
 
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import News, Stored, WaitSeconds
+from lutra_service.api.http.deps import News, Stored, WaitSeconds, Writer
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.app.recommendations import directives
-from lutra_service.app.reports import intake
 from lutra_service.common.telemetry import REPORTS
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["agents"])
@@ -21,10 +20,10 @@ router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["agen
 
 @router.post("/{database}/reports")
 @allow("agent", of="database", large_body=True)
-def send_report(database: str, report: Report, stored: Stored) -> Receipt:
+async def send_report(database: str, report: Report, writer: Writer) -> Receipt:
     """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
     try:
-        receipt = stored.write(lambda unit: intake.accept(unit, database, report))
+        receipt = await writer.take(database, report)
     except LutraError:
         REPORTS.labels("refused").inc()
         raise

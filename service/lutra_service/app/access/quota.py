@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from lutra_models.errors import InvalidReport
+from lutra_models.wire import Report
 
 from lutra_service.app.errors import QuotaExceeded
 from lutra_service.common.documents import Document
+from lutra_service.common.limits import REPORT_BYTES
 from lutra_service.db.repositories.ledger import size
 from lutra_service.db.store import Unit
 
@@ -25,3 +27,8 @@ def verify_size(what: str, documents: Document, most: int) -> None:
     found = size(documents)
     if found > most:
         raise InvalidReport(f"{what}: {found} bytes are too many, at most {most} are kept")
+
+
+def verify_report(report: Report) -> None:
+    """All of it but its settings, which are stored once. Raises InvalidReport."""
+    verify_size("the report", report.model_dump(mode="json", exclude={"settings"}), REPORT_BYTES)

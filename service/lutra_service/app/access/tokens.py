@@ -15,7 +15,7 @@ from lutra_service.app.errors import Forbidden, InvalidRequest, Unauthorized
 from lutra_service.common.documents import Document
 from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db.schema.records import Token
-from lutra_service.db.store import Store, Unit
+from lutra_service.db.store import Unit
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,6 @@ _IMPLIED: dict[str, frozenset[str]] = {
     "operate": frozenset({"read", "operate"}),
     "admin": frozenset({"read", "operate", "admin"}),
 }
-
-USE_NOTED_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,26 @@ class Principal:
 def authenticate(unit: Unit, secret: str | None) -> Principal:
     """The token's bearer. The secret is looked up by its digest, so timing tells nothing of the ones that exist."""
     token = unit.tokens.by_hash(secret_hash(secret)) if secret else None
+    return _bearer(token, unit.now)
+
+
+def bearers(unit: Unit, digests: Sequence[str]) -> list[Principal | Unauthorized]:
+    """The same for the digests of many secrets; a refusal is given, not raised."""
+    tokens = unit.tokens.by_hashes(digests)
+    found: list[Principal | Unauthorized] = []
+    for digest in digests:
+        try:
+            found.append(_bearer(tokens.get(digest), unit.now))
+        except Unauthorized as refusal:
+            found.append(refusal)
+    return found
+
+
+def _bearer(token: Token | None, now: datetime) -> Principal:
+    """Raises Unauthorized."""
     if token is None:
         raise Unauthorized("a valid bearer token is needed: Authorization: Bearer lutra_…")
-    _check_valid(token, unit.now)
+    _check_valid(token, now)
     return Principal(token.id, frozenset(token.scopes), token.database_id, token.name, token.last_used_at)
 
 
@@ -78,17 +93,6 @@ def _check_valid(token: Token, now: datetime) -> None:
     if token.expires_at is not None and token.expires_at <= now:
         expired = token.expires_at.isoformat(timespec="seconds")
         raise Unauthorized(f"this token expired at {expired}: an administrator rotates it or makes another one")
-
-
-def note_use(store: Store, who: Principal) -> None:
-    """Keep when a token was last used, to the minute. That it cannot be kept refuses nobody."""
-    now = store.now()
-    if who.last_used_at is not None and now - who.last_used_at < USE_NOTED_EVERY:
-        return
-    try:
-        store.write(lambda unit: unit.tokens.used(who.token_id, unit.now, unit.now - USE_NOTED_EVERY))
-    except Exception:
-        log.exception("the last use of %s could not be kept", who.token_id)
 
 
 def create_token(

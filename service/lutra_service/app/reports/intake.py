@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 
 from lutra_models import serial
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Server
 from lutra_models.catalog.readable import Readable
-from lutra_models.errors import InvalidReport, LutraError
-from lutra_models.wire import Receipt, Report, ReportedWindow
+from lutra_models.errors import InvalidReport
+from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.access import quota
 from lutra_service.app.lifecycle import withdrawing
 from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.app.recommendations import directives, outcomes, undoing
-from lutra_service.app.reports import events
+from lutra_service.app.reports import events, reported
+from lutra_service.app.reports.configurations import configuration
 from lutra_service.app.sessions import sessions
 from lutra_service.common.documents import Document
-from lutra_service.common.limits import REPORT_BYTES, SETTINGS_BYTES
+from lutra_service.common.limits import SETTINGS_BYTES
 from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
 from lutra_service.db.store import Unit
 
@@ -52,7 +51,7 @@ def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
             rules=database.rules,
         )
     quota.verify_room(unit, database_id)
-    quota.verify_size("the report", report.model_dump(mode="json", exclude={"settings"}), REPORT_BYTES)
+    quota.verify_report(report)
     arrival = _arrival(unit, database, report)
     unit.reports.add(_stored(unit, arrival))
     _act(unit, arrival)
@@ -79,12 +78,7 @@ def _newest(unit: Unit, database: Database, report: Report) -> bool:
     if seen is not None and report.sequence < seen:
         return False
     window, last = report.window, database.last_window_end
-    return window is None or last is None or _until(unit, window) >= last
-
-
-def _until(unit: Unit, window: ReportedWindow) -> datetime:
-    """A clock that was ahead for a while must not make everything after it old."""
-    return min(window.end, unit.now)
+    return window is None or last is None or reported.until(window, unit.now) >= last
 
 
 def _configuration(unit: Unit, database: Database, report: Report) -> Document | None:
@@ -92,18 +86,13 @@ def _configuration(unit: Unit, database: Database, report: Report) -> Document |
     found = _readable(unit, database, report)
     if found is None:
         return None
-    facts = report.host, report.role, report.peak_connections, report.identifier
-    server = Server(report.engine, report.engine_version, found.settings, *facts)
-    try:
-        configuration = dict(load(report.engine).read(server))
-    except LutraError as error:
-        raise InvalidReport(f"settings: {error}") from error
+    parsed = configuration(report, found.settings)
     if report.settings is not None:
         document = serial.settings_to_dict(found.settings)
         quota.verify_size("settings", {"settings": document}, SETTINGS_BYTES)
         unit.databases.add_settings(database.id, report.settings_hash, document, found.unreadable, unit.now)
-        unit.reports.fill_configuration(database.id, report.settings_hash, configuration)
-    return configuration
+        unit.reports.fill_configuration(database.id, report.settings_hash, parsed)
+    return parsed
 
 
 def _readable(unit: Unit, database: Database, report: Report) -> Readable | None:
@@ -115,32 +104,12 @@ def _readable(unit: Unit, database: Database, report: Report) -> Readable | None
     return None if settings is None else load(report.engine).readable(settings)
 
 
-def _agent_status(unit: Unit, database: Database, report: Report) -> Document:
-    """What the agent says of itself; a setting that nobody can read is one of its problems."""
-    status = report.status.model_dump(mode="json")
-    unreadable = unit.databases.unreadable(database.id, report.settings_hash)
-    left_out = [f"a setting is left out: {why}"[:1000] for why in unreadable.values()]
-    return {**status, "problems": [*status["problems"], *left_out]}
-
-
 def _learn(unit: Unit, database: Database, report: Report) -> Database:
     """The database's facts are those of its newest report."""
-    facts: Document = {
-        "engine_version": report.engine_version,
-        "role": report.role,
-        "identifier": report.identifier,
-        "host": asdict(report.host),
-        "peak_connections": max(report.peak_connections, database.peak_connections),
-        "agent_status": _agent_status(unit, database, report),
-        "last_report_at": unit.now,
-        "reporter": str(Holder(report.agent, report.epoch)),
-    }
-    if report.context:
-        facts["context"] = dict(report.context)
-    if unit.databases.settings(database.id, report.settings_hash) is not None:
+    unreadable = unit.databases.unreadable(database.id, report.settings_hash)
+    facts = reported.facts(report, database, unreadable.values(), unit.now)
+    if not _settings_wanted(unit, database.id, report):
         facts["settings_hash"] = report.settings_hash
-    if report.window is not None:
-        facts["last_window_end"] = _until(unit, report.window)
     unit.databases.change(database.id, **facts)
     return unit.databases.get(database.id)
 
@@ -173,24 +142,9 @@ def _stored(unit: Unit, arrival: Arrival) -> StoredReport:
         # What failed is what was asked for; what is active by now may be what stood before it.
         configuration = {**(configuration or {}), **(measured.configuration or {})}
     return StoredReport(
-        database_id=arrival.database.id,
+        **reported.row(report, arrival.database.id, configuration, unit.now),
         session_id=arrival.session.id if arrival.session else None,
         recommendation_id=measured.id if measured else None,
-        agent=report.agent,
-        epoch=report.epoch,
-        sequence=report.sequence,
-        sent_at=report.sent_at,
-        received_at=unit.now,
-        window_start=report.window.start if report.window else None,
-        window_end=report.window.end if report.window else None,
-        settings_hash=report.settings_hash,
-        configuration=configuration,
-        metrics=dict(report.metrics),
-        context=dict(report.context),
-        p99_source=report.p99_source,
-        p99_of=report.p99_of,
-        failure=report.failure,
-        outcomes=[o.model_dump(mode="json") for o in report.outcomes],
     )
 
 

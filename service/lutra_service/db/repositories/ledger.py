@@ -5,23 +5,29 @@ A database has a store of bytes that runs full as rows come and empties steadily
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 from lutra_service.db.schema.tables import DatabaseRow
+from lutra_service.db.schema.written import Written, dumps
 
 DAY = timedelta(days=1)
 ROW_BYTES = 1000
 """What a row takes besides its documents: keys, times, its entries in the indices."""
 
 _TABLE = DatabaseRow.__table__
+_HELD = select(_TABLE.c.filled_bytes, _TABLE.c.filled_at).where(_TABLE.c.id == bindparam("database")).with_for_update()
+_FILL = (
+    update(DatabaseRow)
+    .where(_TABLE.c.id == bindparam("database"))
+    .values(filled_bytes=bindparam("bytes"), filled_at=bindparam("at", type_=_TABLE.c.filled_at.type))
+)
 
 
 class Ledger:
@@ -43,28 +49,34 @@ class Ledger:
         over = self._filled(database_id) + self._added[database_id] - self._daily
         return 0 if over < 0 else math.floor(over / self._daily * DAY.total_seconds()) + 1
 
+    def hold(self, database_id: str, filled_bytes: int, filled_at: datetime | None) -> None:
+        """Take over what was read of a database whose row this transaction holds."""
+        self._found[database_id] = self._left(filled_bytes, filled_at)
+
     def settle(self) -> None:
         """Write down what was added."""
-        for database_id, added in sorted(self._added.items()):
-            values = {"filled_bytes": self._filled(database_id) + added, "filled_at": self._now}
-            self._db.execute(update(DatabaseRow).where(_TABLE.c.id == database_id).values(values))
+        if self._added:
+            filled = [
+                {"database": id_, "bytes": self._filled(id_) + added, "at": self._now}
+                for id_, added in sorted(self._added.items())
+            ]
+            self._db.connection().execute(_FILL, filled)
 
     def _filled(self, database_id: str) -> int:
         """Before this transaction; its row is held from now on."""
         if database_id not in self._found:
-            self._found[database_id] = self._read(database_id)
+            row = self._db.execute(_HELD, {"database": database_id}).first()
+            self._found[database_id] = 0 if row is None else self._left(row.filled_bytes, row.filled_at)
         return self._found[database_id]
 
-    def _read(self, database_id: str) -> int:
-        held = select(_TABLE.c.filled_bytes, _TABLE.c.filled_at).where(_TABLE.c.id == database_id).with_for_update()
-        row = self._db.execute(held).first()
-        if row is None or row.filled_at is None:
+    def _left(self, filled_bytes: int, filled_at: datetime | None) -> int:
+        if filled_at is None:
             return 0
-        emptied = self._daily * (max(timedelta(0), self._now - row.filled_at) / DAY)
-        return max(0, int(row.filled_bytes) - int(emptied))
+        emptied = self._daily * (max(timedelta(0), self._now - filled_at) / DAY)
+        return max(0, int(filled_bytes) - int(emptied))
 
 
 def size(record: Mapping[str, Any]) -> int:
     """The bytes of a record's documents as they are stored."""
-    documents = [value for value in record.values() if isinstance(value, dict | list)]
-    return sum(len(json.dumps(document)) for document in documents)
+    documents = [value for value in record.values() if isinstance(value, dict | list | Written)]
+    return sum(len(dumps(document)) for document in documents)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from lutra_models.errors import NotFound
-from sqlalchemy import insert, or_, select, update
+from sqlalchemy import bindparam, insert, or_, select, update
 
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Repository, remembered
 from lutra_service.db.schema.records import Answer, Database, Token
 from lutra_service.db.schema.tables import DatabaseRow, IdempotencyRow, SettingsRow, TokenRow
+
+_BY_HASHES = select(TokenRow.__table__).where(TokenRow.__table__.c.hash.in_(bindparam("hashes", expanding=True)))
 
 
 class Databases(Repository[Database]):
@@ -81,6 +84,10 @@ class Tokens(Repository[Token]):
         """Revoked and expired ones too."""
         return self._one(self.table.c.hash == hash_)
 
+    def by_hashes(self, hashes: Collection[str]) -> dict[str, Token]:
+        """Several of them, by their digest."""
+        return {token.hash: token for token in self._many(_BY_HASHES, {"hashes": sorted(hashes)})}
+
     def listed(self, database_id: str | None, limit: int, after: str | None) -> list[Token]:
         where = [] if database_id is None else [self.table.c.database_id == database_id]
         return self.page(*where, limit=limit, after=after)
@@ -88,10 +95,14 @@ class Tokens(Repository[Token]):
     def revoke(self, id_: str, now: datetime) -> bool:
         return self.change(id_, self.table.c.revoked_at.is_(None), revoked_at=now)
 
-    def used(self, id_: str, now: datetime, before: datetime) -> bool:
-        """Keep that it was used `now`, where its last use that is known was earlier than `before`."""
-        last = self.table.c.last_used_at
-        return self.change(id_, or_(last.is_(None), last < before), last_used_at=now)
+    def used(self, ids: Collection[str], now: datetime, before: datetime) -> None:
+        """Keep that they were used `now`, where the last use that is known was earlier than `before`."""
+        c = self.table.c
+        self._forget()
+        late = or_(c.last_used_at.is_(None), c.last_used_at < before)
+        held = select(c.id).where(c.id.in_(ids), late).order_by(c.id).with_for_update()
+        found = list(self._db.execute(held).scalars())
+        self._update(c.id.in_(found), last_used_at=now)
 
 
 class Answers(Repository[Answer]):

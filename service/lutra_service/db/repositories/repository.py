@@ -122,8 +122,8 @@ class Repository(Generic[R]):
         rows = self._many(select(self.table).where(*where).limit(1))
         return rows[0] if rows else None
 
-    def _many(self, statement: Any) -> list[R]:
-        return [self._as_record(row) for row in self._db.execute(statement).mappings()]
+    def _many(self, statement: Any, parameters: Mapping[str, Any] | None = None) -> list[R]:
+        return [self._as_record(row) for row in self._db.execute(statement, parameters).mappings()]
 
     def _update(self, *where: Condition, **values: Any) -> int:
         self._forget()

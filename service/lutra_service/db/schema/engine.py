@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 
 from lutra_service.db.schema.dialects import URLS
 from lutra_service.db.schema.storable import guard
+from lutra_service.db.schema.written import dumps
 
 IMMEDIATE = "lutra_immediate"
 """Execution option of a connection that is going to write: SQLite takes its lock at the start, and so never has to
@@ -33,10 +34,12 @@ def make_engine(url: str) -> Engine:
     """`sqlite:///file` or `postgresql://…` (psycopg). Raises UnusableUrl."""
     parsed = _parsed(url)
     if parsed.drivername == "postgresql+psycopg":
-        engine = create_engine(parsed, pool_size=10, max_overflow=30, pool_pre_ping=True, hide_parameters=True)
+        engine = create_engine(
+            parsed, pool_size=10, max_overflow=30, pool_pre_ping=True, hide_parameters=True, json_serializer=dumps
+        )
         guard(engine)
         return engine
-    engine = create_engine(parsed, pool_size=10, max_overflow=50, hide_parameters=True)
+    engine = create_engine(parsed, pool_size=10, max_overflow=50, hide_parameters=True, json_serializer=dumps)
     event.listen(engine, "do_connect", lambda *_: _make_private(parsed))
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

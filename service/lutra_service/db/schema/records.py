@@ -52,6 +52,7 @@ class Database:
     filled_bytes: int = 0
     filled_at: datetime | None = None
     reporter: str | None = None
+    reporter_sequence: int | None = None
     label: str | None = None
 
     @cached_property

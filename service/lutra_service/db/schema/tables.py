@@ -80,7 +80,8 @@ class DatabaseRow(Table):
 
     `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `filled_bytes`
     is how full the database's daily quota was at `filled_at` (see `ledger`). `reporter` is the agent, and the epoch of
-    its state, whose report is the newest. `label` says which databases belong together (see `Snapshots.of_others`).
+    its state, whose report is the newest, and `reporter_sequence` that report's number. `label` says which databases
+    belong together (see `Snapshots.of_others`).
     """
 
     __tablename__ = "databases"
@@ -104,6 +105,7 @@ class DatabaseRow(Table):
     filled_bytes: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
     filled_at: Mapped[datetime | None]
     reporter: Mapped[str | None] = mapped_column(String(129))
+    reporter_sequence: Mapped[int | None] = mapped_column(BigInteger)
     label: Mapped[str | None] = mapped_column(String(200))
 
 

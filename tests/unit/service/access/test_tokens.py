@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from lutra_service.app.access import tokens
+from lutra_service.app.access import token_use
 from lutra_service.cli import main
 
 from tests.support.service import Agent, Document, Service
@@ -56,7 +56,7 @@ def test_a_tokens_last_use_is_known_to_the_minute(service: Service) -> None:
     assert first is not None
     bearer.take("GET", "/v1/databases")
     assert shown(service, token["id"])["last_used_at"] == first
-    change(service, token["id"], last_used_at=past() - tokens.USE_NOTED_EVERY)
+    change(service, token["id"], last_used_at=past() - token_use.NOTED_EVERY)
     bearer.take("GET", "/v1/databases")
     assert shown(service, token["id"])["last_used_at"] >= first
 

@@ -84,7 +84,7 @@ def test_a_token_that_has_no_tokens_form_is_not_even_looked_up(
     service: Service, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[object] = []
-    monkeypatch.setattr(entry, "authenticate", lambda *given: looked.append(given))
+    monkeypatch.setattr(entry, "bearers", lambda *given: looked.append(given))
     for given in (None, "Bearer lutra_x", "Bearer " + "y" * 49, MADE_UP + "é"):
         assert bomb(service, f"/v1/databases/{database}/reports", given).status == 401
     assert looked == []
@@ -125,10 +125,12 @@ def test_a_flood_of_unknown_keys_is_refused_without_naming_each(service: Service
     assert len(asked.body) < 1000
 
 
-def test_a_body_is_parsed_once_and_beside_the_loop_that_serves_everybody(
-    service: Service, agent: Agent, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("metrics", "beside"), [(1, False), (1500, True)])
+def test_a_body_is_parsed_once_and_a_long_one_beside_the_loop_that_serves_everybody(
+    service: Service, agent: Agent, monkeypatch: pytest.MonkeyPatch, metrics: int, beside: bool
 ) -> None:
-    body = json.dumps(agent.report()).encode()
+    window = agent.window(**{f"counter_of_some_view_{n}": 1.0 for n in range(metrics)})
+    body = json.dumps(agent.report(**window)).encode()
     parsed = _parsed(monkeypatch)
     asked = ask(
         service, "POST", f"/v1/databases/{agent.database}/reports", {**agent.headers, **PACKED}, gzip.compress(body)
@@ -138,7 +140,7 @@ def test_a_body_is_parsed_once_and_beside_the_loop_that_serves_everybody(
     client = service.client
     assert isinstance(client, TestClient)
     assert client.portal is not None
-    assert thread is not client.portal.call(threading.current_thread)
+    assert (thread is not client.portal.call(threading.current_thread)) == beside
 
 
 def test_a_validated_body_is_not_validated_again() -> None:

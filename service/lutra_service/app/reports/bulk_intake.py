@@ -1,0 +1,143 @@
+"""Reports from which nothing follows but that they are stored: many of them in one transaction.
+
+Most reports are such. Whatever may have consequences goes through `intake`, and so does what is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lutra_models import serial
+from lutra_models.catalog import load
+from lutra_models.errors import InvalidReport
+from lutra_models.wire import Receipt, Report
+
+from lutra_service.app.access import quota
+from lutra_service.app.errors import QuotaExceeded
+from lutra_service.app.lifecycle.holding import Holder
+from lutra_service.app.reports import reported
+from lutra_service.app.reports.configurations import Configurations, configuration
+from lutra_service.common.documents import Document
+from lutra_service.db.repositories.bulk import Kept, Key
+from lutra_service.db.schema.records import Database
+from lutra_service.db.schema.written import Written
+from lutra_service.db.store import Unit
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A report, and the database whose agent sent it."""
+
+    database_id: str
+    report: Report
+
+    @property
+    def key(self) -> Key:
+        return self.database_id, self.report.settings_hash
+
+
+@dataclass(frozen=True)
+class Plain:
+    """An arrival that has no consequences. `newest`: nothing later was seen of its agent or its database."""
+
+    arrival: Arrival
+    database: Database
+    settings: Kept
+    newest: bool
+
+    @property
+    def settings_key(self) -> tuple[object, ...]:
+        """Settings that were forgotten and came again count as others."""
+        return *self.arrival.key, self.settings.first_seen_at
+
+
+def accept(unit: Unit, arrivals: Sequence[Arrival], known: Configurations) -> list[Receipt | None]:
+    """Receipts of those that are stored now; None for those that `intake` has to take.
+
+    At most one arrival of a database.
+    """
+    plain = _plain(unit, [a for a in arrivals if _is_bare(a.report)])
+    configurations = _configurations(unit, list(plain.values()), known)
+    stored = {id_: found for id_, found in plain.items() if id_ in configurations}
+    if stored:
+        rows = [reported.row(p.arrival.report, id_, configurations[id_], unit.now) for id_, p in stored.items()]
+        unit.bulk.add(rows)
+        unit.bulk.learn({id_: _facts(unit, p) for id_, p in stored.items() if p.newest})
+        unit.announce(*stored)
+    return [Receipt(rules=stored[a.database_id].database.rules) if a.database_id in stored else None for a in arrivals]
+
+
+def _is_bare(report: Report) -> bool:
+    """Whether it holds nothing but a window's metrics and what the agent sees of its server."""
+    more = report.settings is not None or report.measures is not None or report.failure is not None
+    return not (more or report.outcomes or report.events)
+
+
+def _plain(unit: Unit, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
+    if not arrivals:
+        return {}
+    databases = unit.bulk.lock(a.database_id for a in arrivals)
+    kept = unit.bulk.kept(a.key for a in arrivals)
+    busy = unit.bulk.busy(databases)
+    found: dict[str, Plain] = {}
+    for arrival in arrivals:
+        database, settings = databases.get(arrival.database_id), kept.get(arrival.key)
+        if database is None or settings is None or database.id in busy or arrival.report.engine != database.engine:
+            continue
+        newest = _seen(unit, database, arrival.report)
+        if newest is not None and _has_room(unit, arrival):
+            found[database.id] = Plain(arrival, database, settings, newest and _is_latest(unit, database, arrival))
+    return found
+
+
+def _seen(unit: Unit, database: Database, report: Report) -> bool | None:
+    """Whether it is its agent's newest; None where it was stored before."""
+    if database.reporter == str(Holder(report.agent, report.epoch)):
+        newest = database.reporter_sequence
+        if newest is not None and report.sequence > newest:
+            return True
+    of_agent = database.id, report.agent, report.epoch
+    if unit.bulk.is_stored(*of_agent, report.sequence):
+        return None
+    newest = unit.bulk.newest_sequence(*of_agent)
+    return newest is None or report.sequence > newest
+
+
+def _is_latest(unit: Unit, database: Database, arrival: Arrival) -> bool:
+    window, last = arrival.report.window, database.last_window_end
+    return window is None or last is None or reported.until(window, unit.now) >= last
+
+
+def _has_room(unit: Unit, arrival: Arrival) -> bool:
+    try:
+        quota.verify_room(unit, arrival.database_id)
+        quota.verify_report(arrival.report)
+    except (QuotaExceeded, InvalidReport):
+        return False
+    return True
+
+
+def _configurations(unit: Unit, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:
+    """By database. One that the catalogue refuses is left out."""
+    found = {p.database.id: known.find(p.arrival.report, p.settings_key) for p in plain}
+    missing = [p for p in plain if found[p.database.id] is None]
+    settings = unit.bulk.settings([p.arrival.key for p in missing])
+    for each in missing:
+        found[each.database.id] = _read(each, settings, known)
+    return {id_: written for id_, written in found.items() if written is not None}
+
+
+def _read(plain: Plain, settings: Mapping[Key, Document], known: Configurations) -> Written | None:
+    report = plain.arrival.report
+    readable = load(report.engine).readable(serial.settings_from_dict(settings[plain.arrival.key]))
+    try:
+        return known.keep(report, plain.settings_key, configuration(report, readable.settings))
+    except InvalidReport:
+        return None
+
+
+def _facts(unit: Unit, plain: Plain) -> Document:
+    report = plain.arrival.report
+    facts = reported.facts(report, plain.database, plain.settings.unreadable.values(), unit.now)
+    return {**facts, "settings_hash": report.settings_hash}

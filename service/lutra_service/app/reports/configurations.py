@@ -1,0 +1,59 @@
+"""The parsed configurations of servers: each is read by the catalogue once, and then kept for a while."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from threading import Lock
+
+from lutra_models.catalog import load
+from lutra_models.catalog.facts import Server, ServerSetting
+from lutra_models.errors import InvalidReport, LutraError
+from lutra_models.wire import Report
+
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.written import Written, dumps
+
+KEPT_BYTES = 64 << 20
+
+
+def configuration(report: Report, settings: Mapping[str, ServerSetting]) -> Document:
+    """What the catalogue reads of a server under `settings`. Raises InvalidReport."""
+    facts = report.host, report.role, report.peak_connections, report.identifier
+    try:
+        return dict(load(report.engine).read(Server(report.engine, report.engine_version, settings, *facts)))
+    except LutraError as error:
+        raise InvalidReport(f"settings: {error}") from error
+
+
+class Configurations:
+    """Written out, by the settings and the facts they were read with; at most KEPT_BYTES, the least used given up."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, Written] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def find(self, report: Report, settings: Hashable) -> Written | None:
+        """`settings` name those that are stored."""
+        key = _key(report, settings)
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def keep(self, report: Report, settings: Hashable, found: Document) -> Written:
+        key, written = _key(report, settings), Written(dumps(found))
+        with self._lock:
+            former = self._kept.pop(key, None)
+            self._bytes += len(written.text) - (len(former.text) if former else 0)
+            self._kept[key] = written
+            while self._bytes > KEPT_BYTES:
+                self._bytes -= len(self._kept.popitem(last=False)[1].text)
+        return written
+
+
+def _key(report: Report, settings: Hashable) -> Hashable:
+    facts = report.host, report.role, report.peak_connections, report.identifier
+    return settings, report.engine, report.engine_version, *facts

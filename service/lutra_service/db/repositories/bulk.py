@@ -1,0 +1,156 @@
+"""Reports that arrive together: read about and written with a few statements for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.lifecycle import SessionState
+from sqlalchemy import Table as SqlTable
+from sqlalchemy import and_, bindparam, func, insert, literal_column, or_, select, tuple_, union, update
+from sqlalchemy.orm import Session
+
+from lutra_service.common.documents import Document
+from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.schema.records import Database
+from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, ReportRow, SessionRow, SettingsRow
+
+Key = tuple[str, str]
+"""A database's id, and the hash of settings that it reported."""
+
+_DATABASES = cast(SqlTable, DatabaseRow.__table__)
+_RECOMMENDATIONS = cast(SqlTable, RecommendationRow.__table__)
+_REPORTS = cast(SqlTable, ReportRow.__table__)
+_SESSIONS = cast(SqlTable, SessionRow.__table__)
+_SETTINGS = cast(SqlTable, SettingsRow.__table__)
+
+_IDS: Any = bindparam("ids", expanding=True)
+_KEYS: Any = bindparam("keys", expanding=True)
+_OF_KEYS = tuple_(_SETTINGS.c.database_id, _SETTINGS.c.hash).in_(_KEYS)
+
+# Whoever holds a row is not waited for: one slow transaction must not hold up everybody's reports.
+_LOCK = (
+    select(_DATABASES)
+    .where(_DATABASES.c.id.in_(_IDS))
+    .order_by(_DATABASES.c.id)
+    .with_for_update(skip_locked=True, key_share=True)
+)
+_ACTIVE = (State.APPLIED, State.CONFIRMED)
+_BUSY = union(
+    select(_SESSIONS.c.database_id).where(
+        _SESSIONS.c.database_id.in_(_IDS), _SESSIONS.c.state.in_((SessionState.RUNNING, SessionState.PAUSED))
+    ),
+    select(_RECOMMENDATIONS.c.database_id).where(
+        _RECOMMENDATIONS.c.database_id.in_(_IDS), _RECOMMENDATIONS.c.state.in_((State.APPROVED, State.APPLIED))
+    ),
+    select(_RECOMMENDATIONS.c.database_id).where(
+        _RECOMMENDATIONS.c.database_id.in_(_IDS),
+        _RECOMMENDATIONS.c.withdrawn_at.is_not(None),
+        or_(
+            _RECOMMENDATIONS.c.state.in_(_ACTIVE),
+            and_(
+                _RECOMMENDATIONS.c.state != State.REVERTED,
+                _RECOMMENDATIONS.c.outcome["state"].as_string().in_(_ACTIVE),
+            ),
+        ),
+    ),
+)
+_KEPT = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.first_seen_at, _SETTINGS.c.unreadable).where(
+    _OF_KEYS
+)
+_DOCUMENTS = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.settings).where(_OF_KEYS)
+_C = _REPORTS.c
+_OF_AGENT = (
+    _C.database_id == bindparam("database"),
+    _C.agent == bindparam("agent"),
+    _C.epoch == bindparam("epoch"),
+)
+_NEWEST = select(func.max(_C.sequence)).where(*_OF_AGENT)
+_ITSELF = select(_C.id).where(*_OF_AGENT, _C.sequence == bindparam("sequence")).limit(1)
+# The number is written out, so that a query that was prepared can use the index of those alone.
+_DRAWN_TOGETHER = (
+    select(_C.id).where(*_OF_AGENT, _C.windows > literal_column("1"), _C.sequence > bindparam("sequence")).limit(1)
+)
+_INSERT = insert(_REPORTS)
+LEARNED = (
+    "engine_version",
+    "role",
+    "identifier",
+    "host",
+    "context",
+    "peak_connections",
+    "settings_hash",
+    "agent_status",
+    "last_report_at",
+    "last_window_end",
+    "reporter",
+    "reporter_sequence",
+)
+"""What a database's newest report says of it."""
+_UPDATE = (
+    update(_DATABASES)
+    .where(_DATABASES.c.id == bindparam("database"))
+    .values({name: bindparam(f"new_{name}", type_=_DATABASES.c[name].type) for name in LEARNED})
+)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Settings that are stored: since when, and what of them nobody can read."""
+
+    first_seen_at: datetime
+    unreadable: dict[str, str]
+
+
+class Bulk:
+    """What one transaction does for many reports."""
+
+    def __init__(self, db: Session, ledger: Ledger) -> None:
+        self._db = db
+        self._ledger = ledger
+
+    def lock(self, ids: Iterable[str]) -> dict[str, Database]:
+        """Those of the databases that exist and that nobody else holds."""
+        rows = self._db.execute(_LOCK, {"ids": sorted(set(ids))}).mappings()
+        found = {row["id"]: Database(**row) for row in rows}
+        for database in found.values():
+            self._ledger.hold(database.id, database.filled_bytes, database.filled_at)
+        return found
+
+    def busy(self, ids: Iterable[str]) -> set[str]:
+        """Those of the databases for which a report may have consequences: an open session, a change under way."""
+        return set(self._db.execute(_BUSY, {"ids": list(ids)}).scalars())
+
+    def kept(self, keys: Iterable[Key]) -> dict[Key, Kept]:
+        rows = self._db.execute(_KEPT, {"keys": list(keys)})
+        return {(id_, hash_): Kept(since, dict(unreadable or {})) for id_, hash_, since, unreadable in rows}
+
+    def settings(self, keys: Sequence[Key]) -> dict[Key, Document]:
+        """The settings themselves."""
+        if not keys:
+            return {}
+        rows = self._db.execute(_DOCUMENTS, {"keys": list(keys)})
+        return {(id_, hash_): document for id_, hash_, document in rows}
+
+    def newest_sequence(self, database_id: str, agent: str, epoch: str) -> int | None:
+        return self._db.execute(_NEWEST, {"database": database_id, "agent": agent, "epoch": epoch}).scalar()
+
+    def is_stored(self, database_id: str, agent: str, epoch: str, sequence: int) -> bool:
+        """Itself, or drawn together with later ones."""
+        numbered = {"database": database_id, "agent": agent, "epoch": epoch, "sequence": sequence}
+        return any(self._db.execute(asked, numbered).first() is not None for asked in (_ITSELF, _DRAWN_TOGETHER))
+
+    def add(self, reports: Sequence[Mapping[str, Any]]) -> None:
+        """Rows of reports, each counted against its database's quota."""
+        self._db.execute(_INSERT, list(reports))
+        for report in reports:
+            self._ledger.add(report["database_id"], report)
+
+    def learn(self, facts: Mapping[str, Mapping[str, Any]]) -> None:
+        """Set what is LEARNED of each database."""
+        learned = [{"database": id_, **{f"new_{name}": of[name] for name in LEARNED}} for id_, of in facts.items()]
+        if learned:
+            self._db.connection().execute(_UPDATE, learned)

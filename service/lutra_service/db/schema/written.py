@@ -1,0 +1,19 @@
+"""Documents as JSON text. One that is stored again and again is written out once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Written:
+    """A document that was written out before; it is stored as this text."""
+
+    text: str
+
+
+def dumps(document: Any) -> str:
+    """What the database's JSON columns hold."""
+    return document.text if isinstance(document, Written) else json.dumps(document)
