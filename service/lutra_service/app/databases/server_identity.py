@@ -6,7 +6,7 @@ from typing import Any
 
 from lutra_service.app.errors import Conflict
 from lutra_service.db.schema.records import Database, Session
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 
 def change(session: Session, database: Database) -> str | None:
@@ -17,7 +17,7 @@ def change(session: Session, database: Database) -> str | None:
     return "; ".join(wanted.differences(now)) or None
 
 
-def rebased(unit: Unit, database: Database, session: Session) -> dict[str, Any]:
+def rebased(unit: UnitOfWork, database: Database, session: Session) -> dict[str, Any]:
     """What a session is to know anew where its server became another one: baseline, identity, and from when on.
 
     Raises Conflict while that server is no primary.

@@ -79,7 +79,7 @@ class Compute:
     def wake(self) -> None:
         self._news.set()
 
-    def heard(self, changed: set[str]) -> None:
+    def on_change(self, changed: set[str]) -> None:
         """A listener of the store: recommendations that changed may be ones to compute."""
         if any(id_.startswith("rec_") for id_ in changed):
             self.wake()

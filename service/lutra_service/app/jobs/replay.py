@@ -8,12 +8,12 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 
 from lutra_service.app.jobs.lease import Job, job
 from lutra_service.common.documents import Document
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 ANSWERED = ("origin", "predictions", "reasons")
 
 
-def stored_answer(unit: Unit, id_: str) -> tuple[Job, Document]:
+def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
     """The request, and the parts of its answer that were stored as they came.
 
     Raises IllegalTransition where nothing was computed, or another version of the package computed it, and NotFound

@@ -16,7 +16,7 @@ from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Database, Recommendation
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 OPEN = (State.COMPUTING, State.PROPOSED, State.APPROVED)
 UNDER_WAY = "its agent is carrying it out: it is rolled back once it is applied"
@@ -25,7 +25,7 @@ SETTLED_AFTER = timedelta(minutes=1)
 NO_ANSWER = "its agent never answered"
 
 
-def withdraw(unit: Unit, row: Recommendation, by: str, why: str = "", **values: Any) -> None:
+def withdraw(unit: UnitOfWork, row: Recommendation, by: str, why: str = "", **values: Any) -> None:
     """`values` are set where it ends now. One that was withdrawn before stays so."""
     if is_given(row):
         if row.withdrawn_at is not None:
@@ -36,7 +36,7 @@ def withdraw(unit: Unit, row: Recommendation, by: str, why: str = "", **values: 
         ended = {"ended_at": unit.now, "error": why[:1000] or None, **values}
         unit.recommendations.step(row, State.EXPIRED if row.state == State.COMPUTING else State.REJECTED, **ended)
     audit.decision(unit, "reject", row, by, why=why)
-    unit.announce(row.id, row.database_id, row.session_id)
+    unit.publish(row.id, row.database_id, row.session_id)
 
 
 def is_given(row: Recommendation) -> bool:
@@ -44,7 +44,7 @@ def is_given(row: Recommendation) -> bool:
     return row.state == State.APPROVED and row.handed_out_at is not None
 
 
-def settle(unit: Unit, database: Database, report: Report, configuration: Document | None) -> None:
+def settle(unit: UnitOfWork, database: Database, report: Report, configuration: Document | None) -> None:
     """End what was withdrawn, or has expired, where the report shows that its agent is not at it any more."""
     holder = str(Holder(report.agent, report.epoch))
     made = min(report.sent_at, unit.now)  # a clock that is ahead says nothing
@@ -56,12 +56,12 @@ def settle(unit: Unit, database: Database, report: Report, configuration: Docume
             _end(unit, row, configuration or {})
 
 
-def end_unanswered(unit: Unit, row: Recommendation) -> None:
+def end_unanswered(unit: UnitOfWork, row: Recommendation) -> None:
     """Its agent is silent. Where it made the change after all, its outcome counts whenever it comes."""
     _end(unit, row, {}, NO_ANSWER)
 
 
-def _lapsed_at(unit: Unit, row: Recommendation) -> datetime | None:
+def _lapsed_at(unit: UnitOfWork, row: Recommendation) -> datetime | None:
     """Since when nobody is given it any more, and nobody was since."""
     if row.handed_out_at is None or row.expires_at is None:
         return None
@@ -69,7 +69,7 @@ def _lapsed_at(unit: Unit, row: Recommendation) -> datetime | None:
     return max(min(ends), row.handed_out_at) if ends else None
 
 
-def _end(unit: Unit, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
+def _end(unit: UnitOfWork, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
     if _is_active(row, configuration):
         found = ChangeOutcome.found_applied("found active", unit.now)
         unit.recommendations.step(row, State.APPLIED, outcome=found, applied_at=unit.now)
@@ -78,7 +78,7 @@ def _end(unit: Unit, row: Recommendation, configuration: Mapping[str, Any], why:
         error = "; ".join(filter(None, ((row.error or to).removesuffix(f": {UNDER_WAY}"), why)))
         unit.recommendations.step(row, to, error=error[:1000], ended_at=unit.now)
         audit.decision(unit, "expire", row, SERVICE)
-    unit.announce(row.id, row.database_id, row.session_id)
+    unit.publish(row.id, row.database_id, row.session_id)
 
 
 def _is_active(row: Recommendation, configuration: Mapping[str, Any]) -> bool:

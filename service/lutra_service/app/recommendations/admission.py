@@ -13,16 +13,15 @@ from lutra_models.knobs import Configuration, KnobSpace, Refusal
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 
-from lutra_service.app.databases.server_context import Live
-from lutra_service.app.recommendations import change_set
+from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.db.schema.records import Recommendation, Session
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 Known = Sequence[Mapping[str, Any]]
 """Settings under which the database is known to run, besides those that were measured there."""
 
 
-def admitted(unit: Unit, at: Live, settings: Mapping[str, Any], known: Known = ()) -> Configuration:
+def admitted(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], known: Known = ()) -> Configuration:
     """`settings` over the current ones, complete for what may move. Raises InvalidConfiguration.
 
     Nothing but its being movable is asked of a way back.
@@ -46,7 +45,7 @@ def known_to_run(recommendation: Recommendation, session: Session | None) -> Kno
     return known
 
 
-def goes_back(unit: Unit, recommendation: Recommendation, session: Session | None) -> bool:
+def goes_back(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> bool:
     """Whether it leads to settings that its database is known to run under, for which nothing is refused."""
     if recommendation.kind == Kind.ROLLBACK:
         return True
@@ -54,15 +53,15 @@ def goes_back(unit: Unit, recommendation: Recommendation, session: Session | Non
     return _is_way_back(unit, recommendation.database_id, recommendation.configuration or {}, known)
 
 
-def _is_way_back(unit: Unit, database_id: str, wanted: Mapping[str, Any], known: Known) -> bool:
+def _is_way_back(unit: UnitOfWork, database_id: str, wanted: Mapping[str, Any], known: Known) -> bool:
     if any(all(n in there and there[n] == v for n, v in wanted.items()) for there in known):
         return True
     return unit.recommendations.measured_under(database_id, wanted)
 
 
-def _kept_to_rules(at: Live, space: KnobSpace, wanted: Configuration) -> Configuration:
+def _kept_to_rules(at: ServerContext, space: KnobSpace, wanted: Configuration) -> Configuration:
     """Raises InvalidConfiguration where the memory, a range or another rule does not allow it."""
-    refusal = change_set.memory_refusal(at, wanted)
+    refusal = at.memory_refusal(wanted)
     if refusal is not None:
         raise _refused(refusal)
     for name, value in wanted.items():
@@ -80,7 +79,7 @@ def _refused(refusal: Refusal) -> InvalidConfiguration:
     return (MemoryBudgetExceeded if refusal.code == "memory_budget_exceeded" else InvalidConfiguration)(refusal.message)
 
 
-def _why_not(at: Live, name: str) -> str:
+def _why_not(at: ServerContext, name: str) -> str:
     setting = at.server.settings[name]
     if name in at.policy.pins:
         return f"the policy pins it to {at.policy.pins[name]}"

@@ -13,7 +13,8 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.maintenance import following
 
 from lutra_service.app.access import audit
-from lutra_service.app.databases.server_context import Live, live
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import Conflict
 from lutra_service.app.lifecycle import withdrawing
 from lutra_service.app.lifecycle.pausing import pause
@@ -22,13 +23,13 @@ from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.recommendations.proposal import propose
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, Session
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 APPROVAL_LASTS = timedelta(hours=24)
 UNDER_WAY = (State.APPROVED, State.APPLIED)
 
 
-def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None) -> Recommendation:
+def approve(unit: UnitOfWork, id_: str, by: str, names: Collection[str] | None = None) -> Recommendation:
     """Let the agent carry it out. With `names` only these settings: a new recommendation, checked anew.
 
     Raises Conflict while another recommendation of the database is on its way.
@@ -38,7 +39,7 @@ def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None)
     other = next((r for r in unit.recommendations.in_states(database.id, UNDER_WAY) if r.id != id_), None)
     if other is not None:
         raise Conflict(f"{other.id} is {_shown_state(other)}: one change at a time; {_way_on(other)}")
-    at = live(unit, database, session)
+    at = context_of(unit, database, session)
     assert recommendation.configuration is not None
     wanted = Configuration(recommendation.configuration)
     if names is not None:
@@ -63,7 +64,7 @@ def _way_on(row: Recommendation) -> str:
 
 
 def _subset(
-    unit: Unit, at: Live, whole: Recommendation, session: Session | None, names: Collection[str], by: str
+    unit: UnitOfWork, at: ServerContext, whole: Recommendation, session: Session | None, names: Collection[str], by: str
 ) -> Recommendation:
     changed = {c["setting"] for c in whole.changes or ()}
     unknown = sorted(set(names) - changed)
@@ -91,7 +92,7 @@ def _subset(
     return unit.recommendations.get(part.id)
 
 
-def _without_change(unit: Unit, at: Live, approved: Recommendation) -> Recommendation:
+def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendation) -> Recommendation:
     """Outside a lab, settings that are active already need nobody: what comes next measures them."""
     if at.mode == "lab" or approved.changes:
         return approved
@@ -99,7 +100,7 @@ def _without_change(unit: Unit, at: Live, approved: Recommendation) -> Recommend
     return unit.recommendations.get(approved.id)
 
 
-def reject(unit: Unit, id_: str, by: str) -> Recommendation:
+def reject(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     """Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active."""
     recommendation, _, _ = _held(unit, id_)
     advance_recommendation(recommendation.state, State.REJECTED)
@@ -109,7 +110,7 @@ def reject(unit: Unit, id_: str, by: str) -> Recommendation:
     return unit.recommendations.get(id_)
 
 
-def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
+def rollback(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     """A new recommendation that leads back to the settings before `id_`. Never refused for memory.
 
     What else was on its way is withdrawn, and an automatic session pauses: the operator has taken over.
@@ -120,7 +121,7 @@ def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
     return _way_back(unit, recommendation, database, session, recommendation.before, by)
 
 
-def take_back(unit: Unit, id_: str, by: str) -> Recommendation:
+def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     """The same by the service itself, of what this recommendation changed and nothing else.
 
     Raises before anything is written, where these settings can be set no longer.
@@ -131,14 +132,14 @@ def take_back(unit: Unit, id_: str, by: str) -> Recommendation:
 
 
 def _way_back(
-    unit: Unit,
+    unit: UnitOfWork,
     recommendation: Recommendation,
     database: Database,
     session: Session | None,
     before: Mapping[str, Value],
     by: str,
 ) -> Recommendation:
-    at, others = live(unit, database), unit.recommendations.in_states(database.id, withdrawing.OPEN)
+    at, others = context_of(unit, database), unit.recommendations.in_states(database.id, withdrawing.OPEN)
     back = propose(
         unit,
         at,
@@ -155,11 +156,11 @@ def _way_back(
     unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
     pause(unit, session, f"paused by the rollback of {recommendation.id}")
     audit.decision(unit, "rollback", recommendation, by, rollback=back.id)
-    unit.announce(back.id, database.id)
+    unit.publish(back.id, database.id)
     return unit.recommendations.get(back.id)
 
 
-def _undone(at: Live, back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
+def _undone(at: ServerContext, back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
     """The way back in the words of each change's own undo: a setting that had no line in the file gets none.
 
     A value that the server derives follows by itself: its setting was not changed and has no line to take away.
@@ -170,20 +171,20 @@ def _undone(at: Live, back: Iterable[Document], changes: Iterable[Document]) -> 
     return [{**c, "do": undo[c["setting"]]} if before.get(c["setting"]) == c["after"] else c for c in told]
 
 
-def _held(unit: Unit, id_: str) -> tuple[Recommendation, Database, Session | None]:
+def _held(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Database, Session | None]:
     """The recommendation, read while its database's row is held, and its session."""
     database = unit.databases.lock(unit.recommendations.get(id_).database_id)
     recommendation = unit.recommendations.get(id_)
-    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    session = unit.sessions.of(recommendation)
     return recommendation, database, session
 
 
-def _step(unit: Unit, recommendation: Recommendation, to: State, **values: object) -> None:
+def _step(unit: UnitOfWork, recommendation: Recommendation, to: State, **values: object) -> None:
     unit.recommendations.step(recommendation, to, **values)
-    unit.announce(recommendation.id, recommendation.database_id, recommendation.session_id)
+    unit.publish(recommendation.id, recommendation.database_id, recommendation.session_id)
 
 
-def _decision(unit: Unit, by: str, at: Live, restart: bool) -> dict[str, object]:
+def _decision(unit: UnitOfWork, by: str, at: ServerContext, restart: bool) -> dict[str, object]:
     """An approval that has to wait for a maintenance window lasts to that window's end at least."""
     expires_at = unit.now + APPROVAL_LASTS
     upcoming = following(at.windows, unit.now) if at.waits is not None and restart else None

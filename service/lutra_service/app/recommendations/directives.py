@@ -9,15 +9,15 @@ from lutra_models.maintenance import closed
 from lutra_models.wire import Directive
 
 from lutra_service.app.access.audit import AUTOMATIC, SERVICE
-from lutra_service.app.databases.server_context import effective_mode
+from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.lifecycle import holding
 from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.app.recommendations import admission
 from lutra_service.db.schema.records import Database, Recommendation, Session
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 
-def current(unit: Unit, database: Database, agent: Holder | None) -> tuple[Directive | None, bool]:
+def current(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple[Directive | None, bool]:
     """None where nothing is approved, where another agent holds it, and where this one would not do it: paused, or in
     mode observe; and whether this agent was given it before. Without a name it is the agent that reported last.
 
@@ -30,7 +30,7 @@ def current(unit: Unit, database: Database, agent: Holder | None) -> tuple[Direc
     return directive, _is_held(recommendation, holding.asking(database, agent))
 
 
-def hand_out(unit: Unit, database: Database, agent: Holder | None) -> Directive | None:
+def hand_out(unit: UnitOfWork, database: Database, agent: Holder | None) -> Directive | None:
     """The same, and from now on this agent holds it: nothing ends it unseen any more."""
     found = _waiting(unit, database, agent)
     if found is None:
@@ -39,7 +39,7 @@ def hand_out(unit: Unit, database: Database, agent: Holder | None) -> Directive 
     who = holding.asking(database, agent)
     if not _is_held(recommendation, who):
         unit.recommendations.change(recommendation.id, handed_out_at=unit.now, handed_to=who)
-        unit.announce(recommendation.id)
+        unit.publish(recommendation.id)
     return directive
 
 
@@ -47,7 +47,7 @@ def _is_held(recommendation: Recommendation, who: str | None) -> bool:
     return recommendation.handed_out_at is not None and recommendation.handed_to == who
 
 
-def _waiting(unit: Unit, database: Database, agent: Holder | None) -> tuple[Recommendation, Directive] | None:
+def _waiting(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple[Recommendation, Directive] | None:
     if database.agent.paused:
         return None
     for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
@@ -60,16 +60,16 @@ def _waiting(unit: Unit, database: Database, agent: Holder | None) -> tuple[Reco
     return None
 
 
-def _not_for(unit: Unit, database: Database, row: Recommendation, agent: Holder | None) -> bool:
+def _not_for(unit: UnitOfWork, database: Database, row: Recommendation, agent: Holder | None) -> bool:
     """What no operator said yes to is for the agent alone that itself reported last, and in mode lab."""
-    session = unit.sessions.get(row.session_id) if row.session_id else None
+    session = unit.sessions.of(row)
     if session is None or not session.opened_by_agent or row.decided_by != AUTOMATIC:
         return False
     return agent is None or str(agent) != database.reporter or database.agent.mode != "lab"
 
 
-def _directive(unit: Unit, database: Database, recommendation: Recommendation) -> Directive | None:
-    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendation) -> Directive | None:
+    session = unit.sessions.of(recommendation)
     mode, rollback = effective_mode(database, session), recommendation.kind == Kind.ROLLBACK
     asked = rollback and recommendation.decided_by != SERVICE
     waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not asked
@@ -91,7 +91,7 @@ def _directive(unit: Unit, database: Database, recommendation: Recommendation) -
     )
 
 
-def _expected(unit: Unit, recommendation: Recommendation, session: Session | None) -> Identity | None:
+def _expected(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> Identity | None:
     """An operator's rollback is for whatever server is there; the service's own is for the one that was changed."""
     if recommendation.kind != Kind.ROLLBACK:
         return session.identity if session else None

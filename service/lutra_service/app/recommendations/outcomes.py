@@ -10,13 +10,13 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Outcome, Report
 
-from lutra_service.app.databases.server_context import effective_mode
-from lutra_service.app.lifecycle.pausing import pause_of
+from lutra_service.app.databases.current_server import effective_mode
+from lutra_service.app.lifecycle.pausing import pause
 from lutra_service.app.recommendations.histories import targets_of
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Database, Recommendation, StoredReport
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ LOST = "its agent lost its state before this was confirmed, and could not take i
 ELSEWHERE = "another server took over before this was confirmed"
 
 
-def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str) -> None:
+def record_outcome(unit: UnitOfWork, database: Database, outcome: Outcome, epoch: str) -> None:
     """What an agent of this `epoch` tells. What it made active is active, whatever was decided meanwhile.
 
     An outcome for another database's directive, or for one that no agent was given, says nothing and is passed over.
@@ -51,10 +51,10 @@ def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str)
         _confirmed(unit, recommendation, outcome)
     elif outcome.state == "reverted" and state != State.REVERTED:
         _reverted(unit, recommendation, outcome)
-    unit.announce(recommendation.id, database.id, recommendation.session_id)
+    unit.publish(recommendation.id, database.id, recommendation.session_id)
 
 
-def _late(unit: Unit, database: Database, ended: Recommendation, outcome: Outcome, epoch: str) -> None:
+def _late(unit: UnitOfWork, database: Database, ended: Recommendation, outcome: Outcome, epoch: str) -> None:
     """Of one that counted as not carried out."""
     if outcome.state in ("refused", "failed"):
         if ended.outcome is None:
@@ -64,26 +64,26 @@ def _late(unit: Unit, database: Database, ended: Recommendation, outcome: Outcom
     _applied(unit, database, ended, outcome, epoch)
 
 
-def _first(unit: Unit, database: Database, approved: Recommendation, outcome: Outcome, epoch: str) -> None:
+def _first(unit: UnitOfWork, database: Database, approved: Recommendation, outcome: Outcome, epoch: str) -> None:
     if outcome.state in ("refused", "failed"):
         error = _error(outcome)
         unit.recommendations.step(
             approved, State(outcome.state), outcome=ChangeOutcome.told(outcome), error=error, ended_at=unit.now
         )
         if outcome.code in PAUSING:
-            pause_of(unit, approved.session_id, f"{approved.id} was refused: {error}")
+            pause(unit, unit.sessions.of(approved), f"{approved.id} was refused: {error}")
         return
     _applied(unit, database, approved, outcome, epoch)
 
 
-def _applied(unit: Unit, database: Database, row: Recommendation, outcome: Outcome, epoch: str) -> None:
+def _applied(unit: UnitOfWork, database: Database, row: Recommendation, outcome: Outcome, epoch: str) -> None:
     applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
     told = ChangeOutcome.told(outcome).on(epoch, database.identity)
     unit.recommendations.step(row, State.APPLIED, outcome=told, applied_at=applied_at, ended_at=None)
     _after_applied(unit, row.id, outcome)
 
 
-def _confirmed(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> None:
+def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome) -> None:
     """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).confirmed(outcome.at)
     unit.recommendations.change(recommendation.id, outcome=told)
@@ -91,13 +91,13 @@ def _confirmed(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> 
         unit.recommendations.step(recommendation, State.CONFIRMED, ended_at=unit.now)
 
 
-def _reverted(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> None:
+def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome) -> None:
     events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
     unit.recommendations.step(recommendation, State.REVERTED, outcome=told, error=_error(outcome), ended_at=unit.now)
 
 
-def _after_applied(unit: Unit, id_: str, outcome: Outcome) -> None:
+def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome) -> None:
     applied = unit.recommendations.get(id_)
     if outcome.state == "reverted":
         _reverted(unit, applied, outcome)
@@ -107,22 +107,22 @@ def _after_applied(unit: Unit, id_: str, outcome: Outcome) -> None:
         _rolled_back(unit, applied)
 
 
-def _rolled_back(unit: Unit, applied: Recommendation) -> None:
+def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     """A rollback needs no measurement, and what it took back is reverted."""
     unit.recommendations.step(applied, State.CONFIRMED, ended_at=unit.now)
     parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
     if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
         unit.recommendations.step(parent, State.REVERTED, ended_at=unit.now)
-        unit.announce(parent.id)
+        unit.publish(parent.id)
     for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED,)):
         if any(c["setting"] not in (applied.configuration or {}) for c in later.changes or ()):
             continue
         error = f"taken back by the rollback of {applied.parent_id}"
         unit.recommendations.step(later, State.REVERTED, error=error, ended_at=unit.now)
-        unit.announce(later.id, later.session_id)
+        unit.publish(later.id, later.session_id)
 
 
-def forgotten(unit: Unit, database: Database, report: Report) -> Recommendation | None:
+def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
     """The change that would stay unconfirmed for good, as its agent goes on without its state. Told once, and marked.
 
     Where it is another server that reports, the change has failed with the one that it was made on.
@@ -138,17 +138,17 @@ def forgotten(unit: Unit, database: Database, report: Report) -> Recommendation 
             unit.recommendations.change(applied.id, error=LOST)
             return applied
         unit.recommendations.step(applied, State.FAILED, error=ELSEWHERE, ended_at=unit.now)
-        unit.announce(applied.id, applied.session_id)
+        unit.publish(applied.id, applied.session_id)
     return None
 
 
-def notice_active(unit: Unit, database: Database, configuration: Document) -> None:
+def notice_active(unit: UnitOfWork, database: Database, configuration: Document) -> None:
     """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
 
     What it changes counts: the server may derive other settings from these (one buffer from the size of another).
     """
     for approved in unit.recommendations.in_states(database.id, (State.APPROVED,)):
-        session = unit.sessions.get(approved.session_id) if approved.session_id else None
+        session = unit.sessions.of(approved)
         wanted = {c["setting"]: c["after"] for c in approved.changes or ()}
         if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
             continue
@@ -156,20 +156,20 @@ def notice_active(unit: Unit, database: Database, configuration: Document) -> No
         unit.recommendations.step(approved, State.APPLIED, outcome=told, applied_at=unit.now)
         if approved.kind == Kind.ROLLBACK:
             _rolled_back(unit, unit.recommendations.get(approved.id))
-        unit.announce(approved.id, database.id)
+        unit.publish(approved.id, database.id)
 
 
-def being_watched(unit: Unit, database: Database, start: datetime) -> Recommendation | None:
+def being_watched(unit: UnitOfWork, database: Database, start: datetime) -> Recommendation | None:
     """Outside a lab: the applied recommendation that a window beginning at `start` says something of."""
     for applied in unit.recommendations.in_states(database.id, (State.APPLIED,)):
-        session = unit.sessions.get(applied.session_id) if applied.session_id else None
+        session = unit.sessions.of(applied)
         lab = effective_mode(database, session) == "lab"
         if not lab and applied.applied_at is not None and start >= applied.applied_at:
             return applied
     return None
 
 
-def record_measurement(unit: Unit, id_: str, report: Report) -> None:
+def record_measurement(unit: UnitOfWork, id_: str, report: Report) -> None:
     """In a lab one window is the measurement; elsewhere the mean of some, the first left out."""
     recommendation = unit.recommendations.get(id_)
     if recommendation.state not in (State.APPLIED, State.REVERTED, State.FAILED, State.REFUSED):
@@ -182,7 +182,7 @@ def record_measurement(unit: Unit, id_: str, report: Report) -> None:
             unit.recommendations.change(id_, measured=measured)
         elif measured is not None:
             unit.recommendations.step(recommendation, State.CONFIRMED, measured=measured, ended_at=unit.now)
-    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+    unit.publish(id_, recommendation.database_id, recommendation.session_id)
 
 
 def _provisional(recommendation: Recommendation) -> bool:
@@ -190,15 +190,15 @@ def _provisional(recommendation: Recommendation) -> bool:
     return recommendation.outcome is not None and recommendation.outcome.is_provisional
 
 
-def _failed(unit: Unit, recommendation: Recommendation, failure: str) -> None:
+def _failed(unit: UnitOfWork, recommendation: Recommendation, failure: str) -> None:
     if recommendation.state == State.APPLIED:
         unit.recommendations.step(recommendation, State.FAILED, error=failure, ended_at=unit.now)
     elif recommendation.error is None or failure == "did_not_start":
         unit.recommendations.change(recommendation.id, error=failure)
 
 
-def _measured(unit: Unit, recommendation: Recommendation, lab: bool) -> Document | None:
-    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+def _measured(unit: UnitOfWork, recommendation: Recommendation, lab: bool) -> Document | None:
+    session = unit.sessions.of(recommendation)
     windows = [r for r in unit.reports.of_recommendation(recommendation.id) if r.metrics]
     if lab:
         return _document(windows[-1], targets_of(windows[-1], session))

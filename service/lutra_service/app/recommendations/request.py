@@ -13,12 +13,13 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit, quota
-from lutra_service.app.databases.server_context import Live, live
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import histories, trial_record
 from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.proposal import propose
 from lutra_service.db.schema.records import Database, Recommendation, Request, Session
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 WAITING = (State.COMPUTING, State.PROPOSED, State.APPROVED, State.APPLIED)
 HANDOVER_ENTROPY = 2**32
@@ -26,7 +27,7 @@ PAST_WORKLOADS = 5
 """Earlier sessions of the same engine, the latest first, whose models a recommendation may lean on."""
 
 
-def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recommendation, bool]:
+def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[Recommendation, bool]:
     """The session's pending recommendation, else a new one that is now being computed; and whether it is new.
 
     Raises SessionClosed without a running session, and NotEnoughObservations before the agent's first report.
@@ -42,10 +43,10 @@ def ask(unit: Unit, database: Database, session: Session | None) -> tuple[Recomm
     quota.verify_room(unit, database.id)
     own = unit.recommendations.outlined(session.id)
     trials_done = sum(trial_record.counts(r) for r in trial_record.since_rebase(session, own))
-    return _compute(unit, live(unit, database, session), session, own, trials_done >= session.max_trials), True
+    return _compute(unit, context_of(unit, database, session), session, own, trials_done >= session.max_trials), True
 
 
-def ask_for(unit: Unit, database: Database, session: Session | None, by: str) -> Recommendation:
+def ask_for(unit: UnitOfWork, database: Database, session: Session | None, by: str) -> Recommendation:
     """The same, asked by somebody."""
     recommendation, new = ask(unit, database, session)
     if new:
@@ -53,7 +54,9 @@ def ask_for(unit: Unit, database: Database, session: Session | None, by: str) ->
     return recommendation
 
 
-def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendation], over: bool) -> Recommendation:
+def _compute(
+    unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation], over: bool
+) -> Recommendation:
     """A row `computing` with everything that the worker needs; whoever computes it finds it by its state.
 
     A handover that came to nothing is asked for again over the same history: what came before is part of the key.
@@ -85,15 +88,15 @@ def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendatio
     )
     unit.recommendations.add(recommendation)
     unit.requests.add(Request(recommendation.id, task, payload))
-    unit.announce(recommendation.id, session.id, at.database.id)
+    unit.publish(recommendation.id, session.id, at.database.id)
     return recommendation
 
 
 def manual(
-    unit: Unit, database: Database, settings: Mapping[str, Any], session: Session | None, by: str
+    unit: UnitOfWork, database: Database, settings: Mapping[str, Any], session: Session | None, by: str
 ) -> Recommendation:
     """An operator's own settings laid over the current ones: the same checks, and a prediction where there is one."""
-    at = live(unit, database, session)
+    at = context_of(unit, database, session)
     configuration = admitted(unit, at, at.parse(settings))
     made = propose(unit, at, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session)
     audit.decision(unit, "ask", made, by)

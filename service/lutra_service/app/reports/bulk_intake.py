@@ -22,7 +22,7 @@ from lutra_service.common.documents import Document
 from lutra_service.db.repositories.bulk import Kept, Key
 from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.written import Written
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Plain:
         return *self.arrival.key, self.settings.first_seen_at
 
 
-def accept(unit: Unit, arrivals: Sequence[Arrival], known: Configurations) -> list[Receipt | None]:
+def accept(unit: UnitOfWork, arrivals: Sequence[Arrival], known: Configurations) -> list[Receipt | None]:
     """Receipts of those that are stored now; None for those that `intake` has to take.
 
     At most one arrival of a database.
@@ -64,7 +64,7 @@ def accept(unit: Unit, arrivals: Sequence[Arrival], known: Configurations) -> li
         rows = [reported.row(p.arrival.report, id_, configurations[id_], unit.now) for id_, p in stored.items()]
         unit.bulk.add(rows)
         unit.bulk.learn({id_: _facts(unit, p) for id_, p in stored.items() if p.newest})
-        unit.announce(*stored)
+        unit.publish(*stored)
     return [Receipt(rules=stored[a.database_id].database.rules) if a.database_id in stored else None for a in arrivals]
 
 
@@ -74,7 +74,7 @@ def _is_bare(report: Report) -> bool:
     return not (more or report.outcomes or report.events)
 
 
-def _plain(unit: Unit, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
+def _plain(unit: UnitOfWork, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
     if not arrivals:
         return {}
     databases = unit.bulk.lock(a.database_id for a in arrivals)
@@ -91,7 +91,7 @@ def _plain(unit: Unit, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
     return found
 
 
-def _seen(unit: Unit, database: Database, report: Report) -> bool | None:
+def _seen(unit: UnitOfWork, database: Database, report: Report) -> bool | None:
     """Whether it is its agent's newest; None where it was stored before."""
     if database.reporter == str(Holder(report.agent, report.epoch)):
         newest = database.reporter_sequence
@@ -104,12 +104,12 @@ def _seen(unit: Unit, database: Database, report: Report) -> bool | None:
     return newest is None or report.sequence > newest
 
 
-def _is_latest(unit: Unit, database: Database, arrival: Arrival) -> bool:
+def _is_latest(unit: UnitOfWork, database: Database, arrival: Arrival) -> bool:
     window, last = arrival.report.window, database.last_window_end
     return window is None or last is None or reported.until(window, unit.now) >= last
 
 
-def _has_room(unit: Unit, arrival: Arrival) -> bool:
+def _has_room(unit: UnitOfWork, arrival: Arrival) -> bool:
     try:
         quota.verify_room(unit, arrival.database_id)
         quota.verify_report(arrival.report)
@@ -118,7 +118,7 @@ def _has_room(unit: Unit, arrival: Arrival) -> bool:
     return True
 
 
-def _configurations(unit: Unit, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:
+def _configurations(unit: UnitOfWork, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:
     """By database. One that the catalogue refuses is left out."""
     found = {p.database.id: known.find(p.arrival.report, p.settings_key) for p in plain}
     missing = [p for p in plain if found[p.database.id] is None]
@@ -137,7 +137,7 @@ def _read(plain: Plain, settings: Mapping[Key, Document], known: Configurations)
         return None
 
 
-def _facts(unit: Unit, plain: Plain) -> Document:
+def _facts(unit: UnitOfWork, plain: Plain) -> Document:
     report = plain.arrival.report
     facts = reported.facts(report, plain.database, plain.settings.unreadable.values(), unit.now)
     return {**facts, "settings_hash": report.settings_hash}

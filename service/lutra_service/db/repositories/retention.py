@@ -49,7 +49,7 @@ _WINDOW = and_(_REPORTS.window_end.is_not(None), _REPORTS.failure.is_(None))
 _SILENT = and_(_REPORTS.window_end.is_(None), _REPORTS.failure.is_(None))
 
 
-class Old:
+class RetentionRepository:
     """`before` is a moment: what came to the service earlier is old."""
 
     def __init__(self, db: Session) -> None:
@@ -58,7 +58,7 @@ class Old:
     def databases(self) -> list[str]:
         return list(self._db.execute(select(_DATABASES.id).order_by(_DATABASES.id)).scalars())
 
-    def crowded(self, database_id: str, before: datetime) -> list[Group]:
+    def mergeable(self, database_id: str, before: datetime) -> list[Group]:
         """The database's groups with more than one old window."""
         old = select(*GROUPED).where(_WINDOW, _REPORTS.database_id == database_id, _REPORTS.received_at < before)
         return [dict(row) for row in self._db.execute(old.group_by(*GROUPED).having(func.count() > 1)).mappings()]

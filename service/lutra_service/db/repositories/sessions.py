@@ -11,7 +11,7 @@ from lutra_models.lifecycle import SessionState, advance_session
 from lutra_models.metrics import Limit, Objective
 
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
-from lutra_service.db.schema.records import Session
+from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.schema.tables import SessionRow
 
 OPEN = (SessionState.RUNNING, SessionState.PAUSED)
@@ -21,6 +21,10 @@ class Sessions(Repository[Session]):
     row = SessionRow
     record = Session
     noun = "session"
+
+    def of(self, recommendation: Recommendation) -> Session | None:
+        """The session that it belongs to, where it belongs to one."""
+        return None if recommendation.session_id is None else self.get(recommendation.session_id)
 
     @remembered
     def open_one(self, database_id: str) -> Session | None:

@@ -241,7 +241,7 @@ class ReportRow(Table):
 
     `recommendation_id` is the recommendation whose configuration the window measured; `failure` says why nothing was
     measured under it. `configuration` is the parsed configuration that was active. `windows` is how many windows the
-    row stands for: more than one where old ones were drawn together.
+    row stands for: more than one where old ones were merged.
     """
 
     __tablename__ = "reports"

@@ -201,12 +201,12 @@ def flood(store: Store, database: str, number: int, seed: int = 0, **parts: Any)
 
 def a_request(store: Store, database: str) -> Document:
     from lutra_models import serial
-    from lutra_service.app.databases.server_context import live
+    from lutra_service.app.databases.current_server import context_of
     from lutra_service.app.recommendations import histories
 
     def read(u: Any) -> Document:
         session = u.sessions.open_one(database)
-        at = live(u, u.databases.get(database), session)
+        at = context_of(u, u.databases.get(database), session)
         seen = serial.history_to_dict(histories.history(u, at, session), at.server, at.policy)
         return {"history": seen, "baseline": dict(at.active), "safe": True, "past": []}
 
