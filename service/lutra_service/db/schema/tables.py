@@ -170,7 +170,7 @@ class SessionRow(Table):
 
 
 class RecommendationRow(Table):
-    """A recommendation from its request to what became of it; a row `computing` is also the job (see `compute`).
+    """A recommendation from its request to what became of it; a row `computing` is also the job (see `app.jobs`).
 
     `key` makes the request unique: the same question about the same history is one row. `digest` is the
     configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search, handover
