@@ -24,6 +24,7 @@ from tests.support.service import POSTGRESQL
 
 STEPS = (10_000, 1_000_000, 10_000_000)
 TIMES = 50
+FORTNIGHT = timedelta(days=14)
 
 
 @click.command()
@@ -55,8 +56,8 @@ def questions(store: Store, names: list[str]) -> dict[str, Callable[[], object]]
         "the newest page of windows": lambda: store.read(lambda u: server_state.windows(u, busy, 50, None)),
         "a page far back": lambda: store.read(lambda u: server_state.windows(u, busy, 50, "5000")),
         "the current directive": lambda: store.read(lambda u: directives.current(u, u.databases.get(busy))),
-        "what is to be computed": lambda: store.read(lambda u: u.recommendations.claimable(u.now, 50)),
-        "old groups of one database": lambda: store.read(lambda u: u.old.crowded(busy, u.now - timedelta(days=14))),
+        "what is to be computed": lambda: store.read(lambda u: u.recommendations.waiting(u.now, ())),
+        "old groups of one database": lambda: store.read(lambda u: u.retention.mergeable(busy, u.now - FORTNIGHT)),
     }
 
 

@@ -6,42 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lutra_models.errors import IllegalTransition
 from lutra_models.knobs import Configuration, Value
 
-RecommendationState = Literal[
-    "computing", "proposed", "approved", "applied", "confirmed", "reverted", "rejected", "refused", "failed", "expired"
-]
-
-RecommendationKind = Literal["search", "handover", "manual", "subset", "rollback"]
 SearchOrigin = Literal["current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat"]
-Origin = SearchOrigin | Literal["handover", "baseline", "manual", "subset", "rollback"]
-"""Which step proposed a configuration: one of the search, one of a session's end, or an operator."""
-
-_STEPS: dict[RecommendationState, tuple[RecommendationState, ...]] = {
-    "computing": ("proposed", "failed", "expired"),
-    "proposed": ("approved", "rejected", "expired"),
-    "approved": ("applied", "refused", "failed", "expired", "rejected"),
-    "applied": ("confirmed", "reverted", "failed"),
-    "confirmed": ("reverted",),
-    "reverted": (),
-    "rejected": (),
-    "refused": (),
-    "failed": (),
-    "expired": (),
-}
-
-
-def step(state: RecommendationState, to: RecommendationState) -> RecommendationState:
-    """`to`, where `state` leads there. Raises IllegalTransition elsewhere."""
-    if to not in _STEPS[state]:
-        raise IllegalTransition(f"a recommendation that is {state} cannot become {to}")
-    return to
-
-
-def pending(state: RecommendationState) -> bool:
-    """Whether something is still to come before a measurement: asked for, proposed or on its way."""
-    return state in ("computing", "proposed", "approved", "applied")
+"""Which step of the search proposed a configuration."""
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,19 @@
-"""What was measured, and the tuning session that asked for it. State machines without I/O."""
+"""What was measured, and the tuning session that asked for it."""
 
 from __future__ import annotations
 
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from lutra_models.errors import IllegalTransition
 from lutra_models.knobs import Configuration, KnobSpace, Value, fingerprint
 from lutra_models.metrics import Limit, Objective
 
 Mode = Literal["observe", "reload_only", "restart_in_window", "lab"]
 Approval = Literal["manual", "automatic"]
-SessionState = Literal["running", "paused", "completed", "stopped"]
 
 MODES: tuple[Mode, ...] = ("observe", "reload_only", "restart_in_window", "lab")
 """From the weakest to the strongest; of two modes the weaker counts."""
@@ -162,48 +160,20 @@ class History:
 
 
 @dataclass(frozen=True)
-class Workload:
-    """What is stored of one load on one database and hardware; `signature` is its pruned metrics' typical values."""
-
-    name: str
-    history: History
-    signature: Mapping[str, float]
-
-
-_STEPS: dict[SessionState, tuple[SessionState, ...]] = {
-    "running": ("paused", "completed", "stopped"),
-    "paused": ("running", "stopped"),
-    "completed": (),
-    "stopped": (),
-}
-
-
-@dataclass(frozen=True)
 class TuningSession:
-    """Objective, limits, mode, approval and budget of one tuning campaign, and the state it is in."""
+    """Objective, limits, mode, approval and budget of one tuning campaign."""
 
     objective: Objective
     limits: tuple[Limit, ...] = ()
     mode: Mode = "observe"
     approval: Approval = "manual"
     max_trials: int = 30
-    state: SessionState = "running"
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
         if self.max_trials < 1:
             raise ValueError(f"max_trials must be at least 1, got {self.max_trials}")
-
-    def step(self, state: SessionState) -> TuningSession:
-        """The session in `state`. Raises IllegalTransition where its state does not lead there."""
-        if state not in _STEPS[self.state]:
-            raise IllegalTransition(f"a {self.state} session cannot become {state}")
-        return replace(self, state=state)
-
-    @property
-    def open(self) -> bool:
-        return bool(_STEPS[self.state])
 
 
 def weaker(one: Mode, other: Mode) -> Mode:

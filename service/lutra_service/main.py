@@ -10,12 +10,12 @@ from lutra_models import __version__
 
 from lutra_service.api import routes
 from lutra_service.api.http import problems
+from lutra_service.api.http.access_log import AccessLog
 from lutra_service.api.http.entry import Entry
-from lutra_service.api.http.observed import Observed
-from lutra_service.api.http.signals import Signals
+from lutra_service.api.http.notifier import Notifier
 from lutra_service.app.jobs.executor import Compute, MakesWorker
 from lutra_service.app.reports.writer import ReportWriter
-from lutra_service.app.retention.thread import Pruning
+from lutra_service.app.retention.thread import RetentionThread
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
@@ -29,18 +29,18 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
     """The application over the database that `settings` name. Workers are what they name, or what `executor` makes."""
     settings = settings or Settings()
     store = Store(make_engine(settings.database_url), daily_bytes=settings.daily_bytes)
-    signals = Signals(settings.polls_per_item, settings.polls_per_token)
+    notifier = Notifier(settings.polls_per_item, settings.polls_per_token)
     entry = Entry(store, settings)
-    compute, pruning = Compute(store, settings, executor), Pruning(store, settings)
-    store.listeners += [signals.notify, compute.heard]
+    compute, retention = Compute(store, settings, executor), RetentionThread(store, settings)
+    store.listeners += [notifier.notify, compute.on_change]
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        signals.start()
+        notifier.start()
         compute.start()
-        pruning.start()
+        retention.start()
         yield
-        pruning.stop()
+        retention.stop()
         compute.stop()
         entry.uses.write()
         store.close()
@@ -56,10 +56,10 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
     )
     app.state.store = store
     app.state.report_writer = ReportWriter(store)
-    app.state.signals = signals
+    app.state.notifier = notifier
     app.state.compute = compute
     app.state.entry = entry
-    app.add_middleware(Observed, entry=entry, behind_proxy=settings.behind_tls_proxy)
+    app.add_middleware(AccessLog, entry=entry, behind_proxy=settings.behind_tls_proxy)
     problems.install(app)
     routes.include(app)
     return app

@@ -28,7 +28,7 @@ class Server(uvicorn.Server):
     """Lets the waiting requests go when it is told to stop, so that stopping takes no minute."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.config.app.state.signals.close()  # type: ignore[union-attr]
+        self.config.app.state.notifier.close()  # type: ignore[union-attr]
         super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

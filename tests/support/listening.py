@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from lutra_service.api.http.signals import Signals
+from lutra_service.api.http.notifier import Notifier
 from lutra_service.api.http.sockets.connections import Connections
 from lutra_service.app.access.tokens import create_token
 from lutra_service.common.settings import Settings
@@ -30,7 +30,7 @@ class Listening:
     service: Service
     port: int
     connections: Connections
-    signals: Signals
+    signals: Notifier
 
     def raw(self, data: bytes = b"") -> socket.socket:
         """A connection of its own, on which `data` was sent."""
@@ -60,9 +60,9 @@ def listening(directory: Path, ca: Path | None = None, **settings: Any) -> Itera
         trust: Any = True if ca is None else ssl.create_default_context(cafile=str(ca))
         scheme = "http" if ca is None else "https"
         with httpx.Client(base_url=f"{scheme}://127.0.0.1:{port}", timeout=30, verify=trust) as client:
-            yield Listening(Service(client, app.state.store, secret), port, connections, app.state.signals)
+            yield Listening(Service(client, app.state.store, secret), port, connections, app.state.notifier)
     finally:
-        app.state.signals.close()
+        app.state.notifier.close()
         server.should_exit = True
         thread.join(20)
 

@@ -27,7 +27,7 @@ from lutra_service.app.jobs.executor import MakesWorker
 from lutra_service.common.settings import Settings
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
-from lutra_service.db.store import Store, Unit
+from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.main import create_app
 from lutra_service.workers.protocol import opened, sealed
 
@@ -290,7 +290,7 @@ def some_minutes_later(service: Service, made: Document, minutes: int = 5) -> No
 def silent_for(service: Service, agent: Agent, minutes: int = 5) -> None:
     """As if this agent's last report had come so long ago."""
 
-    def earlier(unit: Unit) -> None:
+    def earlier(unit: UnitOfWork) -> None:
         last = unit.reports.numbered(agent.database, agent.name, agent.epoch, agent.sequence)
         assert last is not None
         unit.reports.replace(last.id, received_at=last.received_at - timedelta(minutes=minutes))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from statistics import mean, stdev
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from lutra_lab.demo.tuning import held
+from lutra_lab.demo.tuning import Document, held
 
-Document = dict[str, Any]
 LABELS = {"qps": "QPS", "p99_ms": "p99", "tps": "TPS"}
 MAX_CHANGES = 6
 ORIGINS = {

@@ -10,6 +10,7 @@ from lutra_lab.demo.processes import DemoFailed
 from lutra_lab.demo.stack import Stack, get, post
 
 Document = dict[str, Any]
+"""What REST answers, and what `--json` prints."""
 TARGETS = ("qps", "p99_ms")
 TRIAL_TIMEOUT_S = 300.0
 ENDED = ("reverted", "rejected", "refused", "failed", "expired")

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from lutra_models import __version__
 
 from lutra_service.api.http.body import Answer
-from lutra_service.api.http.deps import Stored
+from lutra_service.api.http.deps import StoreDep
 from lutra_service.common.telemetry import exposition
 
 router = APIRouter(tags=["health"])
@@ -44,7 +44,7 @@ async def check_alive() -> Alive:
     response_model=Readiness,
     responses={503: {"model": Readiness, "description": "The database does not answer"}},
 )
-def check_ready(stored: Stored) -> JSONResponse:
+def check_ready(stored: StoreDep) -> JSONResponse:
     """503 while the database does not answer."""
     try:
         stored.check()

@@ -12,7 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from lutra_service.db.schema.records import AuditEntry, Token
-    from lutra_service.db.store import Unit
+    from lutra_service.db.store import UnitOfWork
 
 PAGE = 500
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -103,7 +103,7 @@ def audit(database: str | None, action: str | None, limit: int, as_json: bool) -
     _print([_entry(e, whole=as_json) for e in found], as_json)
 
 
-def _moment(unit: Unit, after: timedelta | None) -> datetime | None:
+def _moment(unit: UnitOfWork, after: timedelta | None) -> datetime | None:
     return None if after is None else unit.now + after
 
 

@@ -11,7 +11,7 @@ REPORT_BYTES = 128 << 10
 SETTINGS_BYTES = 256 << 10
 """One server's settings. Those of the largest catalogue take some 30 kB."""
 METRICS_TOGETHER = 500
-"""Of windows that were drawn together, so many metrics stay: those that most of the windows have."""
+"""Of windows that were merged, so many metrics stay: those that most of the windows have."""
 
 OLD_REPORTS = 2000
 """So many reports older than the retention stay, of each database."""

@@ -51,4 +51,4 @@ def configure(level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger("uvicorn.error").addFilter(Seldom())
-    logging.getLogger("uvicorn.access").disabled = True  # `observed` tells the same, and in the same form
+    logging.getLogger("uvicorn.access").disabled = True  # `access_log` writes the same, and in the same form

@@ -9,7 +9,7 @@ from typing import Any
 from lutra_models.advice import Prediction, Reason
 from lutra_models.catalog import Change
 
-Document = dict[str, Any]
+from lutra_service.common.documents import Document
 
 
 def change_to_dict(change: Change) -> Document:

@@ -1,4 +1,4 @@
-"""Transactions. `Store` is the only place that commits; a `Unit` is what one transaction works with."""
+"""Transactions. `Store` is the only place that commits; a `UnitOfWork` is what one transaction works with."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from lutra_service.common.limits import DAILY_BYTES
 from lutra_service.db.repositories.audit import Audit
 from lutra_service.db.repositories.bulk import Bulk
 from lutra_service.db.repositories.events import Events
+from lutra_service.db.repositories.jobs import Requests, Snapshots
 from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.repositories.recommendations import Recommendations
 from lutra_service.db.repositories.registry import Answers, Databases, Tokens
 from lutra_service.db.repositories.reports import Reports
-from lutra_service.db.repositories.retention import Old
-from lutra_service.db.repositories.tuning import Recommendations, Requests, Sessions, Snapshots
+from lutra_service.db.repositories.retention import RetentionRepository
+from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.schema.engine import IMMEDIATE
 
 
@@ -33,7 +35,7 @@ class CommitUnknown(LutraError):
 
 
 T = TypeVar("T")
-Work = Callable[["Unit"], T]
+Work = Callable[["UnitOfWork"], T]
 ATTEMPTS = 3
 SQLITE_HELD = (5, 6)
 """SQLITE_BUSY and SQLITE_LOCKED, with any extension: the transaction is still open, and is rolled back."""
@@ -44,7 +46,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Unit:
+class UnitOfWork:
     """One transaction: its moment, its repositories, and the ids of what it changed for those who wait for them."""
 
     def __init__(self, db: Session, now: datetime, daily_bytes: int = DAILY_BYTES) -> None:
@@ -60,14 +62,14 @@ class Unit:
         self.reports = Reports(db, ledger)
         self.events = Events(db, ledger)
         self.snapshots = Snapshots(db, ledger)
-        self.old = Old(db)
+        self.retention = RetentionRepository(db)
         self.audit = Audit(db)
         self.bulk = Bulk(db, ledger)
 
     def new_id(self, prefix: str) -> str:
         return new_id(prefix, self.now)
 
-    def announce(self, *ids: str | None) -> None:
+    def publish(self, *ids: str | None) -> None:
         """Say, once committed, that these rows changed."""
         self.changed.update(i for i in ids if i is not None)
 
@@ -90,7 +92,7 @@ class Store:
 
     def read(self, work: Work[T]) -> T:
         with Session(self._reader) as db:
-            return work(Unit(db, self._clock(), self._daily_bytes))
+            return work(UnitOfWork(db, self._clock(), self._daily_bytes))
 
     def write(self, work: Work[T]) -> T:
         """Commit what `work` did and tell the listeners. A transaction that lost a race runs again from its start.
@@ -119,7 +121,7 @@ class Store:
 
     def _commit(self, work: Work[T]) -> tuple[T, set[str]]:
         with self._turn, Session(self._writer) as db:
-            unit = Unit(db, self._clock(), self._daily_bytes)
+            unit = UnitOfWork(db, self._clock(), self._daily_bytes)
             result = work(unit)
             unit.ledger.settle()
             try:

@@ -13,8 +13,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from lutra_service.common.documents import Document
 from lutra_service.workers.cluster import Cluster, compute
-from lutra_service.workers.protocol import Document, Limits, NoWorker, WorkerLost, opened
+from lutra_service.workers.protocol import Limits, NoWorker, WorkerLost, opened
 from lutra_service.workers.worker_process import serve
 
 _PLAIN = {("builtins", "str"), ("builtins", "bytes")}

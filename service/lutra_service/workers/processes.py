@@ -16,7 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from lutra_service.workers.protocol import Document, Limits, NoWorker, WorkerLost, opened
+from lutra_service.common.documents import Document
+from lutra_service.workers.protocol import Limits, NoWorker, WorkerLost, opened
 
 TASKS = "lutra_service.workers.worker"
 MAX_ANSWER_BYTES = 32 << 20

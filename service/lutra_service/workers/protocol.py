@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from lutra_models.errors import LutraError
 
-Document = dict[str, Any]
+from lutra_service.common.documents import Document
 
 
 class WorkerLost(Exception):

@@ -17,9 +17,8 @@ from lutra_models.history import History
 from lutra_models.knobs import Configuration
 from lutra_models.metrics import Objective
 
+from lutra_service.common.documents import Document
 from lutra_service.common.serialize import predictions_to_dict, reason_to_dict
-
-Document = dict[str, Any]
 
 
 def recommend(request: Mapping[str, Any]) -> Document:

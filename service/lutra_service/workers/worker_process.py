@@ -14,7 +14,8 @@ from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
 
-from lutra_service.workers.protocol import Document, sealed
+from lutra_service.common.documents import Document
+from lutra_service.workers.protocol import sealed
 
 Compute = Callable[[str, dict[str, Any]], Document]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_models import History, Knob, KnobSpace, Limit, Number, Objective, Observation, TuningSession, Window
-from lutra_models.errors import IllegalTransition, InvalidConfiguration
+from lutra_models import History, Knob, KnobSpace, Limit, Number, Objective, Observation, Window
+from lutra_models.errors import InvalidConfiguration
 from lutra_models.history import MODES, weaker
 
 SPACE = KnobSpace([Knob("a", Number(0, 10, integer=True)), Knob("b", Number(0, 1))])
@@ -72,14 +72,6 @@ def test_the_same_history_has_the_same_key_and_another_has_another() -> None:
     assert history(1.0).key != history(2.0).key
     assert history(1.0).key != history(1.0, limits=[Limit("p99_ms", at_most=9)]).key
     assert history(1.0).key != history(1.0, context={"threads": 16}).key
-
-
-def test_a_session_steps_only_where_its_state_leads() -> None:
-    session = TuningSession(Objective("qps", "maximize"))
-    assert session.step("paused").step("running").step("completed").state == "completed"
-    assert not session.step("stopped").open
-    with pytest.raises(IllegalTransition, match="stopped session cannot become running"):
-        session.step("stopped").step("running")
 
 
 def test_of_two_modes_the_weaker_counts() -> None:

@@ -10,11 +10,12 @@ from fastapi import APIRouter, Depends, Response
 from lutra_service.api.access import token_schemas as schemas
 from lutra_service.api.access import views
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import OnlyOnce, Page, PageQuery, Stored, Uses, paging
+from lutra_service.api.http.deps import IdempotencyDep, Page, PageQuery, StoreDep, Uses, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.access import tokens
-from lutra_service.db.schema.records import Document, Token
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Token
+from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["tokens"])
 AT_ONCE = schemas.Rotation()
@@ -23,7 +24,7 @@ AT_ONCE = schemas.Rotation()
 @router.get("/v1/tokens")
 @allow("admin", of="service")
 def list_all_tokens(
-    stored: Stored, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
+    stored: StoreDep, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
 ) -> Page[schemas.TokenAnswer]:
     """Every token, whether it is bound to a database or to none, with its expiry and last use."""
     uses.write()
@@ -33,10 +34,10 @@ def list_all_tokens(
 
 @router.post("/v1/tokens", status_code=201, response_model=schemas.NewTokenAnswer)
 @allow("admin", of="service")
-def create_global_token(body: schemas.NewToken, stored: Stored, once: OnlyOnce, response: Response) -> Any:
+def create_global_token(body: schemas.NewToken, stored: StoreDep, once: IdempotencyDep, response: Response) -> Any:
     """A token that reaches every database. The secret is in this answer and nowhere else."""
 
-    def create(unit: Unit) -> Document:
+    def create(unit: UnitOfWork) -> Document:
         return _dumped(tokens.create_token(unit, body.name, body.scopes, None, body.expires_at))
 
     response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit), secrets=("token",)))
@@ -45,7 +46,7 @@ def create_global_token(body: schemas.NewToken, stored: Stored, once: OnlyOnce, 
 
 @router.delete("/v1/tokens/{token}")
 @allow("admin", of="service")
-def revoke_any_token(token: str, stored: Stored) -> schemas.TokenAnswer:
+def revoke_any_token(token: str, stored: StoreDep) -> schemas.TokenAnswer:
     """Revoke a token, whatever it is bound to."""
     return views.token(stored.write(lambda unit: tokens.revoke_token(unit, token)))
 
@@ -53,7 +54,7 @@ def revoke_any_token(token: str, stored: Stored) -> schemas.TokenAnswer:
 @router.post("/v1/tokens/{token}/rotate", status_code=201, response_model=schemas.NewTokenAnswer)
 @allow("admin", of="service")
 def rotate_any_token(
-    token: str, stored: Stored, once: OnlyOnce, response: Response, body: schemas.Rotation = AT_ONCE
+    token: str, stored: StoreDep, once: IdempotencyDep, response: Response, body: schemas.Rotation = AT_ONCE
 ) -> Any:
     """A new token in place of this one: the same name, scopes and database, and another secret."""
     return _rotated(stored, once, response, token, body, None)
@@ -64,8 +65,8 @@ def rotate_any_token(
 def rotate_token(
     database: str,
     token: str,
-    stored: Stored,
-    once: OnlyOnce,
+    stored: StoreDep,
+    once: IdempotencyDep,
     response: Response,
     body: schemas.Rotation = AT_ONCE,
 ) -> Any:
@@ -74,9 +75,14 @@ def rotate_token(
 
 
 def _rotated(
-    stored: Stored, once: OnlyOnce, response: Response, token: str, asked: schemas.Rotation, database: str | None
+    stored: StoreDep,
+    once: IdempotencyDep,
+    response: Response,
+    token: str,
+    asked: schemas.Rotation,
+    database: str | None,
 ) -> Document:
-    def create(unit: Unit) -> Document:
+    def create(unit: UnitOfWork) -> Document:
         grace = timedelta(seconds=asked.grace_s)
         return _dumped(tokens.rotate_token(unit, token, grace, asked.expires_at, database))
 

@@ -10,19 +10,19 @@ from lutra_service.api.access import views as token_views
 from lutra_service.api.access.token_schemas import NewToken, NewTokenAnswer, TokenAnswer
 from lutra_service.api.databases import schemas, views
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, Uses, paging
+from lutra_service.api.http.deps import Bearer, IdempotencyDep, Page, PageQuery, StoreDep, Uses, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.access import tokens
 from lutra_service.app.databases import registration
 from lutra_service.db.schema.records import Database
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases")
 
 
 @router.post("", status_code=201, tags=["databases"], response_model=schemas.DatabaseAnswer)
 @allow("operate", of="service")
-def register_database(body: schemas.NewDatabase, stored: Stored, once: OnlyOnce, response: Response) -> Any:
+def register_database(body: schemas.NewDatabase, stored: StoreDep, once: IdempotencyDep, response: Response) -> Any:
     """Register a database server. Its agent then needs a token of its own."""
     response.status_code, answer = stored.write(
         lambda unit: once(
@@ -39,7 +39,7 @@ def register_database(body: schemas.NewDatabase, stored: Stored, once: OnlyOnce,
 @router.get("", tags=["databases"])
 @allow("read", "agent", of="any")
 def list_databases(
-    stored: Stored,
+    stored: StoreDep,
     who: Bearer,
     page: Annotated[PageQuery, Depends(paging("db"))],
     name: Annotated[str | None, Query(max_length=200, description="Only the one of exactly this name.")] = None,
@@ -51,14 +51,16 @@ def list_databases(
 
 @router.get("/{database}", tags=["databases"])
 @allow("read", "agent", of="database")
-def get_database(database: str, stored: Stored) -> schemas.DatabaseAnswer:
+def get_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
     """What is known of it: policy, server, host, and what its agent last said of itself."""
     return views.database(stored.read(lambda unit: unit.databases.get(database)))
 
 
 @router.patch("/{database}", tags=["databases"])
 @allow("operate", of="database")
-def change_database(database: str, body: schemas.DatabasePatch, stored: Stored, who: Bearer) -> schemas.DatabaseAnswer:
+def change_database(
+    database: str, body: schemas.DatabasePatch, stored: StoreDep, who: Bearer
+) -> schemas.DatabaseAnswer:
     """Change the policy: pins, ranges, which settings may move, durability, restart, the memory limit, the past.
 
     The label says which databases share what was learned, so nobody gives it who may reach one of them alone.
@@ -68,7 +70,7 @@ def change_database(database: str, body: schemas.DatabasePatch, stored: Stored, 
         who.require("operate")
     patch = body.policy.model_dump(mode="json", exclude_unset=True)
 
-    def change(unit: Unit) -> Database:
+    def change(unit: UnitOfWork) -> Database:
         changed = registration.change_policy(unit, database, patch)
         return registration.set_label(unit, database, body.label) if labelled else changed
 
@@ -77,7 +79,7 @@ def change_database(database: str, body: schemas.DatabasePatch, stored: Stored, 
 
 @router.post("/{database}/tokens", status_code=201, tags=["tokens"], response_model=NewTokenAnswer)
 @allow("admin", of="database")
-def create_token(database: str, body: NewToken, stored: Stored, once: OnlyOnce, response: Response) -> Any:
+def create_token(database: str, body: NewToken, stored: StoreDep, once: IdempotencyDep, response: Response) -> Any:
     """A token that reaches this database alone. The secret is in this answer and nowhere else."""
     response.status_code, answer = stored.write(
         lambda unit: once(
@@ -95,7 +97,7 @@ def create_token(database: str, body: NewToken, stored: Stored, once: OnlyOnce, 
 @router.get("/{database}/tokens", tags=["tokens"])
 @allow("admin", of="database")
 def list_tokens(
-    database: str, stored: Stored, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
+    database: str, stored: StoreDep, uses: Uses, page: Annotated[PageQuery, Depends(paging("tok"))]
 ) -> Page[TokenAnswer]:
     """The tokens of this database, the oldest first, without their secrets."""
     uses.write()
@@ -105,6 +107,6 @@ def list_tokens(
 
 @router.delete("/{database}/tokens/{token}", tags=["tokens"])
 @allow("admin", of="database")
-def revoke_token(database: str, token: str, stored: Stored) -> TokenAnswer:
+def revoke_token(database: str, token: str, stored: StoreDep) -> TokenAnswer:
     """End a token for good. Doing it twice is no error."""
     return token_views.token(stored.write(lambda unit: tokens.revoke_token(unit, token, database)))

@@ -10,25 +10,25 @@ from lutra_models.maintenance import MaintenanceWindow
 from lutra_service.api.databases import guardrail_schemas as schemas
 from lutra_service.api.databases import views
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import Page, PageQuery, Stored, paging
+from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.databases import guardrails
 from lutra_service.app.reports import events
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["protection"])
 
 
 @router.get("/{database}/guardrails")
 @allow("read", "agent", of="database")
-def get_guardrails(database: str, stored: Stored) -> schemas.GuardrailsBody:
+def get_guardrails(database: str, stored: StoreDep) -> schemas.GuardrailsBody:
     """Every guard with its limit and hold time, and who set it."""
     return views.guardrails(stored.read(lambda unit: unit.databases.get(database)))
 
 
 @router.put("/{database}/guardrails")
 @allow("operate", of="database")
-def set_guardrails(database: str, body: schemas.GuardrailsBody, stored: Stored) -> schemas.GuardrailsBody:
+def set_guardrails(database: str, body: schemas.GuardrailsBody, stored: StoreDep) -> schemas.GuardrailsBody:
     """Set guardrails in place of those set here before. The agent keeps them on its own disk.
 
     What was read can be edited and put back whole: a guardrail that still has the `origin` agent or default, and the
@@ -41,7 +41,7 @@ def set_guardrails(database: str, body: schemas.GuardrailsBody, stored: Stored) 
 @router.get("/{database}/events")
 @allow("read", "agent", of="database")
 def list_events(
-    database: str, stored: Stored, page: Annotated[PageQuery, Depends(paging("ev"))]
+    database: str, stored: StoreDep, page: Annotated[PageQuery, Depends(paging("ev"))]
 ) -> Page[schemas.EventAnswer]:
     """Guards that fired, with the figures, newest first."""
     found = stored.read(lambda unit: events.listed(unit, database, page.limit + 1, page.after))
@@ -50,23 +50,23 @@ def list_events(
 
 @router.get("/{database}/maintenance-windows")
 @allow("read", "agent", of="database")
-def get_maintenance_windows(database: str, stored: Stored) -> schemas.MaintenanceBody:
+def get_maintenance_windows(database: str, stored: StoreDep) -> schemas.MaintenanceBody:
     """When a restart may be, in mode restart_in_window."""
     return stored.read(lambda unit: _shown(unit, database))
 
 
 @router.put("/{database}/maintenance-windows")
 @allow("operate", of="database")
-def set_maintenance_windows(database: str, body: schemas.MaintenanceBody, stored: Stored) -> schemas.MaintenanceBody:
+def set_maintenance_windows(database: str, body: schemas.MaintenanceBody, stored: StoreDep) -> schemas.MaintenanceBody:
     """Set them in place of those before. With none, nothing is restarted in mode restart_in_window."""
     wanted = [MaintenanceWindow(tuple(w.weekdays), w.start, w.minutes, w.zone) for w in body.windows]
 
-    def write(unit: Unit) -> schemas.MaintenanceBody:
+    def write(unit: UnitOfWork) -> schemas.MaintenanceBody:
         guardrails.set_windows(unit, database, wanted)
         return _shown(unit, database)
 
     return stored.write(write)
 
 
-def _shown(unit: Unit, database: str) -> schemas.MaintenanceBody:
+def _shown(unit: UnitOfWork, database: str) -> schemas.MaintenanceBody:
     return views.maintenance(guardrails.maintenance(unit, unit.databases.get(database)))

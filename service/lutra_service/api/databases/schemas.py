@@ -15,7 +15,6 @@ from pydantic import Field, field_validator
 
 from lutra_service.api.http.body import Answer, Body, Label
 
-Document = dict[str, Any]
 Settings = Annotated[dict[Name, SettingValue], Field(max_length=500)]
 Values = dict[str, Value]
 Past = Literal["all", "label", "none"]

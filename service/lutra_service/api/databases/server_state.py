@@ -10,12 +10,12 @@ from lutra_models.wire import Name
 from lutra_service.api.databases import server_state_schemas as schemas
 from lutra_service.api.databases import views
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import Page, PageQuery, Stored, paging
+from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.databases import server_state
-from lutra_service.app.databases.server_context import live
-from lutra_service.db.store import Unit
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["databases"])
 
@@ -24,11 +24,11 @@ Metrics = Annotated[list[Name] | None, Query(max_length=50, description="Only th
 
 @router.get("/{database}/settings", responses={409: {}})
 @allow("read", "agent", of="database")
-def list_settings(database: str, stored: Stored) -> Page[schemas.SettingAnswer]:
+def list_settings(database: str, stored: StoreDep) -> Page[schemas.SettingAnswer]:
     """The settings as the agent last reported them, and which of them may move now."""
 
-    def read(unit: Unit) -> list[server_state.Setting]:
-        return server_state.settings(live(unit, unit.databases.get(database), unit.sessions.open_one(database)))
+    def read(unit: UnitOfWork) -> list[server_state.Setting]:
+        return server_state.settings(context_of(unit, unit.databases.get(database), unit.sessions.open_one(database)))
 
     return Page[schemas.SettingAnswer](items=[views.setting(s) for s in stored.read(read)], next=None)
 
@@ -37,7 +37,7 @@ def list_settings(database: str, stored: Stored) -> Page[schemas.SettingAnswer]:
 @allow("read", "agent", of="database")
 def list_windows(
     database: str,
-    stored: Stored,
+    stored: StoreDep,
     page: Annotated[PageQuery, Depends(paging("win", "[0-9]{1,18}"))],
     metric: Metrics = None,
     since: Annotated[Moment | None, Query(description="Only windows that ended after it.")] = None,

@@ -47,7 +47,7 @@ def event(record: Event) -> EventAnswer:
 
 def guardrails(database: Database) -> GuardrailsBody:
     found = {r.guard.name: {**vars(r.rail), "meaning": r.guard.meaning, "origin": r.origin} for r in rails(database)}
-    firing = (database.agent_status or {}).get("firing", [])
+    firing = list(database.agent.firing)
     return GuardrailsBody.model_validate({"guardrails": found, "firing": firing})
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from lutra_service.app.access.tokens import Principal, Scope
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 Of = Literal["service", "any", "database", "session", "recommendation"]
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -31,14 +31,14 @@ class Access:
         """Whether only the store knows whose the route's thing is."""
         return self.of in ("session", "recommendation")
 
-    def check(self, unit: Unit | None, who: Principal, path: Mapping[str, str]) -> None:
+    def check(self, unit: UnitOfWork | None, who: Principal, path: Mapping[str, str]) -> None:
         """Raises Forbidden, and NotFound where the session or recommendation does not exist.
 
         `unit` may be None where nothing of the store is needed.
         """
         who.require(*self.scopes, database_id=self._database(unit, who, path))
 
-    def _database(self, unit: Unit | None, who: Principal, path: Mapping[str, str]) -> str | None:
+    def _database(self, unit: UnitOfWork | None, who: Principal, path: Mapping[str, str]) -> str | None:
         match self.of:
             case "service":
                 return None

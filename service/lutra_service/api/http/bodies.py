@@ -41,7 +41,7 @@ class Body:
     made: Any
 
 
-class Bodies:
+class BodyLimits:
     """`make` turns a parsed document into what the route wants."""
 
     def __init__(self, settings: Settings) -> None:

@@ -12,12 +12,11 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lutra_models.knobs import fingerprint
 from pydantic import BaseModel, ConfigDict
 
+from lutra_service.api.http.notifier import Notifier, preferred_wait
 from lutra_service.api.http.route import GuardedRequest
-from lutra_service.api.http.signals import Signals, preferred_wait
-from lutra_service.app.access.idempotency import Once
+from lutra_service.app.access.idempotency import Idempotency
 from lutra_service.app.access.token_use import TokenUse
 from lutra_service.app.access.tokens import Principal
-from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.db.store import Store
 
 T = TypeVar("T")
@@ -27,22 +26,17 @@ async def store(request: Request) -> Store:
     return cast(Store, request.app.state.store)
 
 
-async def signals(request: Request) -> Signals:
-    return cast(Signals, request.app.state.signals)
-
-
-async def report_writer(request: Request) -> ReportWriter:
-    return cast(ReportWriter, request.app.state.report_writer)
+async def notifier(request: Request) -> Notifier:
+    return cast(Notifier, request.app.state.notifier)
 
 
 async def uses(request: Request) -> TokenUse:
     return cast(TokenUse, request.app.state.entry.uses)
 
 
-Stored = Annotated[Store, Depends(store)]
+StoreDep = Annotated[Store, Depends(store)]
 Uses = Annotated[TokenUse, Depends(uses)]
-Writer = Annotated[ReportWriter, Depends(report_writer)]
-News = Annotated[Signals, Depends(signals)]
+NotifierDep = Annotated[Notifier, Depends(notifier)]
 
 
 _scheme = HTTPBearer(auto_error=False, scheme_name="token", description="A token of `lutra token create`.")
@@ -61,12 +55,12 @@ async def once(
     request: Request,
     who: Bearer,
     idempotency_key: Annotated[str | None, Header(description="The same key and request are carried out once.")] = None,
-) -> Once:
+) -> Idempotency:
     body = hashlib.sha256(await request.body()).hexdigest()
-    return Once(who, idempotency_key, fingerprint([request.method, request.scope["path"], body]))
+    return Idempotency(who, idempotency_key, fingerprint([request.method, request.scope["path"], body]))
 
 
-OnlyOnce = Annotated[Once, Depends(once)]
+IdempotencyDep = Annotated[Idempotency, Depends(once)]
 
 
 async def wait_seconds(

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from lutra_service.api.http.access import Access
-from lutra_service.api.http.bodies import Bodies
+from lutra_service.api.http.bodies import BodyLimits
 from lutra_service.api.http.limits import MAX_KEYS, Places, Rate
 from lutra_service.api.http.sockets.addresses import counted
 from lutra_service.app.access.token_use import TokenUse
@@ -42,7 +42,7 @@ class Entry:
         self.uses = TokenUse(store, clock)
         self._known: OrderedDict[str, None] = OrderedDict()
         self._bearers: Together[str, Principal | Unauthorized] = Together(self._look)
-        self.bodies = Bodies(settings)
+        self.bodies = BodyLimits(settings)
 
     def meet(self, scope: Scope) -> None:
         """Before anything else of a request. Raises TooManyRequests."""

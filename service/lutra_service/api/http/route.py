@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope
 from lutra_service.api.http.access import declared
 from lutra_service.api.http.bodies import Body
 from lutra_service.api.http.entry import Entry
-from lutra_service.api.http.signals import preferred_wait
+from lutra_service.api.http.notifier import preferred_wait
 from lutra_service.api.http.sockets.protocol import CONNECTION
 from lutra_service.app.access.tokens import Principal
 from lutra_service.app.errors import InvalidRequest

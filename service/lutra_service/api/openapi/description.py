@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -13,8 +12,8 @@ from fastapi.openapi.utils import get_openapi
 from lutra_service.api.http.deps import Page
 from lutra_service.api.openapi.examples import EXAMPLES
 from lutra_service.api.openapi.problem_schema import Problem, ProblemError
+from lutra_service.common.documents import Document
 
-Document = dict[str, Any]
 REF = "#/components/{}/{}"
 SUMMARY = "Recommends database settings and predicts what they give."
 TAGS = {

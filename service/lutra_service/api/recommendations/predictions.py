@@ -5,25 +5,25 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import Stored
+from lutra_service.api.http.deps import StoreDep
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.recommendations import prediction_schemas as schemas
 from lutra_service.api.recommendations import views
-from lutra_service.app.databases.server_context import live
+from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.recommendations.what_if import WhatIf, what_if
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["predictions"])
 
 
 @router.post("/v1/databases/{database}/predictions")
 @allow("read", "agent", of="database")
-def predict(database: str, body: schemas.NewPrediction, stored: Stored) -> schemas.PredictionsAnswer:
+def predict(database: str, body: schemas.NewPrediction, stored: StoreDep) -> schemas.PredictionsAnswer:
     """Predicted p99 and QPS of `settings` laid over the current ones, with the record of past predictions."""
 
-    def answer(unit: Unit) -> WhatIf:
+    def answer(unit: UnitOfWork) -> WhatIf:
         found = unit.databases.get(database)
-        at = live(unit, found, unit.sessions.open_one(database))
+        at = context_of(unit, found, unit.sessions.open_one(database))
         return what_if(unit, at, body.settings, body.level)
 
     return views.what_if(stored.read(answer))

@@ -6,23 +6,33 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.concurrency import run_in_threadpool
-from lutra_models.advice import RecommendationState
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import Bearer, News, OnlyOnce, Page, PageQuery, Stored, WaitSeconds, paging
+from lutra_service.api.http.deps import (
+    Bearer,
+    IdempotencyDep,
+    NotifierDep,
+    Page,
+    PageQuery,
+    StoreDep,
+    WaitSeconds,
+    paging,
+)
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.recommendations import schemas, views
 from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
 from lutra_service.app.access import tokens
 from lutra_service.app.recommendations import decide, request
 from lutra_service.app.recommendations.reached import Until, reached
-from lutra_service.db.schema.records import Document, Recommendation
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["recommendations"])
 Answer = schemas.RecommendationAnswer
 NOTHING, WHOLE = schemas.NewRecommendation(), schemas.Approving()
-NOT_NEXT = ("computing", *decide.UNDER_WAY)
+NOT_NEXT = (State.COMPUTING, *decide.UNDER_WAY)
 """A session's recommendation in one of these states is not the next one to decide on."""
 _LOCATION = {"Location": {"description": "The recommendation that is answered.", "schema": {"type": "string"}}}
 ASKED: dict[int | str, dict[str, Any]] = {
@@ -35,10 +45,10 @@ ASKED: dict[int | str, dict[str, Any]] = {
 @allow("operate", of="database")
 async def ask_recommendation(
     database: str,
-    stored: Stored,
-    news: News,
+    stored: StoreDep,
+    notifier: NotifierDep,
     who: Bearer,
-    once: OnlyOnce,
+    once: IdempotencyDep,
     seconds: WaitSeconds,
     response: Response,
     body: schemas.NewRecommendation = NOTHING,
@@ -52,7 +62,7 @@ async def ask_recommendation(
         lambda: stored.write(lambda unit: once(unit, 201, lambda: _shown(_asked(unit, database, body, who.token_id))))
     )
     if body.settings is None:
-        status, answer = await _next(stored, news, who, answer, seconds)
+        status, answer = await _next(stored, notifier, who, answer, seconds)
     response.status_code = status
     response.headers["Location"] = f"/v1/recommendations/{answer['id']}"
     return answer
@@ -62,9 +72,9 @@ async def ask_recommendation(
 @allow("read", "agent", of="database")
 def list_recommendations(
     database: str,
-    stored: Stored,
+    stored: StoreDep,
     page: Annotated[PageQuery, Depends(paging("rec"))],
-    state: Annotated[RecommendationState | None, Query(description="Only those in this state.")] = None,
+    state: Annotated[schemas.RecommendationState | None, Query(description="Only those in this state.")] = None,
 ) -> Page[Answer]:
     """Newest first."""
     found = stored.read(lambda unit: unit.recommendations.listed(database, page.limit + 1, page.after, state))
@@ -75,8 +85,8 @@ def list_recommendations(
 @allow("read", "agent", of="recommendation")
 async def get_recommendation(
     recommendation: str,
-    stored: Stored,
-    news: News,
+    stored: StoreDep,
+    notifier: NotifierDep,
     seconds: WaitSeconds,
     until: Annotated[Until, Query(description="What `Prefer: wait=N` waits for.")] = "computed",
 ) -> Answer:
@@ -91,14 +101,16 @@ async def get_recommendation(
 
     found = await run_in_threadpool(read)
     if seconds and not reached(found, until):
-        later = await wait_until(stored, news, recommendation, until, seconds)
+        later = await wait_until(stored, notifier, recommendation, until, seconds)
         found = later if later is not None else await run_in_threadpool(read)
     return views.recommendation(found)
 
 
 @router.post("/v1/recommendations/{recommendation}/approve")
 @allow("operate", of="recommendation")
-def approve_recommendation(recommendation: str, stored: Stored, who: Bearer, body: schemas.Approving = WHOLE) -> Answer:
+def approve_recommendation(
+    recommendation: str, stored: StoreDep, who: Bearer, body: schemas.Approving = WHOLE
+) -> Answer:
     """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again."""
     return views.recommendation(
         stored.write(lambda unit: decide.approve(unit, recommendation, who.token_id, body.settings))
@@ -107,7 +119,7 @@ def approve_recommendation(recommendation: str, stored: Stored, who: Bearer, bod
 
 @router.post("/v1/recommendations/{recommendation}/reject")
 @allow("operate", of="recommendation")
-def reject_recommendation(recommendation: str, stored: Stored, who: Bearer) -> Answer:
+def reject_recommendation(recommendation: str, stored: StoreDep, who: Bearer) -> Answer:
     """Turn it down: its settings are not made active."""
     return views.recommendation(stored.write(lambda unit: decide.reject(unit, recommendation, who.token_id)))
 
@@ -115,7 +127,7 @@ def reject_recommendation(recommendation: str, stored: Stored, who: Bearer) -> A
 @router.post("/v1/recommendations/{recommendation}/rollback", status_code=201, response_model=Answer)
 @allow("operate", of="recommendation")
 def roll_back_recommendation(
-    recommendation: str, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
+    recommendation: str, stored: StoreDep, who: Bearer, once: IdempotencyDep, response: Response
 ) -> Any:
     """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory."""
     response.status_code, answer = stored.write(
@@ -124,7 +136,7 @@ def roll_back_recommendation(
     return answer
 
 
-def _asked(unit: Unit, id_: str, wanted: schemas.NewRecommendation, by: str) -> Recommendation:
+def _asked(unit: UnitOfWork, id_: str, wanted: schemas.NewRecommendation, by: str) -> Recommendation:
     database = unit.databases.lock(id_)
     session = unit.sessions.open_one(id_)
     if wanted.settings is None:
@@ -133,21 +145,23 @@ def _asked(unit: Unit, id_: str, wanted: schemas.NewRecommendation, by: str) -> 
     return decide.approve(unit, made.id, by) if wanted.approve else made
 
 
-async def _next(stored: Stored, news: News, who: Bearer, asked: Document, seconds: float) -> tuple[int, Document]:
+async def _next(
+    stored: StoreDep, notifier: NotifierDep, who: Bearer, asked: Document, seconds: float
+) -> tuple[int, Document]:
     """The session's next recommendation with 201; with 202 what there is where the next one is not there yet."""
 
-    def ask(unit: Unit) -> Recommendation:
+    def ask(unit: UnitOfWork) -> Recommendation:
         tokens.still_valid(unit, who)
         return _asked(unit, asked["database"], NOTHING, who.token_id)
 
     found: Recommendation | None = None
     if seconds and asked["state"] == "computing":
-        found = await wait_until(stored, news, asked["id"], "computed", seconds)
+        found = await wait_until(stored, notifier, asked["id"], "computed", seconds)
     elif seconds and asked["state"] in decide.UNDER_WAY:
-        found = await wait_for_next(stored, news, asked["id"], lambda: stored.write(ask), seconds)
+        found = await wait_for_next(stored, notifier, asked["id"], lambda: stored.write(ask), seconds)
     if found is None:
         return 202 if asked["state"] in NOT_NEXT else 201, asked
-    return 202 if found.state == "computing" else 201, _shown(found)
+    return 202 if found.state == State.COMPUTING else 201, _shown(found)
 
 
 def _shown(recommendation: Recommendation) -> Document:

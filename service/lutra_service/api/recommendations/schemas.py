@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Literal
 
-from lutra_models.advice import Origin, RecommendationKind, RecommendationState
+from lutra_models.advice import SearchOrigin
 from lutra_models.knobs import Applies
 from lutra_models.wire import Name, SettingValue
 from pydantic import Field
 
 from lutra_service.api.databases.schemas import Settings, Values
 from lutra_service.api.http.body import Answer, Body
+from lutra_service.common.documents import Document
 
-Document = dict[str, Any]
+RecommendationState = Literal[
+    "computing", "proposed", "approved", "applied", "confirmed", "reverted", "rejected", "refused", "failed", "expired"
+]
+RecommendationKind = Literal["search", "handover", "manual", "subset", "rollback"]
+Origin = SearchOrigin | Literal["handover", "baseline", "manual", "subset", "rollback"]
 Measured = dict[str, float | str | None]
 
 

@@ -19,7 +19,7 @@ def recommendation(record: Recommendation) -> RecommendationAnswer:
             "parent": record.parent_id,
             "predictions": record.predictions or {},
             "failed": trial_record.failure(record),
-            "outcome": record.outcome and {n: v for n, v in record.outcome.items() if n != "epoch"},
+            "outcome": record.outcome and record.outcome.shown,
         }
     )
 

@@ -7,32 +7,32 @@ from collections.abc import Callable
 
 from fastapi.concurrency import run_in_threadpool
 
-from lutra_service.api.http.signals import Signals
+from lutra_service.api.http.notifier import Notifier
 from lutra_service.app.recommendations.reached import Until, reached
 from lutra_service.db.schema.records import Recommendation
 from lutra_service.db.store import Store
 
 
-async def wait_until(stored: Store, news: Signals, id_: str, until: Until, seconds: float) -> Recommendation | None:
+async def wait_until(store: Store, notifier: Notifier, id_: str, until: Until, seconds: float) -> Recommendation | None:
     """The recommendation once it came so far; None where the time is over before."""
 
     def look() -> Recommendation | None:
-        found = stored.read(lambda unit: unit.recommendations.get(id_))
+        found = store.read(lambda unit: unit.recommendations.get(id_))
         return found if reached(found, until) else None
 
-    return await news.wait(id_, look, seconds, "recommendation")
+    return await notifier.wait(id_, look, seconds, "recommendation")
 
 
 async def wait_for_next(
-    stored: Store, news: Signals, before: str, ask: Callable[[], Recommendation], seconds: float
+    store: Store, notifier: Notifier, before: str, ask: Callable[[], Recommendation], seconds: float
 ) -> Recommendation | None:
     """The one that `ask` gives when `before` has ended, computed where the time allows it.
 
     None where `before` has not ended in time.
     """
     deadline = asyncio.get_running_loop().time() + seconds
-    if await wait_until(stored, news, before, "ended", seconds) is None:
+    if await wait_until(store, notifier, before, "ended", seconds) is None:
         return None
     asked = await run_in_threadpool(ask)
     left = deadline - asyncio.get_running_loop().time()
-    return await wait_until(stored, news, asked.id, "computed", max(left, 0.0)) or asked
+    return await wait_until(store, notifier, asked.id, "computed", max(left, 0.0)) or asked

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from lutra_models.errors import LutraError
 from lutra_models.wire import Directive, Identifier, Receipt, Report
 
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import News, Stored, WaitSeconds, Writer
+from lutra_service.api.http.deps import NotifierDep, StoreDep, WaitSeconds
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.app.recommendations import directives
+from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.common.telemetry import REPORTS
 
 router = APIRouter(route_class=GuardedRoute, prefix="/v1/databases", tags=["agents"])
+
+
+async def report_writer(request: Request) -> ReportWriter:
+    return cast(ReportWriter, request.app.state.report_writer)
+
+
+Writer = Annotated[ReportWriter, Depends(report_writer)]
 
 
 @router.post("/{database}/reports", response_model=Receipt)
@@ -35,8 +43,8 @@ async def send_report(database: str, report: Report, writer: Writer) -> Response
 @allow("agent", of="database")
 async def get_directive(
     database: str,
-    stored: Stored,
-    news: News,
+    stored: StoreDep,
+    notifier: NotifierDep,
     seconds: WaitSeconds,
     response: Response,
     agent: Annotated[
@@ -53,5 +61,5 @@ async def get_directive(
             return found
         return stored.write(lambda unit: directives.hand_out(unit, unit.databases.lock(database), holder))
 
-    found = await news.wait(database, look, seconds, "directive")
+    found = await notifier.wait(database, look, seconds, "directive")
     return found or Response(status_code=204, headers=dict(response.headers))

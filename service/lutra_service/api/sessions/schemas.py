@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from lutra_models.advice import Origin, RecommendationState
-from lutra_models.history import Approval, Mode, SessionState
+from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
 from lutra_models.metrics import Goal, P99Of, P99Source
 from lutra_models.wire import Name
@@ -19,11 +18,14 @@ from lutra_service.api.recommendations.schemas import (
     ChangeAnswer,
     Measured,
     MemoryAnswer,
+    Origin,
     PredictionAnswer,
     ReasonAnswer,
+    RecommendationState,
 )
+from lutra_service.common.documents import Document
 
-Document = dict[str, Any]
+SessionState = Literal["running", "paused", "completed", "stopped"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 

@@ -6,20 +6,22 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 from lutra_models import serial
-from lutra_models.history import SessionState, TuningSession
+from lutra_models.history import TuningSession
+from lutra_models.lifecycle import SessionState
 from lutra_models.metrics import Limit, Objective
 
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import Bearer, OnlyOnce, Page, PageQuery, Stored, paging
+from lutra_service.api.http.deps import Bearer, IdempotencyDep, Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.sessions import schemas, views
 from lutra_service.api.sessions.csv import trials_csv
-from lutra_service.app.databases.server_context import live
+from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.recommendations import histories
 from lutra_service.app.sessions import measured, sessions
-from lutra_service.db.schema.records import Document
-from lutra_service.db.store import Unit
+from lutra_service.app.sessions.progress import progress, trials
+from lutra_service.common.documents import Document
+from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["sessions"])
 Answer = schemas.SessionAnswer
@@ -31,15 +33,15 @@ HISTORY: Responses = {200: {"model": schemas.HistoryAnswer, "description": "The 
 @router.post("/v1/databases/{database}/sessions", status_code=201, response_model=Answer)
 @allow("operate", "agent", of="database")
 def open_session(
-    database: str, body: schemas.NewSession, stored: Stored, who: Bearer, once: OnlyOnce, response: Response
+    database: str, body: schemas.NewSession, stored: StoreDep, who: Bearer, once: IdempotencyDep, response: Response
 ) -> Any:
     """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`)."""
     asked = _parsed(body)
 
-    def create(unit: Unit) -> Document:
+    def create(unit: UnitOfWork) -> Document:
         measured.check(unit, unit.databases.get(database), asked)
         session = sessions.open_session(unit, database, asked, body.seed, by_agent=who.is_agent)
-        return views.session(sessions.progress(unit, session)).model_dump(mode="json")
+        return views.session(progress(unit, session)).model_dump(mode="json")
 
     response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit)))
     return answer
@@ -47,12 +49,11 @@ def open_session(
 
 @router.get("/v1/databases/{database}/sessions")
 @allow("read", "agent", of="database")
-def list_sessions(database: str, stored: Stored, page: Annotated[PageQuery, Depends(paging("ts"))]) -> Page[Answer]:
+def list_sessions(database: str, stored: StoreDep, page: Annotated[PageQuery, Depends(paging("ts"))]) -> Page[Answer]:
     """Newest first."""
     found = stored.read(
         lambda unit: [
-            views.session(sessions.progress(unit, s))
-            for s in unit.sessions.listed(database, page.limit + 1, page.after)
+            views.session(progress(unit, s)) for s in unit.sessions.listed(database, page.limit + 1, page.after)
         ]
     )
     return Page[Answer].model_validate(page.of(found))
@@ -60,44 +61,44 @@ def list_sessions(database: str, stored: Stored, page: Annotated[PageQuery, Depe
 
 @router.get("/v1/sessions/{session}")
 @allow("read", "agent", of="session")
-def get_session(session: str, stored: Stored) -> Answer:
+def get_session(session: str, stored: StoreDep) -> Answer:
     """Where it stands."""
     return _shown(stored, session)
 
 
 @router.post("/v1/sessions/{session}/pause")
 @allow("operate", of="session")
-def pause_session(session: str, stored: Stored, who: Bearer) -> Answer:
+def pause_session(session: str, stored: StoreDep, who: Bearer) -> Answer:
     """Take no further step; what is under way ends."""
-    return _steer(stored, who, session, "paused")
+    return _steer(stored, who, session, SessionState.PAUSED)
 
 
 @router.post("/v1/sessions/{session}/resume")
 @allow("operate", of="session")
-def resume_session(session: str, stored: Stored, who: Bearer) -> Answer:
+def resume_session(session: str, stored: StoreDep, who: Bearer) -> Answer:
     """Go on. On a server that became another one it begins again there."""
-    return _steer(stored, who, session, "running")
+    return _steer(stored, who, session, SessionState.RUNNING)
 
 
 @router.post("/v1/sessions/{session}/stop")
 @allow("operate", of="session")
-def stop_session(session: str, stored: Stored, who: Bearer) -> Answer:
+def stop_session(session: str, stored: StoreDep, who: Bearer) -> Answer:
     """End it for good, and withdraw what is not yet applied."""
-    return _steer(stored, who, session, "stopped")
+    return _steer(stored, who, session, SessionState.STOPPED)
 
 
 @router.get("/v1/sessions/{session}/trials", response_model=Page[schemas.TrialAnswer], responses=AS_TABLE)
 @allow("read", "agent", of="session")
 def list_trials(
     session: str,
-    stored: Stored,
+    stored: StoreDep,
     format_: Annotated[Literal["json", "csv"], Query(alias="format", description="What the answer is.")] = "json",
 ) -> Any:
     """Every trial in order, as JSON or (`?format=csv`) as a table.
 
     In the table a text that begins like a spreadsheet's formula has an apostrophe in front.
     """
-    found = [views.trial(r) for r in stored.read(lambda unit: sessions.trials(unit, session))]
+    found = [views.trial(r) for r in stored.read(lambda unit: trials(unit, session))]
     if format_ == "csv":
         return Response(trials_csv(found), media_type="text/csv")
     return {"items": found, "next": None}
@@ -105,12 +106,12 @@ def list_trials(
 
 @router.get("/v1/sessions/{session}/history", responses=HISTORY)
 @allow("read", "agent", of="session")
-def get_history(session: str, stored: Stored) -> Document:
+def get_history(session: str, stored: StoreDep) -> Document:
     """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
 
-    def read(unit: Unit) -> Document:
+    def read(unit: UnitOfWork) -> Document:
         found = unit.sessions.get(session)
-        at = live(unit, unit.databases.get(found.database_id), found)
+        at = context_of(unit, unit.databases.get(found.database_id), found)
         return serial.history_to_dict(histories.history(unit, at, found), at.server, at.policy)
 
     return stored.read(read)
@@ -118,9 +119,9 @@ def get_history(session: str, stored: Stored) -> Document:
 
 def _parsed(body: schemas.NewSession) -> TuningSession:
     try:
-        return sessions.tuning_session(
+        return TuningSession(
             Objective(body.objective.metric, body.objective.goal),
-            [Limit(x.metric, x.at_most, x.at_least) for x in body.limits],
+            tuple(Limit(x.metric, x.at_most, x.at_least) for x in body.limits),
             body.mode,
             body.approval,
             body.max_trials,
@@ -129,10 +130,10 @@ def _parsed(body: schemas.NewSession) -> TuningSession:
         raise InvalidRequest(str(error)) from error
 
 
-def _steer(stored: Stored, who: Bearer, session: str, to: SessionState) -> Answer:
+def _steer(stored: StoreDep, who: Bearer, session: str, to: SessionState) -> Answer:
     stored.write(lambda unit: sessions.steer(unit, session, to, who.token_id))
     return _shown(stored, session)
 
 
-def _shown(stored: Stored, session: str) -> Answer:
-    return views.session(stored.read(lambda unit: sessions.progress(unit, unit.sessions.get(session))))
+def _shown(stored: StoreDep, session: str) -> Answer:
+    return views.session(stored.read(lambda unit: progress(unit, unit.sessions.get(session))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lutra_service.api.databases.views import event
 from lutra_service.api.sessions.schemas import SessionAnswer, TrialAnswer
 from lutra_service.app.recommendations import trial_record
-from lutra_service.app.sessions.sessions import Progress
+from lutra_service.app.sessions.progress import Progress
 from lutra_service.db.schema.records import Recommendation
 
 
@@ -15,7 +15,8 @@ def session(progress: Progress) -> SessionAnswer:
         {
             **vars(record),
             "database": record.database_id,
-            "objective": {"metric": record.objective_metric, "goal": record.objective_goal},
+            "objective": vars(record.objective),
+            "limits": [vars(limit) for limit in record.limits],
             "trials_done": progress.trials_done,
             "current": progress.current,
             "incumbent": progress.incumbent,

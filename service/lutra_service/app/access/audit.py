@@ -8,8 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from lutra_service.common.actor import Actor, current_actor
-from lutra_service.db.schema.records import AuditEntry, Document, Recommendation
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import AuditEntry, Recommendation
+from lutra_service.db.store import UnitOfWork
 
 SERVICE = "service"
 """Who decided, where no token did."""
@@ -22,7 +23,7 @@ LARGEST_DOCUMENT = 16_000
 
 
 def record(
-    unit: Unit,
+    unit: UnitOfWork,
     action: str,
     target: str,
     before: Mapping[str, Any] | None,
@@ -51,7 +52,7 @@ def record(
     )
 
 
-def decision(unit: Unit, verb: str, before: Recommendation, by: str, **told: Any) -> None:
+def decision(unit: UnitOfWork, verb: str, before: Recommendation, by: str, **told: Any) -> None:
     """What was decided of a recommendation, by a token or by the service."""
     after = unit.recommendations.get(before.id)
     changes = {c["setting"]: [c["before"], c["after"]] for c in after.changes or ()}

@@ -8,14 +8,15 @@ from typing import Any
 
 from lutra_service.app.access.tokens import Principal
 from lutra_service.app.errors import InvalidRequest, KeyReused
-from lutra_service.db.schema.records import Answer, Document
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Answer
+from lutra_service.db.store import UnitOfWork
 
 MAX_KEY = 200
 
 
 @dataclass(frozen=True)
-class Once:
+class Idempotency:
     """The key that a request came with, if any, and a digest of what it asks."""
 
     principal: Principal
@@ -23,7 +24,7 @@ class Once:
     request_hash: str
 
     def __call__(
-        self, unit: Unit, status: int, create: Callable[[], Document], secrets: tuple[str, ...] = ()
+        self, unit: UnitOfWork, status: int, create: Callable[[], Document], secrets: tuple[str, ...] = ()
     ) -> tuple[int, Document]:
         """What `create` answers, or what it answered the first time. Fields named in `secrets` are not kept."""
         if self.key is None:

@@ -6,13 +6,13 @@ from lutra_models.errors import InvalidReport
 from lutra_models.wire import Report
 
 from lutra_service.app.errors import QuotaExceeded
+from lutra_service.common.documents import Document
 from lutra_service.common.limits import REPORT_BYTES
 from lutra_service.db.repositories.ledger import size
-from lutra_service.db.schema.records import Document
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 
-def verify_room(unit: Unit, database_id: str) -> None:
+def verify_room(unit: UnitOfWork, database_id: str) -> None:
     """Raises QuotaExceeded where the database's daily bytes are used up."""
     seconds = unit.ledger.seconds_until_room(database_id)
     if seconds:

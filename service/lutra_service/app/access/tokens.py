@@ -12,9 +12,10 @@ from lutra_models.errors import NotFound
 
 from lutra_service.app.access import audit
 from lutra_service.app.errors import Forbidden, InvalidRequest, Unauthorized
+from lutra_service.common.documents import Document
 from lutra_service.common.ids import new_secret, secret_hash
-from lutra_service.db.schema.records import Document, Token
-from lutra_service.db.store import Unit
+from lutra_service.db.schema.records import Token
+from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
@@ -55,13 +56,13 @@ class Principal:
             raise Forbidden(f"needs scope {' or '.join(scopes)}, this token has {', '.join(sorted(self.scopes))}")
 
 
-def authenticate(unit: Unit, secret: str | None) -> Principal:
+def authenticate(unit: UnitOfWork, secret: str | None) -> Principal:
     """The token's bearer. The secret is looked up by its digest, so timing tells nothing of the ones that exist."""
     token = unit.tokens.by_hash(secret_hash(secret)) if secret else None
     return _bearer(token, unit.now)
 
 
-def bearers(unit: Unit, digests: Sequence[str]) -> list[Principal | Unauthorized]:
+def bearers(unit: UnitOfWork, digests: Sequence[str]) -> list[Principal | Unauthorized]:
     """The same for the digests of many secrets; a refusal is given, not raised."""
     tokens = unit.tokens.by_hashes(digests)
     found: list[Principal | Unauthorized] = []
@@ -81,7 +82,7 @@ def _bearer(token: Token | None, now: datetime) -> Principal:
     return Principal(token.id, frozenset(token.scopes), token.database_id, token.name, token.last_used_at)
 
 
-def still_valid(unit: Unit, who: Principal) -> None:
+def still_valid(unit: UnitOfWork, who: Principal) -> None:
     """Raise Unauthorized where the token ended after its bearer was let in: somebody who waited acts again."""
     _check_valid(unit.tokens.get(who.token_id), unit.now)
 
@@ -95,7 +96,11 @@ def _check_valid(token: Token, now: datetime) -> None:
 
 
 def create_token(
-    unit: Unit, name: str, scopes: Sequence[str], database_id: str | None = None, expires_at: datetime | None = None
+    unit: UnitOfWork,
+    name: str,
+    scopes: Sequence[str],
+    database_id: str | None = None,
+    expires_at: datetime | None = None,
 ) -> tuple[Token, str]:
     """A new token and its secret, which is not stored and never shown again."""
     unknown = sorted(set(scopes) - set(SCOPES))
@@ -111,7 +116,11 @@ def create_token(
 
 
 def rotate_token(
-    unit: Unit, token_id: str, grace: timedelta, expires_at: datetime | None = None, database_id: str | None = None
+    unit: UnitOfWork,
+    token_id: str,
+    grace: timedelta,
+    expires_at: datetime | None = None,
+    database_id: str | None = None,
 ) -> tuple[Token, str]:
     """A token of the same name, scopes and database with a new secret; the old one lives on for `grace`.
 
@@ -133,7 +142,7 @@ def rotate_token(
     return made, secret
 
 
-def revoke_token(unit: Unit, token_id: str, database_id: str | None = None) -> Token:
+def revoke_token(unit: UnitOfWork, token_id: str, database_id: str | None = None) -> Token:
     """Revoking twice is no error: the token is revoked."""
     token = token_of(unit, token_id, database_id)
     if unit.tokens.revoke(token_id, unit.now):
@@ -141,7 +150,7 @@ def revoke_token(unit: Unit, token_id: str, database_id: str | None = None) -> T
     return replace(token, revoked_at=token.revoked_at or unit.now)
 
 
-def token_of(unit: Unit, token_id: str, database_id: str | None) -> Token:
+def token_of(unit: UnitOfWork, token_id: str, database_id: str | None) -> Token:
     """Any token, or, where a database is named, one that is bound to it. Raises NotFound."""
     token = unit.tokens.get(token_id)
     if database_id is not None and token.database_id != database_id:
@@ -150,7 +159,7 @@ def token_of(unit: Unit, token_id: str, database_id: str | None) -> Token:
 
 
 def _new(
-    unit: Unit, name: str, scopes: list[str], database_id: str | None, expires_at: datetime | None
+    unit: UnitOfWork, name: str, scopes: list[str], database_id: str | None, expires_at: datetime | None
 ) -> tuple[Token, str]:
     if expires_at is not None and expires_at <= unit.now:
         raise InvalidRequest(f"expires_at: {expires_at.isoformat()} is past")

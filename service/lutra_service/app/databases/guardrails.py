@@ -9,13 +9,12 @@ from typing import Literal
 
 from lutra_models.guardrails import GUARDS, Guard, GuardName, Guardrail, laid_over
 from lutra_models.maintenance import Interval, MaintenanceWindow, current, following, known_zone
-from lutra_models.wire import Rules
 
 from lutra_service.app.access import audit
-from lutra_service.app.databases.rules import rules_of
 from lutra_service.app.errors import InvalidRequest
-from lutra_service.db.schema.records import Database, Document
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Database
+from lutra_service.db.store import UnitOfWork
 
 Origin = Literal["service", "agent", "default"]
 SERVICE: Origin = "service"
@@ -39,13 +38,13 @@ class Maintenance:
 
 def rails(database: Database) -> list[Rail]:
     """Every guard, as the agent will judge by it once it has heard."""
-    set_here = rules_of(database).guardrails
-    told = Rules.model_validate({"guardrails": (database.agent_status or {}).get("guardrails", {})}).guardrails
+    set_here = database.rules.guardrails
+    told = database.agent.guardrails
     effective = laid_over(told, set_here)
     return [Rail(g, effective[g.name], _origin(g, set_here, told)) for g in GUARDS]
 
 
-def set_guardrails(unit: Unit, id_: str, wanted: Mapping[GuardName, tuple[Guardrail, Origin | None]]) -> Database:
+def set_guardrails(unit: UnitOfWork, id_: str, wanted: Mapping[GuardName, tuple[Guardrail, Origin | None]]) -> Database:
     """In place of all that were set here before; a guard that is not named is the agent's own again.
 
     So is one that comes with its origin elsewhere and with the values that hold there: it was read and put back.
@@ -57,17 +56,17 @@ def set_guardrails(unit: Unit, id_: str, wanted: Mapping[GuardName, tuple[Guardr
     }
     unit.databases.change(id_, guardrails=chosen)
     audit.record(unit, "guardrails.set", id_, database.guardrails, chosen, database_id=id_)
-    unit.announce(id_)
+    unit.publish(id_)
     return unit.databases.get(id_)
 
 
-def maintenance(unit: Unit, database: Database) -> Maintenance:
-    windows = rules_of(database).maintenance_windows
+def maintenance(unit: UnitOfWork, database: Database) -> Maintenance:
+    windows = database.rules.maintenance_windows
     held = current(windows, unit.now)
     return Maintenance(windows, held.end if held else None, following(windows, unit.now))
 
 
-def set_windows(unit: Unit, id_: str, windows: Sequence[MaintenanceWindow]) -> Database:
+def set_windows(unit: UnitOfWork, id_: str, windows: Sequence[MaintenanceWindow]) -> Database:
     """In place of all that were set before. Raises InvalidRequest for a time zone that nobody knows."""
     unknown = sorted({w.zone for w in windows if known_zone(w.zone) is None})
     if unknown:
@@ -76,7 +75,7 @@ def set_windows(unit: Unit, id_: str, windows: Sequence[MaintenanceWindow]) -> D
     after = [{**asdict(w), "weekdays": list(w.weekdays)} for w in windows]
     unit.databases.change(id_, maintenance_windows=after)
     audit.record(unit, "windows.set", id_, {"windows": before or []}, {"windows": after}, database_id=id_)
-    unit.announce(id_)
+    unit.publish(id_)
     return unit.databases.get(id_)
 
 

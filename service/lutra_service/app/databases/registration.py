@@ -9,14 +9,15 @@ from lutra_models.catalog import did_you_mean, engines, load
 from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 
 from lutra_service.app.access import audit
-from lutra_service.app.databases.server_context import live
-from lutra_service.app.databases.sharing import settings_policy
+from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.errors import Conflict, InvalidRequest
-from lutra_service.db.schema.records import Database, Document
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.policy import settings_policy
+from lutra_service.db.schema.records import Database
+from lutra_service.db.store import UnitOfWork
 
 
-def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any], label: str | None = None) -> Database:
+def register(unit: UnitOfWork, name: str, engine: str, policy: Mapping[str, Any], label: str | None = None) -> Database:
     """Raises InvalidRequest for an engine without a catalogue, Conflict where the name is taken."""
     if engine not in engines():
         raise InvalidRequest(f"engine: {engine!r} is none of {', '.join(engines())}{did_you_mean(engine, engines())}")
@@ -31,7 +32,7 @@ def register(unit: Unit, name: str, engine: str, policy: Mapping[str, Any], labe
     return database
 
 
-def change_policy(unit: Unit, id_: str, patch: Mapping[str, Any]) -> Database:
+def change_policy(unit: UnitOfWork, id_: str, patch: Mapping[str, Any]) -> Database:
     """Lay the named parts over the policy, where the result is one that the live server can take.
 
     A null that an earlier version let in goes: only `movable` has one.
@@ -44,16 +45,16 @@ def change_policy(unit: Unit, id_: str, patch: Mapping[str, Any]) -> Database:
     audit.record(unit, "database.policy", id_, {"policy": database.policy}, {"policy": policy}, database_id=id_)
     changed = unit.databases.get(id_)
     try:
-        at = live(unit, changed)
+        at = context_of(unit, changed)
     except NotEnoughObservations:
         return changed
     if not at.space.names:
         raise InvalidConfiguration(f"{id_}: no setting may move")
-    unit.announce(id_)
+    unit.publish(id_)
     return changed
 
 
-def set_label(unit: Unit, id_: str, label: str | None) -> Database:
+def set_label(unit: UnitOfWork, id_: str, label: str | None) -> Database:
     """Which databases it belongs with; None: with those that have no label either."""
     before = unit.databases.lock(id_)
     unit.databases.change(id_, label=label)

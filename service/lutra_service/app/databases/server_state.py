@@ -10,10 +10,10 @@ from lutra_models.catalog.facts import ServerSetting
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Domain, Value
 
-from lutra_service.app.databases.server_context import Live
+from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.db.schema.records import StoredReport
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 LARGEST_ROW = 2**63 - 1
 
@@ -29,7 +29,7 @@ class Setting:
     domain: Domain | None
 
 
-def settings(at: Live) -> list[Setting]:
+def settings(at: ServerContext) -> list[Setting]:
     """Every setting of the catalogue that the server has, in the catalogue's order."""
     try:
         domains = {knob.name: knob.domain for knob in at.space}
@@ -42,7 +42,7 @@ def settings(at: Live) -> list[Setting]:
 
 
 def windows(
-    unit: Unit,
+    unit: UnitOfWork,
     database_id: str,
     limit: int,
     after: str | None = None,

@@ -16,9 +16,10 @@ from lutra_models.errors import LutraError
 
 from lutra_service.app.jobs import lease, results
 from lutra_service.app.jobs.turns import Turns
+from lutra_service.common.documents import Document
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS
-from lutra_service.db.schema.records import Document, Waiting
+from lutra_service.db.schema.records import Waiting
 from lutra_service.db.store import Store, Work
 from lutra_service.workers.cluster import Cluster, cluster_worker
 from lutra_service.workers.processes import local_worker
@@ -78,7 +79,7 @@ class Compute:
     def wake(self) -> None:
         self._news.set()
 
-    def heard(self, changed: set[str]) -> None:
+    def on_change(self, changed: set[str]) -> None:
         """A listener of the store: recommendations that changed may be ones to compute."""
         if any(id_.startswith("rec_") for id_ in changed):
             self.wake()

@@ -8,16 +8,18 @@ from datetime import timedelta
 from typing import Any
 
 from lutra_models.errors import LutraError
-from lutra_models.knobs import Configuration
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
-from lutra_service.app.databases.server_context import Live, effective_mode, live
+from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.lifecycle import holding, withdrawing
 from lutra_service.app.lifecycle.pausing import pause
-from lutra_service.app.recommendations import change_set, trial_record
-from lutra_service.app.sessions import sessions
-from lutra_service.db.schema.records import Document, Recommendation, Session, Snapshot, Waiting
-from lutra_service.db.store import Unit
+from lutra_service.app.recommendations import change_set
+from lutra_service.app.recommendations.admission import admitted, known_to_run
+from lutra_service.app.sessions.advance import advance
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Recommendation, Session, Snapshot, Waiting
+from lutra_service.db.store import UnitOfWork
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
 MEASUREMENT_LATE = timedelta(hours=2)
@@ -30,25 +32,25 @@ class Job:
     payload: Document
 
 
-def waiting(unit: Unit, busy: Collection[str] = ()) -> list[Waiting]:
+def waiting(unit: UnitOfWork, busy: Collection[str] = ()) -> list[Waiting]:
     return unit.recommendations.waiting(unit.now, busy)
 
 
-def claim(unit: Unit, lease_s: float, busy: Collection[str] = (), pick: Pick = list) -> list[Waiting]:
+def claim(unit: UnitOfWork, lease_s: float, busy: Collection[str] = (), pick: Pick = list) -> list[Waiting]:
     """The waiting computations that `pick` chooses, each now leased to the caller. `busy` databases have to wait."""
     until = unit.now + timedelta(seconds=lease_s)
     chosen = pick(waiting(unit, busy))
     return [w for w in chosen if unit.recommendations.claim(w.recommendation_id, unit.now, until)]
 
 
-def job(unit: Unit, id_: str) -> Job:
+def job(unit: UnitOfWork, id_: str) -> Job:
     """What a worker is given: the stored request, with the past workloads that it names."""
     request = unit.requests.get(id_)
     past = [unit.snapshots.get(snapshot).payload for snapshot in request.payload.get("past", ())]
     return Job(id_, request.task, {**request.payload, "past": past})
 
 
-def lose(unit: Unit, id_: str, why: str, max_attempts: int) -> None:
+def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
     """Its worker was lost while it computed this and nothing else: computed again, but not for ever."""
     found = _computing(unit, id_)
     if found is None:
@@ -60,56 +62,57 @@ def lose(unit: Unit, id_: str, why: str, max_attempts: int) -> None:
         unit.recommendations.change(id_, attempts=attempts, lease_until=None)
 
 
-def withdrawn(unit: Unit, held: Sequence[str]) -> set[str]:
+def withdrawn(unit: UnitOfWork, held: Sequence[str]) -> set[str]:
     """Those of `held` that nobody waits for any more: their session was stopped, or they ended elsewhere."""
     return set(held) - unit.recommendations.computing(held)
 
 
-def complete(unit: Unit, id_: str, result: Mapping[str, Any]) -> None:
+def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
     """Take a result in: checked again against the policy and the server of now, then proposed."""
     found = _computing(unit, id_)
     if found is None:
         return
     recommendation, session = found
     try:
-        at = live(unit, unit.databases.get(recommendation.database_id), session)
-        as_read = Configuration(at.parse(result["configuration"]))
-        configuration = _allowed(unit, at, as_read, _known_to_run(recommendation, session))
+        at = context_of(unit, unit.databases.get(recommendation.database_id), session)
+        # What may move no longer was asked for earlier: it stays where it is.
+        movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in at.space}
+        configuration = admitted(unit, at, movable, known_to_run(recommendation, session))
         values = change_set.change_details(at, configuration)
     except LutraError as error:
         give_up(unit, id_, f"{error.code}: {error}")
         return
     told = {name: result[name] for name in ("origin", "predictions", "reasons")}
-    unit.recommendations.step(recommendation, "proposed", **told, **values, proposed_at=unit.now, lease_until=None)
+    unit.recommendations.step(recommendation, State.PROPOSED, **told, **values, proposed_at=unit.now, lease_until=None)
     if result.get("snapshot"):
         _keep_snapshot(unit, recommendation, result)
-    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+    unit.publish(id_, recommendation.database_id, recommendation.session_id)
     if session is not None:
-        sessions.advance(unit, unit.databases.get(recommendation.database_id), session)
+        advance(unit, unit.databases.get(recommendation.database_id), session)
 
 
-def give_up(unit: Unit, id_: str, error: str) -> None:
+def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
     """It will not be computed again; an automatic session pauses, for the same question has the same answer."""
     found = _computing(unit, id_)
     if found is None:
         return
     recommendation, session = found
-    unit.recommendations.step(recommendation, "failed", error=error[:1000], ended_at=unit.now, lease_until=None)
-    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+    unit.recommendations.step(recommendation, State.FAILED, error=error[:1000], ended_at=unit.now, lease_until=None)
+    unit.publish(id_, recommendation.database_id, recommendation.session_id)
     pause(unit, session, f"{id_} could not be computed: {error}")
 
 
-def renew(unit: Unit, held: Sequence[str], lease_s: float) -> None:
+def renew(unit: UnitOfWork, held: Sequence[str], lease_s: float) -> None:
     unit.recommendations.renew(held, unit.now + timedelta(seconds=lease_s))
 
 
-def overdue(unit: Unit) -> list[str]:
+def overdue(unit: UnitOfWork) -> list[str]:
     """What waited too long: approvals that expired or were never answered, changes whose measurement never came."""
     late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE, unit.now - holding.SILENCE)
-    return [row.id for row in late if row.state != "applied" or _awaits_its_measurement(unit, row)]
+    return [row.id for row in late if row.state != State.APPLIED or _awaits_its_measurement(unit, row)]
 
 
-def end_overdue(unit: Unit, id_: str) -> None:
+def end_overdue(unit: UnitOfWork, id_: str) -> None:
     """End one of those, where it still is one, and let its session go on."""
     database = unit.databases.lock(unit.recommendations.get(id_).database_id)
     if id_ not in overdue(unit):
@@ -118,41 +121,23 @@ def end_overdue(unit: Unit, id_: str) -> None:
     if withdrawing.is_given(row):
         withdrawing.end_unanswered(unit, row)
     else:
-        to, error = ("failed", "no measurement came") if row.state == "applied" else ("expired", "expired")
+        to, error = (State.FAILED, "no measurement came") if row.state == State.APPLIED else (State.EXPIRED, "expired")
         unit.recommendations.step(row, to, error=error, ended_at=unit.now)
         audit.decision(unit, "expire", row, audit.SERVICE)
-        unit.announce(row.id, row.database_id, row.session_id)
-    sessions.advance(unit, database)
+        unit.publish(row.id, row.database_id, row.session_id)
+    advance(unit, database)
 
 
-def _computing(unit: Unit, id_: str) -> tuple[Recommendation, Session | None] | None:
+def _computing(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Session | None] | None:
     unit.databases.lock(unit.recommendations.get(id_).database_id)
     recommendation = unit.recommendations.get(id_)
-    if recommendation.state != "computing":
+    if recommendation.state != State.COMPUTING:
         return None
-    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    session = unit.sessions.of(recommendation)
     return recommendation, session
 
 
-def _known_to_run(recommendation: Recommendation, session: Session | None) -> list[Document]:
-    """What was active when it was asked for, and when the session began: going back there is never refused."""
-    return [recommendation.before, (session.baseline if session else None) or {}]
-
-
-def _allowed(unit: Unit, at: Live, configuration: Configuration, known_to_run: Sequence[Document]) -> Configuration:
-    space = at.space
-    active = at.active.restrict(space.names)
-    wanted = configuration.restrict(space.names)
-    back = any(all(before.get(n) == v for n, v in wanted.items()) for before in known_to_run)
-    if back or trial_record.measured_before(unit, at.database.id, configuration):
-        return space.normalise(active.replace(wanted))
-    refusal = change_set.memory_refusal(at, wanted)
-    if refusal is not None:
-        raise trial_record.refused(refusal)
-    return space.parse(wanted)
-
-
-def _keep_snapshot(unit: Unit, recommendation: Recommendation, result: Mapping[str, Any]) -> None:
+def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Mapping[str, Any]) -> None:
     unit.snapshots.add(
         Snapshot(
             id=unit.new_id("snap"),
@@ -166,8 +151,8 @@ def _keep_snapshot(unit: Unit, recommendation: Recommendation, result: Mapping[s
     )
 
 
-def _awaits_its_measurement(unit: Unit, applied: Recommendation) -> bool:
+def _awaits_its_measurement(unit: UnitOfWork, applied: Recommendation) -> bool:
     """In a lab a measurement follows at once; elsewhere windows come as they come."""
-    session = unit.sessions.get(applied.session_id) if applied.session_id else None
+    session = unit.sessions.of(applied)
     lab = effective_mode(unit.databases.get(applied.database_id), session) == "lab"
     return lab and applied.measured is None

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from lutra_models import __version__
 from lutra_models.errors import IllegalTransition, NotFound
+from lutra_models.lifecycle import RecommendationKind as Kind
 
 from lutra_service.app.jobs.lease import Job, job
-from lutra_service.db.schema.records import Document
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.store import UnitOfWork
 
 ANSWERED = ("origin", "predictions", "reasons")
 
 
-def stored_answer(unit: Unit, id_: str) -> tuple[Job, Document]:
+def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
     """The request, and the parts of its answer that were stored as they came.
 
     Raises IllegalTransition where nothing was computed, or another version of the package computed it, and NotFound
     where the request went with its age.
     """
     recommendation = unit.recommendations.get(id_)
-    if recommendation.kind not in ("search", "handover") or recommendation.proposed_at is None:
+    if recommendation.kind not in (Kind.SEARCH, Kind.HANDOVER) or recommendation.proposed_at is None:
         raise IllegalTransition(f"{id_} is {recommendation.kind}, {recommendation.state}: nothing was computed for it")
     if recommendation.package_version != __version__:
         raise IllegalTransition(f"{id_} was computed by {recommendation.package_version}, this is {__version__}")

@@ -10,7 +10,8 @@ from lutra_models.errors import LutraError
 from lutra_models.wire import Name, SettingValue
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-Document = dict[str, Any]
+from lutra_service.common.documents import Document
+
 Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Count = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 MAX_FEATURES = 10_000

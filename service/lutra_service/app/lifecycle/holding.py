@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lutra_service.db.schema.records import Database, Recommendation
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 SILENCE = timedelta(hours=1)
 """An agent that says nothing for so long holds its directive no longer. A restart may take many minutes."""
@@ -30,13 +30,13 @@ def asking(database: Database, named: Holder | None) -> str | None:
     return str(named) if named is not None else database.reporter
 
 
-def held_by_another(unit: Unit, row: Recommendation, who: str | None) -> bool:
+def held_by_another(unit: UnitOfWork, row: Recommendation, who: str | None) -> bool:
     if row.handed_to is None or row.handed_to == who:
         return False
     return unit.now < last_word(unit, row) + (REPLACED_AFTER if _name(row.handed_to) == _name(who) else SILENCE)
 
 
-def last_word(unit: Unit, row: Recommendation) -> datetime:
+def last_word(unit: UnitOfWork, row: Recommendation) -> datetime:
     """When the agent that holds it was last heard of."""
     assert row.handed_out_at is not None
     if row.handed_to is None:

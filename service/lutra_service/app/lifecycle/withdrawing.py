@@ -6,23 +6,26 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import SERVICE
 from lutra_service.app.lifecycle import holding
 from lutra_service.app.lifecycle.holding import Holder
-from lutra_service.db.schema.records import Database, Document, Recommendation
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.outcome import ChangeOutcome
+from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.store import UnitOfWork
 
-OPEN = ("computing", "proposed", "approved")
+OPEN = (State.COMPUTING, State.PROPOSED, State.APPROVED)
 UNDER_WAY = "its agent is carrying it out: it is rolled back once it is applied"
 SETTLED_AFTER = timedelta(minutes=1)
 """A report that was made so long after a withdrawal and holds no outcome says that the agent did not begin."""
 NO_ANSWER = "its agent never answered"
 
 
-def withdraw(unit: Unit, row: Recommendation, by: str, why: str = "", **values: Any) -> None:
+def withdraw(unit: UnitOfWork, row: Recommendation, by: str, why: str = "", **values: Any) -> None:
     """`values` are set where it ends now. One that was withdrawn before stays so."""
     if is_given(row):
         if row.withdrawn_at is not None:
@@ -31,21 +34,21 @@ def withdraw(unit: Unit, row: Recommendation, by: str, why: str = "", **values: 
         unit.recommendations.change(row.id, withdrawn_at=unit.now, withdrawn_by=by, error=message)
     else:
         ended = {"ended_at": unit.now, "error": why[:1000] or None, **values}
-        unit.recommendations.step(row, "expired" if row.state == "computing" else "rejected", **ended)
+        unit.recommendations.step(row, State.EXPIRED if row.state == State.COMPUTING else State.REJECTED, **ended)
     audit.decision(unit, "reject", row, by, why=why)
-    unit.announce(row.id, row.database_id, row.session_id)
+    unit.publish(row.id, row.database_id, row.session_id)
 
 
 def is_given(row: Recommendation) -> bool:
     """Whether an agent may be carrying it out."""
-    return row.state == "approved" and row.handed_out_at is not None
+    return row.state == State.APPROVED and row.handed_out_at is not None
 
 
-def settle(unit: Unit, database: Database, report: Report, configuration: Document | None) -> None:
+def settle(unit: UnitOfWork, database: Database, report: Report, configuration: Document | None) -> None:
     """End what was withdrawn, or has expired, where the report shows that its agent is not at it any more."""
     holder = str(Holder(report.agent, report.epoch))
     made = min(report.sent_at, unit.now)  # a clock that is ahead says nothing
-    for row in unit.recommendations.in_states(database.id, ("approved",)):
+    for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         since = _lapsed_at(unit, row)
         if since is None or report.status.provisional == row.id or holding.held_by_another(unit, row, holder):
             continue
@@ -53,12 +56,12 @@ def settle(unit: Unit, database: Database, report: Report, configuration: Docume
             _end(unit, row, configuration or {})
 
 
-def end_unanswered(unit: Unit, row: Recommendation) -> None:
+def end_unanswered(unit: UnitOfWork, row: Recommendation) -> None:
     """Its agent is silent. Where it made the change after all, its outcome counts whenever it comes."""
     _end(unit, row, {}, NO_ANSWER)
 
 
-def _lapsed_at(unit: Unit, row: Recommendation) -> datetime | None:
+def _lapsed_at(unit: UnitOfWork, row: Recommendation) -> datetime | None:
     """Since when nobody is given it any more, and nobody was since."""
     if row.handed_out_at is None or row.expires_at is None:
         return None
@@ -66,16 +69,16 @@ def _lapsed_at(unit: Unit, row: Recommendation) -> datetime | None:
     return max(min(ends), row.handed_out_at) if ends else None
 
 
-def _end(unit: Unit, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
+def _end(unit: UnitOfWork, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
     if _is_active(row, configuration):
-        found = {"state": "applied", "message": "found active", "at": unit.now.isoformat()}
-        unit.recommendations.step(row, "applied", outcome=found, applied_at=unit.now)
+        found = ChangeOutcome.found_applied("found active", unit.now)
+        unit.recommendations.step(row, State.APPLIED, outcome=found, applied_at=unit.now)
     else:
-        to = "expired" if row.withdrawn_at is None else "rejected"
+        to = State.EXPIRED if row.withdrawn_at is None else State.REJECTED
         error = "; ".join(filter(None, ((row.error or to).removesuffix(f": {UNDER_WAY}"), why)))
         unit.recommendations.step(row, to, error=error[:1000], ended_at=unit.now)
         audit.decision(unit, "expire", row, SERVICE)
-    unit.announce(row.id, row.database_id, row.session_id)
+    unit.publish(row.id, row.database_id, row.session_id)
 
 
 def _is_active(row: Recommendation, configuration: Mapping[str, Any]) -> bool:

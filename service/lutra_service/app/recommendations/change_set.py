@@ -6,55 +6,51 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from lutra_models.catalog import Change
-from lutra_models.knobs import Configuration, Refusal, Value
-from lutra_models.memory import check, limit_bytes, worst_case
+from lutra_models.knobs import Configuration, Value
+from lutra_models.memory import limit_bytes, worst_case
 
-from lutra_service.app.databases.server_context import Live
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.common.documents import Document
 from lutra_service.common.serialize import change_to_dict
-from lutra_service.db.schema.records import Document
 
 
-def change_details(live: Live, configuration: Configuration) -> Document:
+def change_details(at: ServerContext, configuration: Configuration) -> Document:
     """The columns of a recommendation that follow from its configuration and the live server."""
-    changes = live.catalog.changes(live.server, configuration)
+    changes = at.catalog.changes(at.server, configuration)
     return {
-        "before": dict(live.active.restrict(configuration)),
+        "before": dict(at.active.restrict(configuration)),
         "configuration": dict(configuration),
         "changes": [change_to_dict(c) for c in changes],
-        "memory": memory_sum(live, configuration),
+        "memory": memory_sum(at, configuration),
         "restart_needed": any(c.applies == "restart" for c in changes),
-        "warnings": warnings(live, configuration, changes),
+        "warnings": warnings(at, configuration, changes),
     }
 
 
-def memory_sum(live: Live, configuration: Mapping[str, Value]) -> Document:
+def memory_sum(at: ServerContext, configuration: Mapping[str, Value]) -> Document:
     """The worst case term by term, in bytes, and the limit that it is held to."""
-    found = worst_case(live.server, live.active.replace(configuration))
+    found = worst_case(at.server, at.active.replace(configuration))
     return {
         "terms": [asdict(term) for term in found.terms],
         "total_bytes": found.total_bytes,
-        "limit_bytes": limit_bytes(live.server, live.policy),
+        "limit_bytes": limit_bytes(at.server, at.policy),
     }
 
 
-def memory_refusal(live: Live, configuration: Mapping[str, Value]) -> Refusal | None:
-    return check(live.server, live.policy, live.active.replace(configuration))
-
-
-def warnings(live: Live, configuration: Configuration, changes: tuple[Change, ...]) -> list[str]:
+def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Change, ...]) -> list[str]:
     """What an operator should know before approving."""
     told = [] if changes else ["nothing changes: these settings are active already"]
-    refusal = memory_refusal(live, configuration)
+    refusal = at.memory_refusal(configuration)
     if refusal is not None:
         told.append(refusal.message)
     for change in changes:
-        setting = live.server.settings.get(change.name)
+        setting = at.server.settings.get(change.name)
         if setting is not None and setting.shadowed:
             told.append(f"{change.name} is set by {setting.shadowed}, which outranks what the agent writes")
         if setting is not None and setting.pending_restart:
             told.append(f"{change.name} already waits for a restart")
-    if live.waits is not None and any(c.applies == "restart" for c in changes):
-        told.append(f"needs a restart, which waits: {live.waits}")
-    if live.mode == "observe" and changes:
+    if at.waits is not None and any(c.applies == "restart" for c in changes):
+        told.append(f"needs a restart, which waits: {at.waits}")
+    if at.mode == "observe" and changes:
         told.append("in mode observe the agent changes nothing: apply the statements by hand")
     return told

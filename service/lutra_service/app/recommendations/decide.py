@@ -4,48 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
-from typing import cast
 
-from lutra_models.advice import RecommendationState
-from lutra_models.advice import step as legal
 from lutra_models.errors import IllegalTransition, InvalidConfiguration
 from lutra_models.knobs import Configuration, Value
+from lutra_models.lifecycle import Origin, advance_recommendation
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.maintenance import following
 
 from lutra_service.app.access import audit
-from lutra_service.app.databases.server_context import Live, live
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import Conflict
 from lutra_service.app.lifecycle import withdrawing
 from lutra_service.app.lifecycle.pausing import pause
 from lutra_service.app.recommendations import change_set
-from lutra_service.app.recommendations.admission import checked
+from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.recommendations.proposal import propose
-from lutra_service.db.schema.records import Database, Document, Recommendation, Session
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.store import UnitOfWork
 
 APPROVAL_LASTS = timedelta(hours=24)
-UNDER_WAY = ("approved", "applied")
+UNDER_WAY = (State.APPROVED, State.APPLIED)
 
 
-def approve(unit: Unit, id_: str, by: str, names: Collection[str] | None = None) -> Recommendation:
+def approve(unit: UnitOfWork, id_: str, by: str, names: Collection[str] | None = None) -> Recommendation:
     """Let the agent carry it out. With `names` only these settings: a new recommendation, checked anew.
 
     Raises Conflict while another recommendation of the database is on its way.
     """
     recommendation, database, session = _held(unit, id_)
-    legal(_state(recommendation), "approved")
+    advance_recommendation(recommendation.state, State.APPROVED)
     other = next((r for r in unit.recommendations.in_states(database.id, UNDER_WAY) if r.id != id_), None)
     if other is not None:
         raise Conflict(f"{other.id} is {_shown_state(other)}: one change at a time; {_way_on(other)}")
-    at = live(unit, database, session)
+    at = context_of(unit, database, session)
     assert recommendation.configuration is not None
     wanted = Configuration(recommendation.configuration)
     if names is not None:
         return _subset(unit, at, recommendation, session, names, by)
     # The server may have changed since it was proposed: what was checked then is checked again, and shown anew.
-    configuration = checked(unit, at, {n: v for n, v in wanted.items() if v != at.active.get(n)})
+    moved = {n: v for n, v in wanted.items() if v != at.active.get(n)}
+    configuration = admitted(unit, at, moved, known_to_run(recommendation, session))
     values = change_set.change_details(at, configuration)
-    _step(unit, recommendation, "approved", **values, **_decision(unit, by, at, bool(values["restart_needed"])))
+    _step(unit, recommendation, State.APPROVED, **values, **_decision(unit, by, at, bool(values["restart_needed"])))
     audit.decision(unit, "approve", recommendation, by)
     return _without_change(unit, at, unit.recommendations.get(id_))
 
@@ -55,13 +58,13 @@ def _shown_state(row: Recommendation) -> str:
 
 
 def _way_on(row: Recommendation) -> str:
-    if row.withdrawn_at is not None and row.state == "approved":
+    if row.withdrawn_at is not None and row.state == State.APPROVED:
         return "its agent's next reports end it"
     return "wait for it, reject it or roll it back"
 
 
 def _subset(
-    unit: Unit, at: Live, whole: Recommendation, session: Session | None, names: Collection[str], by: str
+    unit: UnitOfWork, at: ServerContext, whole: Recommendation, session: Session | None, names: Collection[str], by: str
 ) -> Recommendation:
     changed = {c["setting"] for c in whole.changes or ()}
     unknown = sorted(set(names) - changed)
@@ -70,61 +73,55 @@ def _subset(
             f"{', '.join(unknown) or 'nothing'} is no change of {whole.id}; it changes {', '.join(sorted(changed))}"
         )
     assert whole.configuration is not None
-    configuration = checked(unit, at, {n: whole.configuration[n] for n in names})
-    _step(unit, whole, "rejected", decided_at=unit.now, decided_by=by, ended_at=unit.now)
+    part_of = {n: whole.configuration[n] for n in names}
+    configuration = admitted(unit, at, part_of, known_to_run(whole, session))
+    _step(unit, whole, State.REJECTED, decided_at=unit.now, decided_by=by, ended_at=unit.now)
     part = propose(
         unit,
         at,
         configuration,
-        kind="subset",
-        origin="subset",
+        kind=Kind.SUBSET,
+        origin=Origin.SUBSET,
         session=session,
         parent_id=whole.id,
         trial=whole.trial,
     )
-    _step(unit, part, "approved", **_decision(unit, by, at, bool(part.restart_needed)))
+    _step(unit, part, State.APPROVED, **_decision(unit, by, at, bool(part.restart_needed)))
     audit.decision(unit, "reject", whole, by, part=part.id)
     audit.decision(unit, "approve", part, by)
     return unit.recommendations.get(part.id)
 
 
-def _without_change(unit: Unit, at: Live, approved: Recommendation) -> Recommendation:
+def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendation) -> Recommendation:
     """Outside a lab, settings that are active already need nobody: what comes next measures them."""
     if at.mode == "lab" or approved.changes:
         return approved
-    unit.recommendations.step(approved, "applied", applied_at=unit.now)
+    unit.recommendations.step(approved, State.APPLIED, applied_at=unit.now)
     return unit.recommendations.get(approved.id)
 
 
-def reject(unit: Unit, id_: str, by: str) -> Recommendation:
+def reject(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     """Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active."""
     recommendation, _, _ = _held(unit, id_)
-    legal(_state(recommendation), "rejected")
+    advance_recommendation(recommendation.state, State.REJECTED)
     if recommendation.withdrawn_at is not None:
         raise IllegalTransition(f"{id_} was withdrawn already: {withdrawing.UNDER_WAY}")
     withdrawing.withdraw(unit, recommendation, by, decided_at=unit.now, decided_by=by)
     return unit.recommendations.get(id_)
 
 
-def is_active(row: Recommendation) -> bool:
-    """Whether it was made active and, as far as its agent told, still is: also one whose measurement failed."""
-    if row.state in ("applied", "confirmed"):
-        return True
-    return row.state != "reverted" and (row.outcome or {}).get("state") in ("applied", "confirmed")
-
-
-def rollback(unit: Unit, id_: str, by: str) -> Recommendation:
+def rollback(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     """A new recommendation that leads back to the settings before `id_`. Never refused for memory.
 
     What else was on its way is withdrawn, and an automatic session pauses: the operator has taken over.
     """
     recommendation, database, session = _held(unit, id_)
-    if recommendation.state != "approved" and not is_active(recommendation):
+    if recommendation.state != State.APPROVED and not recommendation.is_active:
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
     return _way_back(unit, recommendation, database, session, recommendation.before, by)
 
 
-def take_back(unit: Unit, id_: str, by: str) -> Recommendation:
+def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     """The same by the service itself, of what this recommendation changed and nothing else.
 
     Raises before anything is written, where these settings can be set no longer.
@@ -135,22 +132,22 @@ def take_back(unit: Unit, id_: str, by: str) -> Recommendation:
 
 
 def _way_back(
-    unit: Unit,
+    unit: UnitOfWork,
     recommendation: Recommendation,
     database: Database,
     session: Session | None,
     before: Mapping[str, Value],
     by: str,
 ) -> Recommendation:
-    at, others = live(unit, database), unit.recommendations.in_states(database.id, withdrawing.OPEN)
+    at, others = context_of(unit, database), unit.recommendations.in_states(database.id, withdrawing.OPEN)
     back = propose(
         unit,
         at,
         Configuration(before),
-        kind="rollback",
-        origin="rollback",
+        kind=Kind.ROLLBACK,
+        origin=Origin.ROLLBACK,
         parent_id=recommendation.id,
-        state="approved",
+        state=State.APPROVED,
         decided_by=by,
     )
     for other in others:
@@ -159,11 +156,11 @@ def _way_back(
     unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
     pause(unit, session, f"paused by the rollback of {recommendation.id}")
     audit.decision(unit, "rollback", recommendation, by, rollback=back.id)
-    unit.announce(back.id, database.id)
+    unit.publish(back.id, database.id)
     return unit.recommendations.get(back.id)
 
 
-def _undone(at: Live, back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
+def _undone(at: ServerContext, back: Iterable[Document], changes: Iterable[Document]) -> list[Document]:
     """The way back in the words of each change's own undo: a setting that had no line in the file gets none.
 
     A value that the server derives follows by itself: its setting was not changed and has no line to take away.
@@ -174,28 +171,23 @@ def _undone(at: Live, back: Iterable[Document], changes: Iterable[Document]) -> 
     return [{**c, "do": undo[c["setting"]]} if before.get(c["setting"]) == c["after"] else c for c in told]
 
 
-def _held(unit: Unit, id_: str) -> tuple[Recommendation, Database, Session | None]:
+def _held(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Database, Session | None]:
     """The recommendation, read while its database's row is held, and its session."""
     database = unit.databases.lock(unit.recommendations.get(id_).database_id)
     recommendation = unit.recommendations.get(id_)
-    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+    session = unit.sessions.of(recommendation)
     return recommendation, database, session
 
 
-def _step(unit: Unit, recommendation: Recommendation, to: str, **values: object) -> None:
-    if not unit.recommendations.step(recommendation, to, **values):
-        raise Conflict(f"{recommendation.id} changed meanwhile; look at it again")
-    unit.announce(recommendation.id, recommendation.database_id, recommendation.session_id)
+def _step(unit: UnitOfWork, recommendation: Recommendation, to: State, **values: object) -> None:
+    unit.recommendations.step(recommendation, to, **values)
+    unit.publish(recommendation.id, recommendation.database_id, recommendation.session_id)
 
 
-def _decision(unit: Unit, by: str, at: Live, restart: bool) -> dict[str, object]:
+def _decision(unit: UnitOfWork, by: str, at: ServerContext, restart: bool) -> dict[str, object]:
     """An approval that has to wait for a maintenance window lasts to that window's end at least."""
     expires_at = unit.now + APPROVAL_LASTS
     upcoming = following(at.windows, unit.now) if at.waits is not None and restart else None
     if upcoming is not None:
         expires_at = max(expires_at, upcoming.end)
     return {"decided_at": unit.now, "decided_by": by, "expires_at": expires_at}
-
-
-def _state(recommendation: Recommendation) -> RecommendationState:
-    return cast(RecommendationState, recommendation.state)

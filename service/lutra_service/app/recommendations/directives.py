@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from lutra_models.identity import Identity
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.maintenance import closed
 from lutra_models.wire import Directive
 
 from lutra_service.app.access.audit import AUTOMATIC, SERVICE
-from lutra_service.app.databases import rules, server_identity
-from lutra_service.app.databases.server_context import agent_mode, effective_mode
+from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.lifecycle import holding
 from lutra_service.app.lifecycle.holding import Holder
-from lutra_service.app.recommendations import trial_record
+from lutra_service.app.recommendations import admission
 from lutra_service.db.schema.records import Database, Recommendation, Session
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 
-def current(unit: Unit, database: Database, agent: Holder | None) -> tuple[Directive | None, bool]:
+def current(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple[Directive | None, bool]:
     """None where nothing is approved, where another agent holds it, and where this one would not do it: paused, or in
     mode observe; and whether this agent was given it before. Without a name it is the agent that reported last.
 
@@ -29,7 +30,7 @@ def current(unit: Unit, database: Database, agent: Holder | None) -> tuple[Direc
     return directive, _is_held(recommendation, holding.asking(database, agent))
 
 
-def hand_out(unit: Unit, database: Database, agent: Holder | None) -> Directive | None:
+def hand_out(unit: UnitOfWork, database: Database, agent: Holder | None) -> Directive | None:
     """The same, and from now on this agent holds it: nothing ends it unseen any more."""
     found = _waiting(unit, database, agent)
     if found is None:
@@ -38,7 +39,7 @@ def hand_out(unit: Unit, database: Database, agent: Holder | None) -> Directive 
     who = holding.asking(database, agent)
     if not _is_held(recommendation, who):
         unit.recommendations.change(recommendation.id, handed_out_at=unit.now, handed_to=who)
-        unit.announce(recommendation.id)
+        unit.publish(recommendation.id)
     return directive
 
 
@@ -46,10 +47,10 @@ def _is_held(recommendation: Recommendation, who: str | None) -> bool:
     return recommendation.handed_out_at is not None and recommendation.handed_to == who
 
 
-def _waiting(unit: Unit, database: Database, agent: Holder | None) -> tuple[Recommendation, Directive] | None:
-    if (database.agent_status or {}).get("paused"):
+def _waiting(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple[Recommendation, Directive] | None:
+    if database.agent.paused:
         return None
-    for row in unit.recommendations.in_states(database.id, ("approved",)):
+    for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         if row.withdrawn_at is not None or row.expires_at is None or row.expires_at <= unit.now:
             continue
         if holding.held_by_another(unit, row, holding.asking(database, agent)) or _not_for(unit, database, row, agent):
@@ -59,21 +60,20 @@ def _waiting(unit: Unit, database: Database, agent: Holder | None) -> tuple[Reco
     return None
 
 
-def _not_for(unit: Unit, database: Database, row: Recommendation, agent: Holder | None) -> bool:
+def _not_for(unit: UnitOfWork, database: Database, row: Recommendation, agent: Holder | None) -> bool:
     """What no operator said yes to is for the agent alone that itself reported last, and in mode lab."""
-    session = unit.sessions.get(row.session_id) if row.session_id else None
+    session = unit.sessions.of(row)
     if session is None or not session.opened_by_agent or row.decided_by != AUTOMATIC:
         return False
-    return agent is None or str(agent) != database.reporter or agent_mode(database) != "lab"
+    return agent is None or str(agent) != database.reporter or database.agent.mode != "lab"
 
 
-def _directive(unit: Unit, database: Database, recommendation: Recommendation) -> Directive | None:
-    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
-    mode, rollback = effective_mode(database, session), recommendation.kind == "rollback"
-    told = rules.rules_of(database)
+def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendation) -> Directive | None:
+    session = unit.sessions.of(recommendation)
+    mode, rollback = effective_mode(database, session), recommendation.kind == Kind.ROLLBACK
     asked = rollback and recommendation.decided_by != SERVICE
     waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not asked
-    if mode == "observe" or (waits and closed(told.maintenance_windows, unit.now)):
+    if mode == "observe" or (waits and closed(database.rules.maintenance_windows, unit.now)):
         return None
     assert recommendation.configuration is not None
     assert recommendation.expires_at is not None
@@ -81,28 +81,21 @@ def _directive(unit: Unit, database: Database, recommendation: Recommendation) -
         id=recommendation.id,
         recommendation=recommendation.id,
         settings=recommendation.configuration,
-        restart_allowed=mode in ("lab", "restart_in_window") and bool(database.policy.get("restart", True)),
-        restore=going_back(unit, recommendation),
+        restart_allowed=mode in ("lab", "restart_in_window") and database.settings_policy.restart,
+        restore=admission.goes_back(unit, recommendation, session),
         rollback=rollback,
         measure=mode == "lab" and not rollback,
         expects=_expected(unit, recommendation, session),
-        rules=told,
+        rules=database.rules,
         expires_at=recommendation.expires_at,
     )
 
 
-def _expected(unit: Unit, recommendation: Recommendation, session: Session | None) -> Identity | None:
+def _expected(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> Identity | None:
     """An operator's rollback is for whatever server is there; the service's own is for the one that was changed."""
-    if recommendation.kind != "rollback":
-        return server_identity.expected(session) if session else None
+    if recommendation.kind != Kind.ROLLBACK:
+        return session.identity if session else None
     if recommendation.decided_by != SERVICE or recommendation.parent_id is None:
         return None
-    return server_identity.made_on(unit.recommendations.get(recommendation.parent_id))
-
-
-def going_back(unit: Unit, recommendation: Recommendation) -> bool:
-    """To settings that this database is known to run under, for which nothing is refused."""
-    if recommendation.kind == "rollback" or recommendation.origin == "current":
-        return True
-    configuration = recommendation.configuration or {}
-    return trial_record.measured_before(unit, recommendation.database_id, configuration)
+    changed = unit.recommendations.get(recommendation.parent_id).outcome
+    return changed.server if changed else None

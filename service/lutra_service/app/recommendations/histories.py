@@ -4,75 +4,68 @@ from __future__ import annotations
 
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace, Value
-from lutra_models.metrics import Limit, Objective
+from lutra_models.lifecycle import Origin
+from lutra_models.lifecycle import RecommendationState as State
 
-from lutra_service.app.databases.server_context import Live
+from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import trial_record
 from lutra_service.db.schema.records import Session, StoredReport
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 WINDOWS_PER_CONFIGURATION = 20
 """Of one configuration's many windows the newest few say what there is to say."""
 
 
-def history(unit: Unit, live: Live, session: Session) -> History:
+def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     """What `recommend` sees of `session`."""
-    space = live.space
+    space = at.space
     return History(
         space,
-        objective(session),
-        limits=limits(session),
+        session.objective,
+        limits=session.limits,
         observations=observations(unit, session, space),
-        current=live.active,
-        starts=_starts(unit, live, session),
-        context=context(live),
+        current=at.active,
+        starts=_starts(unit, at, session),
+        context=context(at),
         answers=_answers(unit, session),
     )
 
 
-def _answers(unit: Unit, session: Session) -> dict[str, list[tuple[Value, Value]]]:
+def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, Value]]]:
     """What was asked for in this session and became something else on the server."""
     found: dict[str, list[tuple[Value, Value]]] = {}
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
-        made = (row.outcome or {}).get("active", {}) if row.state in ("applied", "confirmed") else {}
+        made = row.outcome.active if row.outcome and row.state in (State.APPLIED, State.CONFIRMED) else {}
         for name, asked in (row.configuration or {}).items():
             if name in made and made[name] != asked:
                 found.setdefault(name, []).append((asked, made[name]))
     return found
 
 
-def _starts(unit: Unit, live: Live, session: Session) -> list[Configuration]:
+def _starts(unit: UnitOfWork, at: ServerContext, session: Session) -> list[Configuration]:
     """The rule-based configuration, once a session: not after it was tried, nor after an operator turned it down."""
-    rule_based = live.active.replace(live.catalog.rule_based(live.server, live.policy))
+    rule_based = at.active.replace(at.catalog.rule_based(at.server, at.policy))
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
-        tried = row.origin == "rule_based" and trial_record.counts(row)
-        same = Configuration(row.configuration or {}) == rule_based.restrict(live.space.names)
-        if tried or (same and row.state == "rejected" and row.decided_by is not None):
+        tried = row.origin == Origin.RULE_BASED and trial_record.counts(row)
+        same = Configuration(row.configuration or {}) == rule_based.restrict(at.space.names)
+        if tried or (same and row.state == State.REJECTED and row.decided_by is not None):
             return []
     return [rule_based]
 
 
-def objective(session: Session) -> Objective:
-    return Objective(session.objective_metric, session.objective_goal)  # type: ignore[arg-type]
-
-
-def limits(session: Session) -> tuple[Limit, ...]:
-    return tuple(Limit(**limit) for limit in session.limits)
-
-
-def context(live: Live) -> dict[str, str | int | float]:
-    host = live.server.host
-    reported = live.database.context or {}
+def context(at: ServerContext) -> dict[str, str | int | float]:
+    host = at.server.host
+    reported = at.database.context or {}
     return {
-        "engine": live.server.engine,
-        "engine_version": live.server.version,
+        "engine": at.server.engine,
+        "engine_version": at.server.version,
         "memory_bytes": host.memory_bytes,
         "cores": host.cores,
         **reported,
     }
 
 
-def observations(unit: Unit, session: Session, space: KnobSpace) -> list[Observation]:
+def observations(unit: UnitOfWork, session: Session, space: KnobSpace) -> list[Observation]:
     """Oldest first. A lab session learns from its trials alone: between them nobody makes the load."""
     lab = session.mode == "lab"
     reports = unit.reports.of_session(session.id, WINDOWS_PER_CONFIGURATION, session.rebased_at, trials_only=lab)

@@ -6,14 +6,17 @@ import logging
 from datetime import datetime
 from typing import Any
 
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Outcome, Report
 
-from lutra_service.app.databases import server_identity
-from lutra_service.app.databases.server_context import effective_mode
-from lutra_service.app.lifecycle.pausing import pause_of
+from lutra_service.app.databases.current_server import effective_mode
+from lutra_service.app.lifecycle.pausing import pause
 from lutra_service.app.recommendations.histories import targets_of
-from lutra_service.db.schema.records import Database, Document, Recommendation, StoredReport
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.outcome import ChangeOutcome
+from lutra_service.db.schema.records import Database, Recommendation, StoredReport
+from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +31,7 @@ LOST = "its agent lost its state before this was confirmed, and could not take i
 ELSEWHERE = "another server took over before this was confirmed"
 
 
-def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str) -> None:
+def record_outcome(unit: UnitOfWork, database: Database, outcome: Outcome, epoch: str) -> None:
     """What an agent of this `epoch` tells. What it made active is active, whatever was decided meanwhile.
 
     An outcome for another database's directive, or for one that no agent was given, says nothing and is passed over.
@@ -40,169 +43,162 @@ def record_outcome(unit: Unit, database: Database, outcome: Outcome, epoch: str)
         log.warning("%s: an agent tells %s of %s, which none was given", database.id, outcome.state, recommendation.id)
         return
     state = recommendation.state
-    if state == "approved":
+    if state == State.APPROVED:
         _first(unit, database, recommendation, outcome, epoch)
-    elif state in ("rejected", "expired", "refused", "failed") and not _was_applied(recommendation):
+    elif state in (State.REJECTED, State.EXPIRED, State.REFUSED, State.FAILED) and not recommendation.is_active:
         _late(unit, database, recommendation, outcome, epoch)
-    elif outcome.state == "confirmed" and state != "reverted":
+    elif outcome.state == "confirmed" and state != State.REVERTED:
         _confirmed(unit, recommendation, outcome)
-    elif outcome.state == "reverted" and state != "reverted":
+    elif outcome.state == "reverted" and state != State.REVERTED:
         _reverted(unit, recommendation, outcome)
-    unit.announce(recommendation.id, database.id, recommendation.session_id)
+    unit.publish(recommendation.id, database.id, recommendation.session_id)
 
 
-def _was_applied(recommendation: Recommendation) -> bool:
-    return (recommendation.outcome or {}).get("state") in ("applied", "confirmed")
-
-
-def _late(unit: Unit, database: Database, ended: Recommendation, outcome: Outcome, epoch: str) -> None:
+def _late(unit: UnitOfWork, database: Database, ended: Recommendation, outcome: Outcome, epoch: str) -> None:
     """Of one that counted as not carried out."""
     if outcome.state in ("refused", "failed"):
         if ended.outcome is None:
-            unit.recommendations.change(ended.id, outcome=_told(outcome))
+            unit.recommendations.change(ended.id, outcome=ChangeOutcome.told(outcome))
         return
     log.warning("%s was %s and is active: its agent tells %s", ended.id, ended.state, outcome.state)
     _applied(unit, database, ended, outcome, epoch)
 
 
-def _first(unit: Unit, database: Database, approved: Recommendation, outcome: Outcome, epoch: str) -> None:
+def _first(unit: UnitOfWork, database: Database, approved: Recommendation, outcome: Outcome, epoch: str) -> None:
     if outcome.state in ("refused", "failed"):
         error = _error(outcome)
-        unit.recommendations.step(approved, outcome.state, outcome=_told(outcome), error=error, ended_at=unit.now)
+        unit.recommendations.step(
+            approved, State(outcome.state), outcome=ChangeOutcome.told(outcome), error=error, ended_at=unit.now
+        )
         if outcome.code in PAUSING:
-            pause_of(unit, approved.session_id, f"{approved.id} was refused: {error}")
+            pause(unit, unit.sessions.of(approved), f"{approved.id} was refused: {error}")
         return
     _applied(unit, database, approved, outcome, epoch)
 
 
-def _applied(unit: Unit, database: Database, row: Recommendation, outcome: Outcome, epoch: str) -> None:
+def _applied(unit: UnitOfWork, database: Database, row: Recommendation, outcome: Outcome, epoch: str) -> None:
     applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
-    server = server_identity.reported(database)
-    told = {**_told(outcome), "epoch": epoch, "server": server and server_identity.to_dict(server)}
-    unit.recommendations.step(row, "applied", outcome=told, applied_at=applied_at, ended_at=None)
+    told = ChangeOutcome.told(outcome).on(epoch, database.identity)
+    unit.recommendations.step(row, State.APPLIED, outcome=told, applied_at=applied_at, ended_at=None)
     _after_applied(unit, row.id, outcome)
 
 
-def _confirmed(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> None:
+def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome) -> None:
     """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
-    told = {**(recommendation.outcome or {}), "confirmed_at": outcome.at.isoformat()}
+    told = (recommendation.outcome or ChangeOutcome.told(outcome)).confirmed(outcome.at)
     unit.recommendations.change(recommendation.id, outcome=told)
-    if recommendation.state == "applied" and recommendation.measured is not None:
-        unit.recommendations.step(recommendation, "confirmed", ended_at=unit.now)
+    if recommendation.state == State.APPLIED and recommendation.measured is not None:
+        unit.recommendations.step(recommendation, State.CONFIRMED, ended_at=unit.now)
 
 
-def _reverted(unit: Unit, recommendation: Recommendation, outcome: Outcome) -> None:
+def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome) -> None:
     events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
-    told = {**(recommendation.outcome or {}), **_told(outcome), **({"events": events} if events else {})}
-    unit.recommendations.step(recommendation, "reverted", outcome=told, error=_error(outcome), ended_at=unit.now)
+    told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
+    unit.recommendations.step(recommendation, State.REVERTED, outcome=told, error=_error(outcome), ended_at=unit.now)
 
 
-def _told(outcome: Outcome) -> Document:
-    return outcome.model_dump(mode="json")
-
-
-def _after_applied(unit: Unit, id_: str, outcome: Outcome) -> None:
+def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome) -> None:
     applied = unit.recommendations.get(id_)
     if outcome.state == "reverted":
         _reverted(unit, applied, outcome)
     elif outcome.state == "confirmed":
         _confirmed(unit, applied, outcome)
-    elif applied.kind == "rollback":
+    elif applied.kind == Kind.ROLLBACK:
         _rolled_back(unit, applied)
 
 
-def _rolled_back(unit: Unit, applied: Recommendation) -> None:
+def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     """A rollback needs no measurement, and what it took back is reverted."""
-    unit.recommendations.step(applied, "confirmed", ended_at=unit.now)
+    unit.recommendations.step(applied, State.CONFIRMED, ended_at=unit.now)
     parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
-    if parent is not None and parent.state in ("applied", "confirmed"):
-        unit.recommendations.step(parent, "reverted", ended_at=unit.now)
-        unit.announce(parent.id)
-    for later in unit.recommendations.in_states(applied.database_id, ("applied",)):
+    if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
+        unit.recommendations.step(parent, State.REVERTED, ended_at=unit.now)
+        unit.publish(parent.id)
+    for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED,)):
         if any(c["setting"] not in (applied.configuration or {}) for c in later.changes or ()):
             continue
         error = f"taken back by the rollback of {applied.parent_id}"
-        unit.recommendations.step(later, "reverted", error=error, ended_at=unit.now)
-        unit.announce(later.id, later.session_id)
+        unit.recommendations.step(later, State.REVERTED, error=error, ended_at=unit.now)
+        unit.publish(later.id, later.session_id)
 
 
-def forgotten(unit: Unit, database: Database, report: Report) -> Recommendation | None:
+def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
     """The change that would stay unconfirmed for good, as its agent goes on without its state. Told once, and marked.
 
     Where it is another server that reports, the change has failed with the one that it was made on.
     """
-    for applied in unit.recommendations.in_states(database.id, ("applied",)):
-        told = applied.outcome or {}
-        known = not _provisional(applied) or applied.error is not None or report.status.provisional == applied.id
-        if known or told.get("epoch", report.epoch) == report.epoch:
+    for applied in unit.recommendations.in_states(database.id, (State.APPLIED,)):
+        told = applied.outcome
+        if told is None or not told.is_provisional or told.epoch in (None, report.epoch):
             continue
-        server, now = server_identity.made_on(applied), server_identity.reported(database)
+        if applied.error is not None or report.status.provisional == applied.id:
+            continue
+        server, now = told.server, database.identity
         if server is not None and now is not None and not server.differences(now):
             unit.recommendations.change(applied.id, error=LOST)
             return applied
-        unit.recommendations.step(applied, "failed", error=ELSEWHERE, ended_at=unit.now)
-        unit.announce(applied.id, applied.session_id)
+        unit.recommendations.step(applied, State.FAILED, error=ELSEWHERE, ended_at=unit.now)
+        unit.publish(applied.id, applied.session_id)
     return None
 
 
-def notice_active(unit: Unit, database: Database, configuration: Document) -> None:
+def notice_active(unit: UnitOfWork, database: Database, configuration: Document) -> None:
     """An operator who applies an approved recommendation by hand, in mode observe, has applied it.
 
     What it changes counts: the server may derive other settings from these (one buffer from the size of another).
     """
-    for approved in unit.recommendations.in_states(database.id, ("approved",)):
-        session = unit.sessions.get(approved.session_id) if approved.session_id else None
+    for approved in unit.recommendations.in_states(database.id, (State.APPROVED,)):
+        session = unit.sessions.of(approved)
         wanted = {c["setting"]: c["after"] for c in approved.changes or ()}
         if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
             continue
-        told = {"state": "applied", "message": "applied by hand", "at": unit.now.isoformat()}
-        unit.recommendations.step(approved, "applied", outcome=told, applied_at=unit.now)
-        if approved.kind == "rollback":
+        told = ChangeOutcome.found_applied("applied by hand", unit.now)
+        unit.recommendations.step(approved, State.APPLIED, outcome=told, applied_at=unit.now)
+        if approved.kind == Kind.ROLLBACK:
             _rolled_back(unit, unit.recommendations.get(approved.id))
-        unit.announce(approved.id, database.id)
+        unit.publish(approved.id, database.id)
 
 
-def being_watched(unit: Unit, database: Database, start: datetime) -> Recommendation | None:
+def being_watched(unit: UnitOfWork, database: Database, start: datetime) -> Recommendation | None:
     """Outside a lab: the applied recommendation that a window beginning at `start` says something of."""
-    for applied in unit.recommendations.in_states(database.id, ("applied",)):
-        session = unit.sessions.get(applied.session_id) if applied.session_id else None
+    for applied in unit.recommendations.in_states(database.id, (State.APPLIED,)):
+        session = unit.sessions.of(applied)
         lab = effective_mode(database, session) == "lab"
         if not lab and applied.applied_at is not None and start >= applied.applied_at:
             return applied
     return None
 
 
-def record_measurement(unit: Unit, id_: str, report: Report) -> None:
+def record_measurement(unit: UnitOfWork, id_: str, report: Report) -> None:
     """In a lab one window is the measurement; elsewhere the mean of some, the first left out."""
     recommendation = unit.recommendations.get(id_)
-    if recommendation.state not in ("applied", "reverted", "failed", "refused"):
+    if recommendation.state not in (State.APPLIED, State.REVERTED, State.FAILED, State.REFUSED):
         return
     if report.failure is not None:
         _failed(unit, recommendation, report.failure)
-    elif recommendation.state == "applied":
+    elif recommendation.state == State.APPLIED:
         measured = _measured(unit, recommendation, lab=report.measures is not None)
         if measured is not None and _provisional(recommendation):
             unit.recommendations.change(id_, measured=measured)
         elif measured is not None:
-            unit.recommendations.step(recommendation, "confirmed", measured=measured, ended_at=unit.now)
-    unit.announce(id_, recommendation.database_id, recommendation.session_id)
+            unit.recommendations.step(recommendation, State.CONFIRMED, measured=measured, ended_at=unit.now)
+    unit.publish(id_, recommendation.database_id, recommendation.session_id)
 
 
 def _provisional(recommendation: Recommendation) -> bool:
     """Whether its agent may still take it back by itself because nothing confirms it."""
-    told = recommendation.outcome or {}
-    return told.get("confirm_by") is not None and told.get("confirmed_at") is None
+    return recommendation.outcome is not None and recommendation.outcome.is_provisional
 
 
-def _failed(unit: Unit, recommendation: Recommendation, failure: str) -> None:
-    if recommendation.state == "applied":
-        unit.recommendations.step(recommendation, "failed", error=failure, ended_at=unit.now)
+def _failed(unit: UnitOfWork, recommendation: Recommendation, failure: str) -> None:
+    if recommendation.state == State.APPLIED:
+        unit.recommendations.step(recommendation, State.FAILED, error=failure, ended_at=unit.now)
     elif recommendation.error is None or failure == "did_not_start":
         unit.recommendations.change(recommendation.id, error=failure)
 
 
-def _measured(unit: Unit, recommendation: Recommendation, lab: bool) -> Document | None:
-    session = unit.sessions.get(recommendation.session_id) if recommendation.session_id else None
+def _measured(unit: UnitOfWork, recommendation: Recommendation, lab: bool) -> Document | None:
+    session = unit.sessions.of(recommendation)
     windows = [r for r in unit.reports.of_recommendation(recommendation.id) if r.metrics]
     if lab:
         return _document(windows[-1], targets_of(windows[-1], session))

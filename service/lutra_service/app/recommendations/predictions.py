@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from lutra_models.advice import Prediction
 from lutra_models.knobs import Configuration
 
-from lutra_service.app.databases.server_context import Live
-from lutra_service.db.schema.records import Document
-from lutra_service.db.store import Unit
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.common.documents import Document
+from lutra_service.db.store import UnitOfWork
 
 if TYPE_CHECKING:
     from lutra_models.gp.fitted.snapshot import Snapshot
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 LEVEL = 0.9
 
 
-def predict(unit: Unit, at: Live, configuration: Configuration) -> dict[str, Prediction]:
+def predict(unit: UnitOfWork, at: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
     """By the newest snapshot; empty where there is none."""
     newest = unit.snapshots.newest_id(at.database.id)
     return {} if newest is None else snapshot(newest, unit).predict([at.active.replace(configuration)], LEVEL)[0]
 
 
-def record(unit: Unit, database_id: str) -> dict[str, Document]:
+def record(unit: UnitOfWork, database_id: str) -> dict[str, Document]:
     """By metric: of `n` predicted readings that were then measured, how many the interval held."""
     told: dict[str, Document] = {}
     for recommendation in unit.recommendations.measured(database_id):
@@ -40,7 +40,7 @@ _read: dict[str, Snapshot] = {}
 _KEPT = 32
 
 
-def snapshot(id_: str, unit: Unit) -> Snapshot:
+def snapshot(id_: str, unit: UnitOfWork) -> Snapshot:
     """A snapshot never changes once stored, so the last few that were read are kept ready."""
     from lutra_models.gp.fitted.snapshot import Snapshot
 

@@ -5,26 +5,29 @@ from __future__ import annotations
 from lutra_models import __version__
 from lutra_models.advice import Prediction
 from lutra_models.knobs import Configuration
+from lutra_models.lifecycle import Origin
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 
-from lutra_service.app.databases.server_context import Live
+from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.predictions import predict
 from lutra_service.common import serialize
 from lutra_service.db.schema.records import Recommendation, Session
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 
 def propose(
-    unit: Unit,
-    at: Live,
+    unit: UnitOfWork,
+    at: ServerContext,
     configuration: Configuration,
     *,
-    kind: str,
-    origin: str,
+    kind: Kind,
+    origin: Origin,
     session: Session | None = None,
     parent_id: str | None = None,
     trial: int | None = None,
-    state: str = "proposed",
+    state: State = State.PROPOSED,
     decided_by: str | None = None,
 ) -> Recommendation:
     """Store a recommendation that needs no computing."""

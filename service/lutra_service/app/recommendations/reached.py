@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from lutra_models.advice import RecommendationState
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.db.schema.records import Recommendation
 
 Until = Literal["computed", "decided", "applied", "measured", "ended"]
 
-_BEFORE: dict[Until, tuple[RecommendationState, ...]] = {
-    "computed": ("computing",),
-    "decided": ("computing", "proposed"),
-    "applied": ("computing", "proposed", "approved"),
-    "ended": ("computing", "proposed", "approved", "applied"),
+_BEFORE: dict[Until, tuple[State, ...]] = {
+    "computed": (State.COMPUTING,),
+    "decided": (State.COMPUTING, State.PROPOSED),
+    "applied": (State.COMPUTING, State.PROPOSED, State.APPROVED),
+    "ended": (State.COMPUTING, State.PROPOSED, State.APPROVED, State.APPLIED),
 }
 
 

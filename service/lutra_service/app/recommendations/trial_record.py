@@ -1,15 +1,13 @@
-"""What the record of past recommendations says: which ended, which counted, which configurations are known to work."""
+"""What the record of past recommendations says: which of them ended, and which counted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from lutra_models.errors import InvalidConfiguration, MemoryBudgetExceeded
-from lutra_models.knobs import Refusal
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.db.schema.records import Recommendation, Session
-from lutra_service.db.store import Unit
 
 OF_THE_CONFIGURATION = ("invalid_value", "memory_budget_exceeded", "setting_shadowed", "unknown_setting")
 """Refusals that say something of the configuration and not of the moment."""
@@ -17,21 +15,23 @@ OF_THE_CONFIGURATION = ("invalid_value", "memory_budget_exceeded", "setting_shad
 
 def failure(recommendation: Recommendation) -> str | None:
     """Why nothing was measured, once that is certain."""
-    if recommendation.measured is not None or recommendation.state not in ("failed", "refused", "reverted"):
+    if recommendation.measured is not None or recommendation.state not in (State.FAILED, State.REFUSED, State.REVERTED):
         return None
     return recommendation.error or recommendation.state
 
 
 def is_trial(recommendation: Recommendation) -> bool:
     """One of its session's search, or the part of such a one that was approved instead of the whole."""
-    return recommendation.kind == "search" or (recommendation.kind == "subset" and recommendation.trial is not None)
+    return recommendation.kind == Kind.SEARCH or (
+        recommendation.kind == Kind.SUBSET and recommendation.trial is not None
+    )
 
 
 def counts(recommendation: Recommendation) -> bool:
     """Whether it is one of its session's trials that are done: measured, or tried and failed."""
     if not is_trial(recommendation) or recommendation.decided_at is None:
         return False
-    if recommendation.state == "refused":
+    if recommendation.state == State.REFUSED:
         return (recommendation.error or "").split(":")[0] in OF_THE_CONFIGURATION
     return recommendation.measured is not None or failure(recommendation) is not None
 
@@ -39,13 +39,3 @@ def counts(recommendation: Recommendation) -> bool:
 def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recommendation]:
     """Those that say something of the server that the session is for now."""
     return [r for r in rows if session.rebased_at is None or r.created_at >= session.rebased_at]
-
-
-def measured_before(unit: Unit, database_id: str, configuration: Mapping[str, Any]) -> bool:
-    """Whether the database ran under exactly these settings before, and was measured."""
-    return unit.recommendations.measured_under(database_id, configuration)
-
-
-def refused(refusal: Refusal) -> InvalidConfiguration:
-    """A rule's objection as the error that its code names."""
-    return (MemoryBudgetExceeded if refusal.code == "memory_budget_exceeded" else InvalidConfiguration)(refusal.message)

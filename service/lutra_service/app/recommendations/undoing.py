@@ -5,36 +5,38 @@ from __future__ import annotations
 import logging
 
 from lutra_models.errors import LutraError
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
 
 from lutra_service.app.access.audit import SERVICE
 from lutra_service.app.recommendations import decide, outcomes
 from lutra_service.db.schema.records import Database, Recommendation
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
 
-def undo_withdrawn(unit: Unit, database: Database) -> None:
+def undo_withdrawn(unit: UnitOfWork, database: Database) -> None:
     """One at a time, and each once: what its agent then refuses is left to the operator."""
     for row in unit.recommendations.withdrawn(database.id):
-        if not decide.is_active(row) or row.kind == "rollback":
+        if not row.is_active or row.kind == Kind.ROLLBACK:
             continue
         backs = unit.recommendations.rollbacks_of(row)
         if any(_undid(back, row) for back in backs):
-            unit.recommendations.step(row, "reverted", ended_at=unit.now)
-            unit.announce(row.id, row.session_id)
+            unit.recommendations.step(row, State.REVERTED, ended_at=unit.now)
+            unit.publish(row.id, row.session_id)
         elif not backs and not _rollback_pending(unit, database):
             _take_back(unit, row, row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active")
 
 
-def undo_forgotten(unit: Unit, database: Database, report: Report) -> None:
+def undo_forgotten(unit: UnitOfWork, database: Database, report: Report) -> None:
     row = outcomes.forgotten(unit, database, report)
     if row is not None:
         _take_back(unit, row, SERVICE, outcomes.LOST)
 
 
-def _take_back(unit: Unit, row: Recommendation, by: str, why: str) -> None:
+def _take_back(unit: UnitOfWork, row: Recommendation, by: str, why: str) -> None:
     """A way back that cannot be gone is told; it must not cost the report."""
     try:
         back = decide.take_back(unit, row.id, by)
@@ -47,15 +49,15 @@ def _take_back(unit: Unit, row: Recommendation, by: str, why: str) -> None:
         if row.session_id is not None:
             unit.sessions.change(row.session_id, message=told)
     unit.recommendations.change(row.id, error=told)
-    unit.announce(row.id, row.session_id)
+    unit.publish(row.id, row.session_id)
 
 
-def _rollback_pending(unit: Unit, database: Database) -> bool:
-    approved = unit.recommendations.in_states(database.id, ("approved",))
-    return any(r.kind == "rollback" and r.withdrawn_at is None for r in approved)
+def _rollback_pending(unit: UnitOfWork, database: Database) -> bool:
+    approved = unit.recommendations.in_states(database.id, (State.APPROVED,))
+    return any(r.kind == Kind.ROLLBACK and r.withdrawn_at is None for r in approved)
 
 
 def _undid(back: Recommendation, row: Recommendation) -> bool:
-    if back.state != "confirmed" or back.applied_at is None or row.applied_at is None:
+    if back.state != State.CONFIRMED or back.applied_at is None or row.applied_at is None:
         return False
     return back.applied_at >= row.applied_at

@@ -11,12 +11,12 @@ from lutra_models.advice import Prediction
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.knobs import Configuration
 
-from lutra_service.app.databases.server_context import Live
+from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.predictions import LEVEL, record, snapshot
 from lutra_service.common import serialize
-from lutra_service.db.schema.records import Document
-from lutra_service.db.store import Unit
+from lutra_service.common.documents import Document
+from lutra_service.db.store import UnitOfWork
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class WhatIf:
     record: dict[str, Document]
 
 
-def what_if(unit: Unit, at: Live, settings: Mapping[str, Any], level: float = LEVEL) -> WhatIf:
+def what_if(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], level: float = LEVEL) -> WhatIf:
     """`settings` (texts with units, or numbers) laid over the current ones. A question: nothing is stored or refused.
 
     Raises NotEnoughObservations before anything was fitted, InvalidConfiguration for a value that is none.
@@ -47,7 +47,7 @@ def what_if(unit: Unit, at: Live, settings: Mapping[str, Any], level: float = LE
     configuration = at.active.replace(asked)
     target = at.active.restrict(at.space.names).replace(asked)
     changes = at.catalog.changes(at.server, target)
-    refusal = change_set.memory_refusal(at, target)
+    refusal = at.memory_refusal(target)
     return WhatIf(
         configuration=target,
         predictions=snapshot(stored.id, unit).predict([configuration], level)[0],

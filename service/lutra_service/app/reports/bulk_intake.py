@@ -14,16 +14,16 @@ from lutra_models.catalog import load
 from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
-from lutra_service.app.databases import rules
 from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.app.reports import reported
 from lutra_service.app.reports.configurations import Configurations, configuration
+from lutra_service.common.documents import Document
 from lutra_service.common.limits import REPORT_BYTES
 from lutra_service.db.repositories.bulk import Kept, Key
 from lutra_service.db.repositories.ledger import size
-from lutra_service.db.schema.records import Database, Document
+from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.written import Written, dumps
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 MOST_BYTES = REPORT_BYTES // 2
 """Whether a report that leaves more is too large, `intake` says."""
@@ -56,7 +56,7 @@ class Plain:
         return *self.arrival.key, self.settings.first_seen_at
 
 
-def accept(unit: Unit, arrivals: Sequence[Arrival], known: Configurations) -> list[Receipt | None]:
+def accept(unit: UnitOfWork, arrivals: Sequence[Arrival], known: Configurations) -> list[Receipt | None]:
     """Receipts of those that are stored now; None for those that `intake` has to take.
 
     At most one arrival of a database.
@@ -69,11 +69,8 @@ def accept(unit: Unit, arrivals: Sequence[Arrival], known: Configurations) -> li
     if stored:
         unit.bulk.add([rows[id_] for id_ in stored])
         unit.bulk.learn({id_: facts[id_] for id_, p in stored.items() if p.newest})
-        unit.announce(*stored)
-    return [
-        Receipt(rules=rules.rules_of(stored[a.database_id].database)) if a.database_id in stored else None
-        for a in arrivals
-    ]
+        unit.publish(*stored)
+    return [Receipt(rules=stored[a.database_id].database.rules) if a.database_id in stored else None for a in arrivals]
 
 
 def _is_bare(report: Report) -> bool:
@@ -82,7 +79,7 @@ def _is_bare(report: Report) -> bool:
     return not (more or report.outcomes or report.events)
 
 
-def _plain(unit: Unit, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
+def _plain(unit: UnitOfWork, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
     if not arrivals:
         return {}
     databases = unit.bulk.lock(a.database_id for a in arrivals)
@@ -99,7 +96,7 @@ def _plain(unit: Unit, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
     return found
 
 
-def _seen(unit: Unit, database: Database, report: Report) -> bool | None:
+def _seen(unit: UnitOfWork, database: Database, report: Report) -> bool | None:
     """Whether it is its agent's newest; None where it was stored before."""
     if database.reporter == str(Holder(report.agent, report.epoch)):
         newest = database.reporter_sequence
@@ -112,12 +109,12 @@ def _seen(unit: Unit, database: Database, report: Report) -> bool | None:
     return newest is None or report.sequence > newest
 
 
-def _is_latest(unit: Unit, database: Database, arrival: Arrival) -> bool:
+def _is_latest(unit: UnitOfWork, database: Database, arrival: Arrival) -> bool:
     window, last = arrival.report.window, database.last_window_end
     return window is None or last is None or reported.until(window, unit.now) >= last
 
 
-def _configurations(unit: Unit, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:
+def _configurations(unit: UnitOfWork, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:
     """By database. One that the catalogue refuses is left out."""
     found = {p.database.id: known.find(p.arrival.report, p.settings_key) for p in plain}
     missing = [p for p in plain if found[p.database.id] is None]
@@ -136,12 +133,12 @@ def _read(plain: Plain, settings: Mapping[Key, Document], known: Configurations)
         return None
 
 
-def _row(unit: Unit, plain: Plain, configuration: Written) -> dict[str, Any]:
+def _row(unit: UnitOfWork, plain: Plain, configuration: Written) -> dict[str, Any]:
     row = reported.row(plain.arrival.report, plain.database.id, configuration, unit.now)
     return {**row, "metrics": Written(dumps(row["metrics"]))}
 
 
-def _facts(unit: Unit, plain: Plain) -> Document:
+def _facts(unit: UnitOfWork, plain: Plain) -> Document:
     report = plain.arrival.report
     facts = reported.facts(report, plain.database, plain.settings.unreadable.values(), unit.now)
     return {**facts, "settings_hash": report.settings_hash}

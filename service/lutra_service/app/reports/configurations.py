@@ -11,7 +11,7 @@ from lutra_models.catalog.facts import Server, ServerSetting
 from lutra_models.errors import InvalidReport, LutraError
 from lutra_models.wire import Report
 
-from lutra_service.db.schema.records import Document
+from lutra_service.common.documents import Document
 from lutra_service.db.schema.written import Written, dumps
 
 KEPT_BYTES = 64 << 20

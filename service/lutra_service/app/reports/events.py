@@ -7,12 +7,12 @@ import logging
 from lutra_models.wire import GuardEvent
 
 from lutra_service.db.schema.records import Database, Event
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
 
-def record(unit: Unit, database: Database, told: GuardEvent) -> None:
+def record(unit: UnitOfWork, database: Database, told: GuardEvent) -> None:
     """An agent that died between two steps reports an event twice, under one id."""
     found = unit.recommendations.find(told.directive) if told.directive else None
     recommendation = found if found is not None and found.database_id == database.id else None
@@ -32,10 +32,10 @@ def record(unit: Unit, database: Database, told: GuardEvent) -> None:
         )
     )
     log.warning("%s: the guard fired: %s", database.id, told.message)
-    unit.announce(database.id)
+    unit.publish(database.id)
 
 
-def listed(unit: Unit, database_id: str, limit: int, after: str | None) -> list[Event]:
+def listed(unit: UnitOfWork, database_id: str, limit: int, after: str | None) -> list[Event]:
     """Newest first. Raises NotFound."""
     unit.databases.get(database_id)
     return unit.events.listed(database_id, limit, after)

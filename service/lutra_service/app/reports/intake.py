@@ -12,16 +12,16 @@ from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.access import quota
-from lutra_service.app.databases import rules
 from lutra_service.app.lifecycle import withdrawing
 from lutra_service.app.lifecycle.holding import Holder
 from lutra_service.app.recommendations import directives, outcomes, undoing
 from lutra_service.app.reports import events, reported
 from lutra_service.app.reports.configurations import configuration
-from lutra_service.app.sessions import sessions
+from lutra_service.app.sessions.advance import advance
+from lutra_service.common.documents import Document
 from lutra_service.common.limits import SETTINGS_BYTES
-from lutra_service.db.schema.records import Database, Document, Recommendation, Session, StoredReport
-from lutra_service.db.store import Unit
+from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
+from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Arrival:
     measured: Recommendation | None
 
 
-def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
+def accept(unit: UnitOfWork, database_id: str, report: Report) -> Receipt:
     """Store and act, or raise InvalidReport and change nothing. A duplicate gets the current directive again."""
     database = unit.databases.lock(database_id)
     if report.engine != database.engine:
@@ -48,23 +48,23 @@ def accept(unit: Unit, database_id: str, report: Report) -> Receipt:
             duplicate=True,
             settings_wanted=_settings_wanted(unit, database_id, report),
             directive=directives.hand_out(unit, database, Holder(report.agent, report.epoch)),
-            rules=rules.rules_of(database),
+            rules=database.rules,
         )
     quota.verify_room(unit, database_id)
     quota.verify_report(report)
     arrival = _arrival(unit, database, report)
     unit.reports.add(_stored(unit, arrival))
     _act(unit, arrival)
-    unit.announce(database_id)
+    unit.publish(database_id)
     database = unit.databases.get(database_id)
     return Receipt(
         settings_wanted=_settings_wanted(unit, database_id, report),
         directive=directives.hand_out(unit, database, Holder(report.agent, report.epoch)),
-        rules=rules.rules_of(database),
+        rules=database.rules,
     )
 
 
-def _arrival(unit: Unit, database: Database, report: Report) -> Arrival:
+def _arrival(unit: UnitOfWork, database: Database, report: Report) -> Arrival:
     newest = _newest(unit, database, report)
     configuration = _configuration(unit, database, report)
     if newest:
@@ -73,7 +73,7 @@ def _arrival(unit: Unit, database: Database, report: Report) -> Arrival:
     return Arrival(report, database, newest, configuration, _session(unit, database, report, measured), measured)
 
 
-def _newest(unit: Unit, database: Database, report: Report) -> bool:
+def _newest(unit: UnitOfWork, database: Database, report: Report) -> bool:
     seen = unit.reports.newest_sequence(database.id, report.agent, report.epoch)
     if seen is not None and report.sequence < seen:
         return False
@@ -81,7 +81,7 @@ def _newest(unit: Unit, database: Database, report: Report) -> bool:
     return window is None or last is None or reported.until(window, unit.now) >= last
 
 
-def _configuration(unit: Unit, database: Database, report: Report) -> Document | None:
+def _configuration(unit: UnitOfWork, database: Database, report: Report) -> Document | None:
     """The parsed configuration that the report's hash names; None until the settings themselves have come."""
     found = _readable(unit, database, report)
     if found is None:
@@ -95,7 +95,7 @@ def _configuration(unit: Unit, database: Database, report: Report) -> Document |
     return parsed
 
 
-def _readable(unit: Unit, database: Database, report: Report) -> Readable | None:
+def _readable(unit: UnitOfWork, database: Database, report: Report) -> Readable | None:
     """The settings that the report's hash names, as far as the catalogue can read them."""
     settings = report.settings
     if settings is None:
@@ -104,7 +104,7 @@ def _readable(unit: Unit, database: Database, report: Report) -> Readable | None
     return None if settings is None else load(report.engine).readable(settings)
 
 
-def _learn(unit: Unit, database: Database, report: Report) -> Database:
+def _learn(unit: UnitOfWork, database: Database, report: Report) -> Database:
     """The database's facts are those of its newest report."""
     unreadable = unit.databases.unreadable(database.id, report.settings_hash)
     facts = reported.facts(report, database, unreadable.values(), unit.now)
@@ -114,7 +114,7 @@ def _learn(unit: Unit, database: Database, report: Report) -> Database:
     return unit.databases.get(database.id)
 
 
-def _measured(unit: Unit, database: Database, report: Report) -> Recommendation | None:
+def _measured(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:
     """The recommendation that the report measures: named by it, else the one now applied outside a lab."""
     if report.measures is not None:
         found = unit.recommendations.find(report.measures)
@@ -126,7 +126,7 @@ def _measured(unit: Unit, database: Database, report: Report) -> Recommendation 
     return outcomes.being_watched(unit, database, report.window.start)
 
 
-def _session(unit: Unit, database: Database, report: Report, measured: Recommendation | None) -> Session | None:
+def _session(unit: UnitOfWork, database: Database, report: Report, measured: Recommendation | None) -> Session | None:
     if measured is not None and measured.session_id is not None:
         return unit.sessions.get(measured.session_id)
     session = unit.sessions.open_one(database.id)
@@ -135,7 +135,7 @@ def _session(unit: Unit, database: Database, report: Report, measured: Recommend
     return session
 
 
-def _stored(unit: Unit, arrival: Arrival) -> StoredReport:
+def _stored(unit: UnitOfWork, arrival: Arrival) -> StoredReport:
     report, measured = arrival.report, arrival.measured
     configuration = arrival.configuration
     if report.measures is not None and measured is not None and report.failure is not None:
@@ -148,7 +148,7 @@ def _stored(unit: Unit, arrival: Arrival) -> StoredReport:
     )
 
 
-def _act(unit: Unit, arrival: Arrival) -> None:
+def _act(unit: UnitOfWork, arrival: Arrival) -> None:
     report, database = arrival.report, arrival.database
     _bind_p99(unit, arrival)
     for event in report.events:
@@ -164,10 +164,10 @@ def _act(unit: Unit, arrival: Arrival) -> None:
         withdrawing.settle(unit, database, report, arrival.configuration)
     undoing.undo_withdrawn(unit, database)
     if arrival.newest:
-        sessions.advance(unit, database)
+        advance(unit, database)
 
 
-def _bind_p99(unit: Unit, arrival: Arrival) -> None:
+def _bind_p99(unit: UnitOfWork, arrival: Arrival) -> None:
     """The session's p99 is the first that counts: in a lab that of a measurement, not one from between two."""
     report, session = arrival.report, arrival.session
     if session is None or (session.mode == "lab" and report.measures is None):
@@ -176,5 +176,5 @@ def _bind_p99(unit: Unit, arrival: Arrival) -> None:
         unit.sessions.bind_p99(session.id, report.p99_source, report.p99_of)
 
 
-def _settings_wanted(unit: Unit, database_id: str, report: Report) -> bool:
+def _settings_wanted(unit: UnitOfWork, database_id: str, report: Report) -> bool:
     return unit.databases.settings(database_id, report.settings_hash) is None

@@ -1,8 +1,8 @@
 """What is kept, and for how long.
 
-Windows older than the retention are drawn together, one for each configuration, so that a session still learns from
+Windows older than the retention are merged, one for each configuration, so that a session still learns from
 them; a trial's one window is left as it is. Of what stays beyond that age the newest rows stay, a bounded number of
-them for each database. `PRUNED` names all of it: a table that grows has its line there.
+them for each database. `RULES` names all of it: a table that grows has its line there.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from lutra_service.app.access.audit import KEPT as AUDIT_KEPT
 from lutra_service.common import limits
 from lutra_service.db.repositories.retention import BATCH, Group
 from lutra_service.db.schema.records import StoredReport
-from lutra_service.db.store import Store, Unit
+from lutra_service.db.store import Store, UnitOfWork
 
-Prune = Callable[[Store, datetime], int]
+Rule = Callable[[Store, datetime], int]
 """Deletes what came before a moment and is not kept, each batch in a transaction of its own; how many rows went."""
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """How many rows went, by the names in PRUNED; `windows` were drawn together into others."""
+    """How many rows went, by the names in RULES; `windows` were merged into others."""
 
     rows: Mapping[str, int]
 
@@ -43,65 +43,70 @@ class Pruned:
 def prune(store: Store, keep: timedelta) -> Pruned:
     """Reports come in meanwhile."""
     before = store.read(lambda unit: unit.now - keep)
-    return Pruned({name: pruned(store, before) for name, pruned in PRUNED})
+    return Pruned({name: rule(store, before) for name, rule in RULES})
 
 
-def _everywhere(batch: Callable[[Unit, datetime], int]) -> Prune:
+def _everywhere(batch: Callable[[UnitOfWork, datetime], int]) -> Rule:
     return lambda store, before: _to_the_end(store, lambda unit: batch(unit, before))
 
 
-def _each_database(batch: Callable[[Unit, str, datetime], int]) -> Prune:
-    def pruned(store: Store, before: datetime) -> int:
-        databases = store.read(lambda unit: unit.old.databases())
+def _each_database(batch: Callable[[UnitOfWork, str, datetime], int]) -> Rule:
+    def rule(store: Store, before: datetime) -> int:
+        databases = store.read(lambda unit: unit.retention.databases())
         return sum(_to_the_end(store, _of(batch, database, before)) for database in databases)
 
-    return pruned
+    return rule
 
 
-def _of(batch: Callable[[Unit, str, datetime], int], database: str, before: datetime) -> Callable[[Unit], int]:
+def _of(
+    batch: Callable[[UnitOfWork, str, datetime], int], database: str, before: datetime
+) -> Callable[[UnitOfWork], int]:
     return lambda unit: batch(unit, database, before)
 
 
 def _windows(store: Store, before: datetime) -> int:
     done = 0
-    for database in store.read(lambda unit: unit.old.databases()):
-        for group in store.read(_crowded(database, before)):
-            done += _to_the_end(store, _drawing_together(group, before))
+    for database in store.read(lambda unit: unit.retention.databases()):
+        for group in store.read(_mergeable(database, before)):
+            done += _to_the_end(store, _merging(group, before))
     return done
 
 
-def _crowded(database: str, before: datetime) -> Callable[[Unit], list[Group]]:
-    return lambda unit: unit.old.crowded(database, before)
+def _mergeable(database: str, before: datetime) -> Callable[[UnitOfWork], list[Group]]:
+    return lambda unit: unit.retention.mergeable(database, before)
 
 
-PRUNED: tuple[tuple[str, Prune], ...] = (
+RULES: tuple[tuple[str, Rule], ...] = (
     ("windows", _windows),
-    ("heartbeats", _each_database(lambda unit, db, before: unit.old.delete_heartbeats(db, before))),
-    ("requests", _everywhere(lambda unit, before: unit.old.delete_requests(before))),
-    ("snapshots", _everywhere(lambda unit, before: unit.old.delete_snapshots(before, limits.SNAPSHOTS))),
-    ("answers", _everywhere(lambda unit, before: unit.old.delete_answers(before))),
+    ("heartbeats", _each_database(lambda unit, db, before: unit.retention.delete_heartbeats(db, before))),
+    ("requests", _everywhere(lambda unit, before: unit.retention.delete_requests(before))),
+    ("snapshots", _everywhere(lambda unit, before: unit.retention.delete_snapshots(before, limits.SNAPSHOTS))),
+    ("answers", _everywhere(lambda unit, before: unit.retention.delete_answers(before))),
     ("audit", _everywhere(lambda unit, _: unit.audit.delete_audit(unit.now - AUDIT_KEPT))),
-    ("settings", _everywhere(lambda unit, before: unit.old.delete_settings(before))),
+    ("settings", _everywhere(lambda unit, before: unit.retention.delete_settings(before))),
     (
         "reports",
-        _each_database(lambda unit, db, before: unit.old.delete_surplus_reports(db, before, limits.OLD_REPORTS)),
+        _each_database(lambda unit, db, before: unit.retention.delete_surplus_reports(db, before, limits.OLD_REPORTS)),
     ),
-    ("events", _each_database(lambda unit, db, before: unit.old.delete_surplus_events(db, before, limits.EVENTS))),
+    (
+        "events",
+        _each_database(lambda unit, db, before: unit.retention.delete_surplus_events(db, before, limits.EVENTS)),
+    ),
     (
         "recommendations",
         _each_database(
-            lambda unit, db, before: unit.old.delete_surplus_recommendations(db, before, limits.RECOMMENDATIONS)
+            lambda unit, db, before: unit.retention.delete_surplus_recommendations(db, before, limits.RECOMMENDATIONS)
         ),
     ),
     (
         "sessions",
-        _each_database(lambda unit, db, before: unit.old.delete_surplus_sessions(db, before, limits.SESSIONS)),
+        _each_database(lambda unit, db, before: unit.retention.delete_surplus_sessions(db, before, limits.SESSIONS)),
     ),
 )
 """In this order: a recommendation goes after what is measured under it, a session after its recommendations."""
 
 
-def _to_the_end(store: Store, batch: Callable[[Unit], int]) -> int:
+def _to_the_end(store: Store, batch: Callable[[UnitOfWork], int]) -> int:
     """Repeat until a batch is not full."""
     done = 0
     while True:
@@ -111,19 +116,19 @@ def _to_the_end(store: Store, batch: Callable[[Unit], int]) -> int:
             return done
 
 
-def _drawing_together(group: Group, before: datetime) -> Callable[[Unit], int]:
-    def batch(unit: Unit) -> int:
+def _merging(group: Group, before: datetime) -> Callable[[UnitOfWork], int]:
+    def batch(unit: UnitOfWork) -> int:
         unit.databases.lock(group["database_id"])
-        windows = unit.old.windows(group, before)
+        windows = unit.retention.windows(group, before)
         if len(windows) < 2:
             return 0
-        unit.reports.replace(windows[-1].id, **drawn_together(windows))
-        return unit.old.delete_reports([w.id for w in windows[:-1] if w.id is not None])
+        unit.reports.replace(windows[-1].id, **merged(windows))
+        return unit.retention.delete_reports([w.id for w in windows[:-1] if w.id is not None])
 
     return batch
 
 
-def drawn_together(reports: Sequence[StoredReport]) -> dict[str, Any]:
+def merged(reports: Sequence[StoredReport]) -> dict[str, Any]:
     """What one row says in place of `reports`: the whole span, and each metric's mean over the windows that have it."""
     starts = [r.window_start for r in reports if r.window_start is not None]
     ends = [r.window_end for r in reports if r.window_end is not None]

@@ -13,14 +13,14 @@ from lutra_service.db.store import Store
 log = logging.getLogger(__name__)
 
 
-class Pruning:
+class RetentionThread:
     """`start` and `stop` once each. Several services may prune one database: a batch has its rows to itself."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store
         self._settings = settings
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pruning", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
 
     def start(self) -> None:
         self._thread.start()

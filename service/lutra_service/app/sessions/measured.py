@@ -10,7 +10,7 @@ from lutra_models.metrics import P99, QPS, TPS
 
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.db.schema.records import Database
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 ALWAYS = frozenset(m.name for m in (P99, QPS, TPS))
 """A database that has no window yet may be tuned for these: every load generator measures them."""
@@ -19,12 +19,12 @@ LATEST = 20
 SHOWN = 100
 
 
-def metrics(unit: Unit, database_id: str) -> frozenset[str]:
+def metrics(unit: UnitOfWork, database_id: str) -> frozenset[str]:
     """The names in the latest windows, and those that are always known."""
     return ALWAYS.union(*(window.metrics for window in unit.reports.windows(database_id, LATEST)))
 
 
-def check(unit: Unit, database: Database, asked: TuningSession) -> None:
+def check(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
     """Raise InvalidRequest where the session is about a metric that nothing measures."""
     wanted = dict(_wanted(asked))
     if ALWAYS.issuperset(wanted.values()):

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
+from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.lifecycle import SessionState
 from sqlalchemy import Table as SqlTable
 from sqlalchemy import and_, bindparam, func, insert, literal_column, or_, select, tuple_, union, update
 from sqlalchemy.orm import Session
 
+from lutra_service.common.documents import Document
 from lutra_service.db.repositories.ledger import Ledger
-from lutra_service.db.schema.records import Database, Document
+from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, ReportRow, SessionRow, SettingsRow
 
 Key = tuple[str, str]
@@ -35,13 +38,13 @@ _LOCK = (
     .order_by(_DATABASES.c.id)
     .with_for_update(skip_locked=True, key_share=True)
 )
-_ACTIVE = ("applied", "confirmed")
+_ACTIVE = (State.APPLIED, State.CONFIRMED)
 _BUSY = union(
     select(_SESSIONS.c.database_id).where(
-        _SESSIONS.c.database_id.in_(_IDS), _SESSIONS.c.state.in_(("running", "paused"))
+        _SESSIONS.c.database_id.in_(_IDS), _SESSIONS.c.state.in_((SessionState.RUNNING, SessionState.PAUSED))
     ),
     select(_RECOMMENDATIONS.c.database_id).where(
-        _RECOMMENDATIONS.c.database_id.in_(_IDS), _RECOMMENDATIONS.c.state.in_(("approved", "applied"))
+        _RECOMMENDATIONS.c.database_id.in_(_IDS), _RECOMMENDATIONS.c.state.in_((State.APPROVED, State.APPLIED))
     ),
     select(_RECOMMENDATIONS.c.database_id).where(
         _RECOMMENDATIONS.c.database_id.in_(_IDS),
@@ -49,7 +52,7 @@ _BUSY = union(
         or_(
             _RECOMMENDATIONS.c.state.in_(_ACTIVE),
             and_(
-                _RECOMMENDATIONS.c.state != "reverted",
+                _RECOMMENDATIONS.c.state != State.REVERTED,
                 _RECOMMENDATIONS.c.outcome["state"].as_string().in_(_ACTIVE),
             ),
         ),

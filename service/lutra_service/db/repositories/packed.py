@@ -7,7 +7,7 @@ import json
 import zlib
 from collections.abc import Mapping
 
-from lutra_service.db.schema.records import Document
+from lutra_service.common.documents import Document
 
 PACKED = "packed"
 

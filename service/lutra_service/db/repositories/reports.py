@@ -7,8 +7,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, literal_column, select, text
 
+from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Repository
-from lutra_service.db.schema.records import Document, StoredReport
+from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.schema.tables import ALIKE, LEARNED, ReportRow
 
 
@@ -21,7 +22,7 @@ class Reports(Repository[StoredReport]):
         return {k: v for k, v in record.__dict__.items() if k != "id"}
 
     def numbered(self, database_id: str, agent: str, epoch: str, sequence: int) -> StoredReport | None:
-        """The report itself, or a later one into which old windows were drawn: an agent sends them in order."""
+        """The report itself, or a later one into which old windows were merged: an agent sends them in order."""
         c = self.table.c
         same = (c.database_id == database_id, c.agent == agent, c.epoch == epoch)
         itself = self._one(*same, c.sequence == sequence)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
-from lutra_models.errors import NotFound
+from lutra_models.errors import LutraError, NotFound
 from sqlalchemy import ColumnElement, CursorResult, insert, select, update
 from sqlalchemy import Table as SqlTable
 from sqlalchemy.orm import Session
@@ -40,6 +40,12 @@ def remembered(
         return cast(Answered, known[key])
 
     return once
+
+
+class RowMoved(LutraError):
+    """A row is no longer in the state that it was read in."""
+
+    code = "conflict"
 
 
 class Repository(Generic[R]):
@@ -105,6 +111,10 @@ class Repository(Generic[R]):
         """The row as it is stored."""
         return asdict(record)
 
+    def _as_record(self, row: Mapping[Any, Any]) -> R:
+        """The row as a record."""
+        return self.record(**row)
+
     def _database_of(self, record: R) -> str:
         return str(getattr(record, "database_id"))  # noqa: B009
 
@@ -113,7 +123,7 @@ class Repository(Generic[R]):
         return rows[0] if rows else None
 
     def _many(self, statement: Any, parameters: Mapping[str, Any] | None = None) -> list[R]:
-        return [self.record(**row) for row in self._db.execute(statement, parameters).mappings()]
+        return [self._as_record(row) for row in self._db.execute(statement, parameters).mappings()]
 
     def _update(self, *where: Condition, **values: Any) -> int:
         self._forget()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
+from lutra_models.lifecycle import RecommendationState as State
 from sqlalchemy import ColumnElement, CursorResult, and_, delete, func, or_, select, update
 from sqlalchemy import Table as SqlTable
 from sqlalchemy.orm import Session
@@ -48,7 +49,7 @@ _WINDOW = and_(_REPORTS.window_end.is_not(None), _REPORTS.failure.is_(None))
 _SILENT = and_(_REPORTS.window_end.is_(None), _REPORTS.failure.is_(None))
 
 
-class Old:
+class RetentionRepository:
     """`before` is a moment: what came to the service earlier is old."""
 
     def __init__(self, db: Session) -> None:
@@ -57,7 +58,7 @@ class Old:
     def databases(self) -> list[str]:
         return list(self._db.execute(select(_DATABASES.id).order_by(_DATABASES.id)).scalars())
 
-    def crowded(self, database_id: str, before: datetime) -> list[Group]:
+    def mergeable(self, database_id: str, before: datetime) -> list[Group]:
         """The database's groups with more than one old window."""
         old = select(*GROUPED).where(_WINDOW, _REPORTS.database_id == database_id, _REPORTS.received_at < before)
         return [dict(row) for row in self._db.execute(old.group_by(*GROUPED).having(func.count() > 1)).mappings()]
@@ -105,7 +106,7 @@ class Old:
     def delete_requests(self, before: datetime) -> int:
         """A batch of the old requests: from then on these recommendations cannot be computed again."""
         asked = select(_RECOMMENDATIONS.id).where(
-            _RECOMMENDATIONS.state != "computing", _RECOMMENDATIONS.created_at < before
+            _RECOMMENDATIONS.state != State.COMPUTING, _RECOMMENDATIONS.created_at < before
         )
         ids = cast(SqlTable, RequestRow.__table__).c.recommendation_id
         return self._delete(ids, self._found(select(ids).where(ids.in_(asked)).limit(BATCH)))

@@ -1,12 +1,33 @@
-"""What the repositories give and take: plain, frozen records, one per table."""
+"""What the repositories give and take: frozen records, one per table, in the domain's types."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import cached_property
 
-Document = dict[str, Any]
+from lutra_models.catalog.facts import Policy, Role
+from lutra_models.guardrails import GuardName, Guardrail
+from lutra_models.history import Approval, Mode
+from lutra_models.identity import Identity
+from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, SessionState
+from lutra_models.metrics import Limit, Objective
+from lutra_models.wire import Rules
+
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.outcome import ChangeOutcome
+from lutra_service.db.schema.policy import Past, past_of, settings_policy
+
+
+@dataclass(frozen=True)
+class AgentState:
+    """What a database's agent last said of itself; before it said anything, that it changes nothing."""
+
+    mode: Mode
+    paused: bool
+    firing: tuple[GuardName, ...]
+    guardrails: Mapping[GuardName, Guardrail]
 
 
 @dataclass(frozen=True)
@@ -34,6 +55,42 @@ class Database:
     reporter_sequence: int | None = None
     label: str | None = None
 
+    @cached_property
+    def settings_policy(self) -> Policy:
+        """What may become of its settings."""
+        return settings_policy(self.policy)
+
+    @property
+    def past(self) -> Past:
+        """With whom it shares what was learned."""
+        return past_of(self.policy)
+
+    @cached_property
+    def agent(self) -> AgentState:
+        status = self.agent_status or {}
+        return AgentState(
+            mode=status.get("mode", "observe"),
+            paused=bool(status.get("paused")),
+            firing=tuple(status.get("firing", ())),
+            guardrails=Rules.model_validate({"guardrails": status.get("guardrails", {})}).guardrails,
+        )
+
+    @cached_property
+    def rules(self) -> Rules:
+        """What its operator set here for its agent to keep to."""
+        return Rules.model_validate(
+            {"guardrails": self.guardrails or {}, "maintenance_windows": self.maintenance_windows or []}
+        )
+
+    @property
+    def identity(self) -> Identity | None:
+        """The server as its agent last reported it; None before the first report."""
+        if self.host is None or self.engine_version is None:
+            return None
+        role: Role = "standby" if self.role == "standby" else "primary"
+        host = self.host
+        return Identity(role, self.engine_version, self.identifier or "", host["memory_bytes"], host["cores"])
+
 
 @dataclass(frozen=True)
 class Token:
@@ -52,12 +109,11 @@ class Token:
 class Session:
     id: str
     database_id: str
-    state: str
-    objective_metric: str
-    objective_goal: str
-    limits: list[Document]
-    mode: str
-    approval: str
+    state: SessionState
+    objective: Objective
+    limits: tuple[Limit, ...]
+    mode: Mode
+    approval: Approval
     max_trials: int
     seed: int
     baseline: Document | None
@@ -66,7 +122,7 @@ class Session:
     p99_of: str | None = None
     message: str = ""
     ended_at: datetime | None = None
-    identity: Document | None = None
+    identity: Identity | None = None
     rebased_at: datetime | None = None
     resumed_at: datetime | None = None
     opened_by_agent: bool = False
@@ -76,8 +132,8 @@ class Session:
 class Recommendation:
     id: str
     database_id: str
-    kind: str
-    state: str
+    kind: RecommendationKind
+    state: RecommendationState
     key: str
     seed: int
     package_version: str
@@ -86,7 +142,7 @@ class Recommendation:
     session_id: str | None = None
     parent_id: str | None = None
     trial: int | None = None
-    origin: str | None = None
+    origin: Origin | None = None
     configuration: Document | None = None
     digest: str | None = None
     predictions: Document | None = None
@@ -95,7 +151,7 @@ class Recommendation:
     changes: list[Document] | None = None
     restart_needed: bool | None = None
     warnings: list[str] | None = None
-    outcome: Document | None = None
+    outcome: ChangeOutcome | None = None
     measured: Document | None = None
     error: str | None = None
     lease_until: datetime | None = None
@@ -110,6 +166,13 @@ class Recommendation:
     handed_to: str | None = None
     withdrawn_at: datetime | None = None
     withdrawn_by: str | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it was made active and, as far as its agent told, still is: also one whose measurement failed."""
+        if self.state in (RecommendationState.APPLIED, RecommendationState.CONFIRMED):
+            return True
+        return self.state != RecommendationState.REVERTED and self.outcome is not None and self.outcome.is_active
 
 
 @dataclass(frozen=True)

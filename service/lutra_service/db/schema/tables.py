@@ -25,10 +25,9 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from lutra_service.common.documents import Document
 from lutra_service.db.schema.dialects import DIALECTS
 from lutra_service.db.schema.storable import Unstorable
-
-Document = dict[str, Any]
 
 LEARNED = (
     "session_id IS NOT NULL AND configuration IS NOT NULL "
@@ -171,7 +170,7 @@ class SessionRow(Table):
 
 
 class RecommendationRow(Table):
-    """A recommendation from its request to what became of it; a row `computing` is also the job (see `compute`).
+    """A recommendation from its request to what became of it; a row `computing` is also the job (see `app.jobs`).
 
     `key` makes the request unique: the same question about the same history is one row. `digest` is the
     configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search, handover
@@ -242,7 +241,7 @@ class ReportRow(Table):
 
     `recommendation_id` is the recommendation whose configuration the window measured; `failure` says why nothing was
     measured under it. `configuration` is the parsed configuration that was active. `windows` is how many windows the
-    row stands for: more than one where old ones were drawn together.
+    row stands for: more than one where old ones were merged.
     """
 
     __tablename__ = "reports"

@@ -10,7 +10,7 @@ import pytest
 from lutra_service.app.access.tokens import create_token
 from lutra_service.db import migrate, store
 from lutra_service.db.schema.engine import make_engine
-from lutra_service.db.store import CommitUnknown, Store, Unit
+from lutra_service.db.store import CommitUnknown, Store, UnitOfWork
 from sqlalchemy import Insert
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
@@ -76,7 +76,7 @@ def own(url: str) -> Any:
     own.close()
 
 
-def token(unit: Unit) -> str:
+def token(unit: UnitOfWork) -> str:
     return create_token(unit, "ci", ["read"])[0].id
 
 
@@ -109,7 +109,7 @@ def test_what_the_database_says_it_did_not_store_is_done_again(
 def test_a_connection_that_is_lost_before_the_commit_costs_nothing(own: Store) -> None:
     tried = []
 
-    def work(unit: Unit) -> str:
+    def work(unit: UnitOfWork) -> str:
         tried.append(1)
         made = token(unit)
         if len(tried) == 1:

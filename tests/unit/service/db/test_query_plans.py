@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
-from lutra_service.db.store import Store, Unit
+from lutra_service.db.store import Store, UnitOfWork
 from sqlalchemy import Engine, event, text
 
 pytestmark = pytest.mark.slow
@@ -104,7 +104,7 @@ class Filling:
 
 
 BEFORE, SINCE = NOW - timedelta(days=14), NOW - timedelta(days=1)
-QUESTIONS: dict[str, Callable[[Unit], Any]] = {
+QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "a page of windows": lambda u: u.reports.windows(BIG, 50, None),
     "a later page of windows": lambda u: u.reports.windows(BIG, 50, 40_000),
     "a page of a small database": lambda u: u.reports.windows("db_000006", 50, None),
@@ -133,10 +133,10 @@ QUESTIONS: dict[str, Callable[[Unit], Any]] = {
     "the newest model": lambda u: u.snapshots.newest("db_000007"),
     "a repeated request": lambda u: u.answers.given("tok_1", "k_000001"),
     "stored settings": lambda u: u.databases.settings(BIG, "h_000002"),
-    "old heartbeats": lambda u: u.old.delete_heartbeats(BIG, BEFORE),
-    "old windows": lambda u: u.old.crowded("db_000008", BEFORE),
-    "surplus reports": lambda u: u.old.delete_surplus_reports(BIG, BEFORE, 2000),
-    "old answers": lambda u: u.old.delete_answers(BEFORE),
+    "old heartbeats": lambda u: u.retention.delete_heartbeats(BIG, BEFORE),
+    "old windows": lambda u: u.retention.mergeable("db_000008", BEFORE),
+    "surplus reports": lambda u: u.retention.delete_surplus_reports(BIG, BEFORE, 2000),
+    "old answers": lambda u: u.retention.delete_answers(BEFORE),
 }
 PAGES = [name for name in QUESTIONS if "page" in name] + ["the newest model", "an agent's last number"]
 
@@ -169,7 +169,7 @@ def asked(engine: Engine) -> Iterator[list[tuple[str, Any]]]:
     event.remove(engine, "before_cursor_execute", remember)
 
 
-def plans(engine: Engine, question: Callable[[Unit], Any]) -> list[str]:
+def plans(engine: Engine, question: Callable[[UnitOfWork], Any]) -> list[str]:
     with asked(engine) as statements:
         Store(engine).read(question)
     explain = "EXPLAIN QUERY PLAN " if engine.dialect.name == "sqlite" else "EXPLAIN "

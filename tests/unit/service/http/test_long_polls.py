@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from lutra_service.api.http.signals import Signals
+from lutra_service.api.http.notifier import Notifier
 
 from tests.support.listening import head, listening, until
 from tests.support.service import Agent, Service, approved, running
 
 
-def waiting(signals: Signals, id_: str) -> int:
+def waiting(signals: Notifier, id_: str) -> int:
     return len(vars(signals)["_waiting"].get(id_, ()))
 
 
-def signals_of(service: Service) -> Signals:
+def signals_of(service: Service) -> Notifier:
     found: Any = service.client
-    return found.app.state.signals  # type: ignore[no-any-return]
+    return found.app.state.notifier  # type: ignore[no-any-return]
 
 
 def polled(agent: Agent) -> httpx.Response:
@@ -74,7 +74,7 @@ def test_a_client_that_leaves_gives_its_place_back(tmp_path: Path) -> None:
         agent = served.service.agent(served.service.database())
         agent.send()
         path, token = f"/v1/databases/{agent.database}/directive", f"Authorization: {agent.headers['Authorization']}"
-        signals = served.signals
+        signals = served.notifier
         with served.raw(head("GET", path, token, "Prefer: wait=60")):
             until(lambda: waiting(signals, agent.database) == 1)
         until(lambda: waiting(signals, agent.database) == 0)

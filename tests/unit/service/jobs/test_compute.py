@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from lutra_models.errors import FitFailed
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_service.app.jobs import lease
 from lutra_service.db.schema.records import Recommendation, Request, Waiting
 from lutra_service.db.store import Store
@@ -188,7 +190,7 @@ def flood(store: Store, database: str, number: int, seed: int = 0, **parts: Any)
         id_ = f"rec_0_{database}_{n:03}"
         payload = {**a_request(store, database), "entropy": [seed, 1], **parts}
         row = Recommendation(
-            id_, database, "search", "computing", id_, seed, "0", {}, session.created_at, session_id=session.id
+            id_, database, Kind.SEARCH, State.COMPUTING, id_, seed, "0", {}, session.created_at, session_id=session.id
         )
         store.write(
             lambda u, row=row, p=payload: (u.recommendations.add(row), u.requests.add(Request(row.id, "recommend", p)))
@@ -199,12 +201,12 @@ def flood(store: Store, database: str, number: int, seed: int = 0, **parts: Any)
 
 def a_request(store: Store, database: str) -> Document:
     from lutra_models import serial
-    from lutra_service.app.databases.server_context import live
+    from lutra_service.app.databases.current_server import context_of
     from lutra_service.app.recommendations import histories
 
     def read(u: Any) -> Document:
         session = u.sessions.open_one(database)
-        at = live(u, u.databases.get(database), session)
+        at = context_of(u, u.databases.get(database), session)
         seen = serial.history_to_dict(histories.history(u, at, session), at.server, at.policy)
         return {"history": seen, "baseline": dict(at.active), "safe": True, "past": []}
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lutra_service.app.jobs import lease
-from lutra_service.app.recommendations.decide import is_active
 
 from tests.support.service import Agent, Document, Service, running, some_minutes_later
 
@@ -219,6 +218,6 @@ def test_no_order_of_decisions_and_outcomes_leaves_something_active_that_nobody_
         carrying = world.carrying(name, value)
         states = [r["state"] for r in carrying]
         assert any(s not in DONE for s in states), (name, value, states)
-        standing = [r for r in carrying if is_active(service.store.read(lambda u, r=r: u.recommendations.get(r["id"])))]  # type: ignore[misc]
+        standing = [r for r in carrying if service.store.read(lambda u, r=r: u.recommendations.get(r["id"])).is_active]  # type: ignore[misc]
         assert standing, (name, value, states)
         assert service.ask("POST", f"/v1/recommendations/{standing[0]['id']}/rollback").status_code == 201

@@ -13,7 +13,7 @@ from lutra_service.app.reports import bulk_intake, intake
 from lutra_service.app.reports.bulk_intake import Arrival
 from lutra_service.app.reports.configurations import Configurations
 from lutra_service.db.schema.tables import DatabaseRow, ReportRow
-from lutra_service.db.store import Store, Unit
+from lutra_service.db.store import Store, UnitOfWork
 from sqlalchemy import select
 
 from tests.support.service import Agent, Service
@@ -35,7 +35,7 @@ def alone(store: Store, database: str, report: Report) -> Receipt:
 def stored(store: Store, database: str) -> Tables:
     """What is known of a database and of its reports, but for ids and names."""
 
-    def read(unit: Unit) -> Tables:
+    def read(unit: UnitOfWork) -> Tables:
         found = {}
         for table, own in ((DatabaseRow.__table__, "id"), (ReportRow.__table__, "database_id")):
             rows = unit.bulk._db.execute(select(table).where(table.c[own] == database)).mappings()

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_models.errors import InvalidReport, NotFound
 from lutra_service.app.jobs.replay import stored_answer
-from lutra_service.app.retention.policy import drawn_together, prune
-from lutra_service.app.retention.thread import Pruning
+from lutra_service.app.retention.policy import merged, prune
+from lutra_service.app.retention.thread import RetentionThread
 from lutra_service.cli import main
 from lutra_service.common.settings import Settings
 from lutra_service.db.repositories import retention
@@ -99,7 +99,7 @@ def test_more_windows_than_one_batch_holds_become_one_too(
     assert [(w["metrics"]["qps"], w["windows"]) for w in windows(service, database)] == [(pytest.approx(4.5), 8)]
 
 
-def test_a_report_that_was_drawn_together_is_still_known_when_it_comes_again(service: Service, database: str) -> None:
+def test_a_report_that_was_merged_is_still_known_when_it_comes_again(service: Service, database: str) -> None:
     agent = service.agent(database, mode="observe")
     again = agent.report(**agent.window(qps=5.0))
     agent.send(again)
@@ -182,13 +182,13 @@ def test_a_request_that_was_never_answered_goes(tmp_path: Path, url: str) -> Non
 def test_the_service_prunes_by_itself(service: Service, database: str) -> None:
     watch(service.agent(database, mode="observe"), 1.0, 2.0, 3.0)
     time.sleep(0.01)
-    pruning = Pruning(service.store, Settings(retention_days=1e-9, prune_s=0.01))
-    pruning.start()
+    retention = RetentionThread(service.store, Settings(retention_days=1e-9, prune_s=0.01))
+    retention.start()
     deadline = time.monotonic() + 30
     while len(windows(service, database)) > 1:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    pruning.stop()
+    retention.stop()
 
 
 def test_an_operator_prunes_by_a_command_and_is_told_what_went(
@@ -226,14 +226,12 @@ readings = st.dictionaries(st.sampled_from(["qps", "p99_ms"]), st.floats(0, 1e12
 
 
 @given(st.lists(readings, min_size=2, max_size=12), st.data())
-def test_in_which_batches_windows_are_drawn_together_changes_nothing(
-    told: list[dict[str, float]], data: st.DataObject
-) -> None:
+def test_in_which_batches_windows_are_merged_changes_nothing(told: list[dict[str, float]], data: st.DataObject) -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     rows = [stored(start + i * timedelta(seconds=10), metrics) for i, metrics in enumerate(told)]
     cut = data.draw(st.integers(1, len(rows) - 1))
-    at_once = drawn_together(rows)
-    in_two = drawn_together([replace(rows[0], **drawn_together(rows[:cut])), *rows[cut:]])
+    at_once = merged(rows)
+    in_two = merged([replace(rows[0], **merged(rows[:cut])), *rows[cut:]])
     assert at_once["windows"] == in_two["windows"] == len(rows)
     assert (at_once["window_start"], at_once["window_end"]) == (rows[0].window_start, rows[-1].window_end)
     for name, mean in at_once["metrics"].items():

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from lutra_models.errors import FitFailed
-from lutra_service.app.sessions import sessions
+from lutra_service.app.jobs import lease
 from lutra_service.db.schema.records import Database
-from lutra_service.db.store import Unit
+from lutra_service.db.store import UnitOfWork
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
 
@@ -88,14 +88,14 @@ def test_what_cannot_be_ended_on_one_database_stays_its_own_trouble(
         agent.send()
         wish = {"settings": {"work_mem": "8MB"}, "approve": True}
         made.append(service.take("POST", f"/v1/databases/{agent.database}/recommendations", wish))
-    real, broken = sessions.advance, made[0]["database"]
+    real, broken = lease.advance, made[0]["database"]
 
-    def advance(unit: Unit, database: Database, *more: Any) -> None:
+    def advance(unit: UnitOfWork, database: Database, *more: Any) -> None:
         if database.id == broken:
             raise RuntimeError("its next step cannot be taken")
         real(unit, database, *more)
 
-    monkeypatch.setattr(sessions, "advance", advance)
+    monkeypatch.setattr(lease, "advance", advance)
     for one in made:
         expire(service, one["id"])
     service.until(f"/v1/recommendations/{made[1]['id']}", lambda r: r["state"] == "expired")

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from lutra_service.app.databases.server_context import live
+from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.recommendations import histories
 from lutra_service.db.schema.records import StoredReport
 
@@ -30,7 +30,7 @@ def store(service: Service, session: str, numbers: range, **more: Any) -> None:
 
     def add(unit: Any) -> None:
         database = unit.databases.get(unit.sessions.get(session).database_id)
-        active = dict(live(unit, database).active)
+        active = dict(context_of(unit, database).active)
         for n in numbers:
             end = unit.now + timedelta(seconds=n)
             values: dict[str, Any] = {
@@ -86,7 +86,7 @@ def test_a_session_that_is_open_for_long_reads_no_more_than_it_learns_from(servi
 
     def seen(unit: Any) -> list[float]:
         found = unit.sessions.get(session)
-        space = live(unit, unit.databases.get(found.database_id), found).space
+        space = context_of(unit, unit.databases.get(found.database_id), found).space
         return [o.metrics["qps"] for o in histories.observations(unit, found, space)]
 
     kept = histories.WINDOWS_PER_CONFIGURATION

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from lutra_service.api.openapi.docs.html import Markup, element, join, text
 from lutra_service.api.openapi.docs.schemas import schema_section, shape
-
-Document = dict[str, Any]
+from lutra_service.common.documents import Document
 
 
 def page(document: Document) -> str:

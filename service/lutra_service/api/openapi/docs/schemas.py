@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from lutra_service.api.openapi.docs.html import Markup, element, join, text
+from lutra_service.common.documents import Document
 
-Document = dict[str, Any]
 BOUNDS = {
     "minimum": "≥ {}",
     "exclusiveMinimum": "> {}",

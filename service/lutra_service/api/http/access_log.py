@@ -33,7 +33,7 @@ class _Answered:
     started: bool = False
 
 
-class Observed:
+class AccessLog:
     """ASGI middleware. Metrics name the route's template and one of a few methods: nobody makes up a label."""
 
     def __init__(self, app: ASGIApp, entry: Entry, behind_proxy: bool) -> None:

@@ -23,7 +23,7 @@ RECHECK_S = 10.0
 """Where several services share one database, another one's news is seen this late."""
 
 
-class Signals:
+class Notifier:
     """Events by id. `notify` may be called from any thread; everything else belongs to the event loop."""
 
     def __init__(self, per_item: int = 16, per_token: int = 200) -> None:

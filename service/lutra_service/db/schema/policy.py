@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from lutra_models import serial
 from lutra_models.catalog.facts import Policy
 
+Past = Literal["all", "label", "none"]
+"""Whose models a database leans on, and who may lean on its own; those without a label share one."""
 SHARED = "past"
+DEFAULT_PAST: Past = "label"
 
 
 def settings_policy(document: Mapping[str, Any]) -> Policy:
     """The part that is about settings. Raises ValueError for one that is none."""
     return serial.policy_from_dict({name: part for name, part in document.items() if name != SHARED})
+
+
+def past_of(document: Mapping[str, Any]) -> Past:
+    past: Past = document.get(SHARED, DEFAULT_PAST)
+    return past

@@ -1,0 +1,91 @@
+"""The life cycles of a recommendation and of a tuning session: their states, and which one may follow which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from lutra_models.errors import IllegalTransition
+
+
+class RecommendationState(StrEnum):
+    COMPUTING = "computing"
+    PROPOSED = "proposed"
+    APPROVED = "approved"
+    APPLIED = "applied"
+    CONFIRMED = "confirmed"
+    REVERTED = "reverted"
+    REJECTED = "rejected"
+    REFUSED = "refused"
+    FAILED = "failed"
+    EXPIRED = "expired"
+
+
+class RecommendationKind(StrEnum):
+    """What a recommendation is for."""
+
+    SEARCH = "search"
+    HANDOVER = "handover"
+    MANUAL = "manual"
+    SUBSET = "subset"
+    ROLLBACK = "rollback"
+
+
+class Origin(StrEnum):
+    """Which step proposed a configuration: one of the search, one of a session's end, or an operator."""
+
+    CURRENT = "current"
+    RULE_BASED = "rule_based"
+    MIDDLE = "middle"
+    SPACE_FILLING = "space_filling"
+    TRANSFER = "transfer"
+    IMPROVEMENT = "improvement"
+    REPEAT = "repeat"
+    HANDOVER = "handover"
+    BASELINE = "baseline"
+    MANUAL = "manual"
+    SUBSET = "subset"
+    ROLLBACK = "rollback"
+
+
+class SessionState(StrEnum):
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    STOPPED = "stopped"
+
+
+_R, _S = RecommendationState, SessionState
+_RECOMMENDATION: Mapping[RecommendationState, tuple[RecommendationState, ...]] = {
+    _R.COMPUTING: (_R.PROPOSED, _R.FAILED, _R.EXPIRED),
+    _R.PROPOSED: (_R.APPROVED, _R.REJECTED, _R.EXPIRED),
+    _R.APPROVED: (_R.APPLIED, _R.REFUSED, _R.FAILED, _R.EXPIRED, _R.REJECTED),
+    _R.APPLIED: (_R.CONFIRMED, _R.REVERTED, _R.FAILED),
+    _R.CONFIRMED: (_R.REVERTED,),
+    _R.REVERTED: (),
+    # An agent's word may come late: what it made active is active, whatever was decided meanwhile.
+    _R.REJECTED: (_R.APPLIED,),
+    _R.REFUSED: (_R.APPLIED,),
+    _R.EXPIRED: (_R.APPLIED,),
+    _R.FAILED: (_R.APPLIED, _R.REVERTED),
+}
+_SESSION: Mapping[SessionState, tuple[SessionState, ...]] = {
+    _S.RUNNING: (_S.PAUSED, _S.COMPLETED, _S.STOPPED),
+    _S.PAUSED: (_S.RUNNING, _S.STOPPED),
+    _S.COMPLETED: (),
+    _S.STOPPED: (),
+}
+
+
+def advance_recommendation(state: RecommendationState, to: RecommendationState) -> RecommendationState:
+    """`to`, where `state` leads there. Raises IllegalTransition elsewhere."""
+    if to not in _RECOMMENDATION[state]:
+        raise IllegalTransition(f"a recommendation that is {state} cannot become {to}")
+    return to
+
+
+def advance_session(state: SessionState, to: SessionState) -> SessionState:
+    """`to`, where `state` leads there. Raises IllegalTransition elsewhere."""
+    if to not in _SESSION[state]:
+        raise IllegalTransition(f"a {state} session cannot become {to}")
+    return to

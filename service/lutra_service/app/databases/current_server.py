@@ -1,0 +1,50 @@
+"""The server of now, as its agent last reported it, with what its operator and its agent allow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lutra_models import serial
+from lutra_models.catalog import load
+from lutra_models.catalog.facts import Host, Server
+from lutra_models.errors import NotEnoughObservations
+from lutra_models.history import Mode, weaker
+from lutra_models.maintenance import closed
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.db.schema.records import Database, Session
+from lutra_service.db.store import UnitOfWork
+
+
+def server_of(unit: UnitOfWork, database: Database) -> Server:
+    """The server as its agent last reported it. Raises NotEnoughObservations before the first report."""
+    settings = unit.databases.settings(database.id, database.settings_hash)
+    if settings is None or database.host is None or database.engine_version is None:
+        raise NotEnoughObservations(f"{database.id}: no agent has reported its settings yet")
+    return Server(
+        database.engine,
+        database.engine_version,
+        load(database.engine).readable(serial.settings_from_dict(settings)).settings,
+        Host(**database.host),
+        "standby" if database.role == "standby" else "primary",
+        database.peak_connections,
+        database.identifier or "",
+    )
+
+
+def context_of(unit: UnitOfWork, database: Database, session: Session | None = None) -> ServerContext:
+    """Raises NotEnoughObservations before the first report."""
+    server = server_of(unit, database)
+    catalog = load(database.engine)
+    mode = effective_mode(database, session)
+    policy = database.settings_policy
+    windows = database.rules.maintenance_windows
+    if mode == "reload_only" or (mode == "restart_in_window" and not windows):
+        policy = replace(policy, restart=False)
+    waits = closed(windows, unit.now) if mode == "restart_in_window" else None
+    return ServerContext(database, catalog, server, policy, catalog.read(server), mode, windows, waits)
+
+
+def effective_mode(database: Database, session: Session | None) -> Mode:
+    """The session asks, the agent's own file bounds; the weaker counts."""
+    return database.agent.mode if session is None else weaker(session.mode, database.agent.mode)

@@ -1,0 +1,102 @@
+"""A session is led from one trial to the next, until the best is handed over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lutra_models.errors import LutraError, NotEnoughObservations
+from lutra_models.identity import identity
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.lifecycle import SessionState
+
+from lutra_service.app.access import audit
+from lutra_service.app.access.audit import AUTOMATIC
+from lutra_service.app.databases import server_identity
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.lifecycle import withdrawing
+from lutra_service.app.lifecycle.pausing import pause
+from lutra_service.app.recommendations import decide, request, trial_record
+from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.store import UnitOfWork
+
+FRUITLESS_LIMIT = 5
+
+
+def advance(unit: UnitOfWork, database: Database, session: Session | None = None) -> None:
+    """Take the next step of the database's running session, if there is one to take. Safe to call at any time."""
+    session = unit.sessions.get(session.id) if session else unit.sessions.open_one(database.id)
+    if session is None or session.state != SessionState.RUNNING:
+        return
+    changed = server_identity.change(session, database)
+    if changed is not None:
+        withdraw_open(unit, session, audit.SERVICE, f"server_changed: {changed}")
+        pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume begins anew on it")
+        return
+    try:
+        session = _with_baseline(unit, database, session)
+    except LutraError as error:  # a policy that contradicts the server must not cost the report that shows it
+        pause(unit, session, f"{error.code}: {error}")
+        return
+    handovers = trial_record.since_rebase(session, unit.recommendations.of_kind(session.id, (Kind.HANDOVER,)))
+    if _handed_over(handovers):
+        ended = handovers[-1]
+        told = f"{ended.id} is {ended.state}: {trial_record.failure(ended)}" if trial_record.failure(ended) else ""
+        unit.sessions.step(session, SessionState.COMPLETED, ended_at=unit.now, message=told)
+        unit.publish(session.id, database.id)
+    elif session.approval == AUTOMATIC and session.baseline is not None:
+        _next(unit, database, session)
+
+
+def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
+    if session.opened_by_agent and database.agent.mode != "lab":
+        pause(
+            unit, session, f"its agent opened it, and reports mode {database.agent.mode} by now: no operator said yes"
+        )
+        return
+    fruitless = _fruitless(unit, session)
+    if fruitless is not None:
+        pause(unit, session, fruitless)
+        return
+    try:
+        recommendation, _ = request.ask(unit, database, session)
+        busy = unit.recommendations.in_states(database.id, decide.UNDER_WAY)
+        if recommendation.state == State.PROPOSED and not busy:
+            decide.approve(unit, recommendation.id, AUTOMATIC)
+    except LutraError as error:
+        pause(unit, session, f"{error.code}: {error}")
+
+
+def withdraw_open(unit: UnitOfWork, session: Session, by: str, why: str) -> None:
+    """End what is not yet applied."""
+    for row in unit.recommendations.outlined(session.id):
+        if row.state in withdrawing.OPEN:
+            withdrawing.withdraw(unit, unit.recommendations.get(row.id), by, why)
+
+
+def _with_baseline(unit: UnitOfWork, database: Database, session: Session) -> Session:
+    if session.baseline is not None:
+        return session
+    try:
+        at = context_of(unit, database, session)
+    except NotEnoughObservations:
+        return session
+    baseline, server = dict(at.active.restrict(at.space.names)), identity(at.server)
+    unit.sessions.change(session.id, baseline=baseline, identity=server)
+    return replace(session, baseline=baseline, identity=server)
+
+
+def _handed_over(rows: list[Recommendation]) -> bool:
+    ended = (State.CONFIRMED, State.REVERTED, State.REJECTED, State.REFUSED, State.FAILED)
+    return any(r.state in ended and r.proposed_at is not None for r in rows)
+
+
+def _fruitless(unit: UnitOfWork, session: Session) -> str | None:
+    """Why going on is of no use: the last trials since it was resumed all ended without a reading of the objective."""
+    since = session.resumed_at or session.created_at
+    made_since = session.rebased_at or session.created_at
+    last = unit.recommendations.last_ended(session.id, Kind.SEARCH, since, made_since, FRUITLESS_LIMIT)
+    if len(last) < FRUITLESS_LIMIT or any(session.objective.metric in (r.measured or {}) for r in last):
+        return None
+    why = trial_record.failure(last[-1]) or f"{session.objective.metric} was not measured"
+    return f"the last {FRUITLESS_LIMIT} trials gave no {session.objective.metric}; the last one: {why}"

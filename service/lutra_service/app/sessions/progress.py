@@ -1,0 +1,61 @@
+"""Where a session stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lutra_models.history import Mode
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+
+from lutra_service.app.databases.current_server import effective_mode
+from lutra_service.app.recommendations import request, trial_record
+from lutra_service.db.schema.records import Event, Recommendation, Session
+from lutra_service.db.store import UnitOfWork
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a session stands."""
+
+    session: Session
+    trials_done: int
+    current: str | None
+    incumbent: str | None
+    handover: str | None
+    effective_mode: Mode
+    events: list[Event]
+
+
+def progress(unit: UnitOfWork, session: Session) -> Progress:
+    rows = unit.recommendations.outlined(session.id)
+    counted = trial_record.since_rebase(session, rows)
+    waiting = [r.id for r in rows if r.state in request.WAITING]
+    handover = [r.id for r in rows if r.kind == Kind.HANDOVER]
+    return Progress(
+        session=session,
+        trials_done=sum(trial_record.counts(r) for r in counted),
+        current=waiting[-1] if waiting else None,
+        incumbent=_incumbent(session, [r for r in counted if r.state != State.REVERTED]),
+        handover=handover[-1] if handover else None,
+        effective_mode=effective_mode(unit.databases.get(session.database_id), session),
+        events=unit.events.of_session(session.id),
+    )
+
+
+def trials(unit: UnitOfWork, session_id: str) -> list[Recommendation]:
+    """The session's searched recommendations, and the parts of them that were approved, in order."""
+    return [r for r in unit.recommendations.of_session(session_id) if trial_record.is_trial(r)]
+
+
+def _incumbent(session: Session, rows: list[Recommendation]) -> str | None:
+    """The best measured trial that keeps the limits."""
+    objective, limits = session.objective, session.limits
+    best: tuple[float, str] | None = None
+    for row in rows:
+        measured = row.measured or {}
+        kept = all(limit.metric in measured and limit.holds(measured[limit.metric]) for limit in limits)
+        if objective.metric in measured and kept:
+            gain = objective.gain(measured[objective.metric])
+            best = max(best, (gain, row.id)) if best else (gain, row.id)
+    return best[1] if best else None

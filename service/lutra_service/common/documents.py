@@ -1,0 +1,7 @@
+"""Documents: what travels, and is stored, as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Document = dict[str, Any]

@@ -1,0 +1,181 @@
+"""Repository of recommendations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from lutra_models.knobs import fingerprint
+from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, advance_recommendation
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+from sqlalchemy import and_, exists, func, or_, select
+
+from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
+from lutra_service.db.schema.outcome import ChangeOutcome
+from lutra_service.db.schema.records import Recommendation, Waiting
+from lutra_service.db.schema.tables import RecommendationRow
+
+OUTLINED = ("before", "predictions", "reasons", "memory", "changes", "warnings")
+
+
+def digest_of(configuration: Mapping[str, Any]) -> str:
+    """The same for configurations that are equal: 4096.0 is 4096."""
+    whole = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in configuration.items()}
+    return fingerprint(whole)
+
+
+def _as_stored(values: dict[str, Any]) -> dict[str, Any]:
+    stored = dict(values)
+    if isinstance(outcome := values.get("outcome"), ChangeOutcome):
+        stored["outcome"] = outcome.document
+    if (configuration := values.get("configuration")) is not None:
+        stored["digest"] = digest_of(configuration)
+    return stored
+
+
+class Recommendations(Repository[Recommendation]):
+    row = RecommendationRow
+    record = Recommendation
+    noun = "recommendation"
+    reserve = 32 << 10
+
+    def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
+        return super().change(id_, *conditions, **_as_stored(values))
+
+    def listed(self, database_id: str, limit: int, after: str | None, state: str | None = None) -> list[Recommendation]:
+        where = [self.table.c.database_id == database_id]
+        if state is not None:
+            where.append(self.table.c.state == state)
+        return self.page(*where, limit=limit, after=after, newest_first=True)
+
+    def of_session(self, session_id: str) -> list[Recommendation]:
+        return self._many(select(self.table).where(self.table.c.session_id == session_id).order_by(self.table.c.id))
+
+    def outlined(self, session_id: str) -> list[Recommendation]:
+        """The same without what is only shown to people (OUTLINED): a session may have a thousand."""
+        columns = [c for c in self.table.c if c.name not in OUTLINED]
+        found = self._db.execute(
+            select(*columns).where(self.table.c.session_id == session_id).order_by(self.table.c.id)
+        )
+        return [self._as_record({"before": {}, **row}) for row in found.mappings()]
+
+    def of_kind(
+        self, session_id: str, kinds: Sequence[str], states: Sequence[str] | None = None
+    ) -> list[Recommendation]:
+        """Those of a session's recommendations, in order."""
+        c = self.table.c
+        where = [c.session_id == session_id, c.kind.in_(kinds)]
+        if states is not None:
+            where.append(c.state.in_(states))
+        return self._many(select(self.table).where(*where).order_by(c.id))
+
+    def last_ended(
+        self, session_id: str, kind: str, since: datetime, made_since: datetime, count: int
+    ) -> list[Recommendation]:
+        """The last `count` that ended since then, in order."""
+        c = self.table.c
+        where = (c.session_id == session_id, c.kind == kind, c.ended_at >= since, c.created_at >= made_since)
+        return self.page(*where, limit=count, newest_first=True)[::-1]
+
+    def measured_under(self, database_id: str, configuration: Mapping[str, Any]) -> bool:
+        """Whether one of exactly these settings was measured. Rows without a digest are older, and looked through."""
+        c = self.table.c
+        wanted = dict(configuration)
+        old = and_(c.digest.is_(None), c.configuration.is_not(None))
+        for same in (c.digest == digest_of(wanted), old):
+            asked = select(c.configuration).where(c.database_id == database_id, same, c.measured.is_not(None))
+            if any(found == wanted for found in self._db.execute(asked.order_by(c.id.desc()).limit(1000)).scalars()):
+                return True
+        return False
+
+    @remembered
+    def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:
+        c = self.table.c
+        return self._many(select(self.table).where(c.database_id == database_id, c.state.in_(states)).order_by(c.id))
+
+    def measured(self, database_id: str, limit: int = 1000) -> list[Recommendation]:
+        c = self.table.c
+        return self.page(c.database_id == database_id, c.ended_at.is_not(None), limit=limit, newest_first=True)
+
+    def step(self, recommendation: Recommendation, to: RecommendationState, **values: Any) -> None:
+        """Lead it to state `to`: the only way in which its state changes.
+
+        Raises IllegalTransition where its state does not lead there, and RowMoved where that is its state no longer.
+        """
+        state = advance_recommendation(recommendation.state, to)
+        if not self.change(recommendation.id, self.table.c.state == recommendation.state, state=state, **values):
+            raise RowMoved(f"{recommendation.id} changed meanwhile; look at it again")
+
+    def waiting(self, now: datetime, busy: Collection[str]) -> list[Waiting]:
+        """Of each database the computation that waits for the longest time, in the order of asking.
+
+        Databases that are `busy`, or have a computation that somebody holds, have none.
+        """
+        c, held = self.table.c, self.table.alias().c
+        leased = exists().where(
+            held.database_id == c.database_id, held.state == State.COMPUTING, held.lease_until >= now
+        )
+        first = func.min(c.id)
+        found = (
+            select(first.label("recommendation_id"), c.database_id)
+            .where(c.state == State.COMPUTING, ~leased, c.database_id.not_in(busy))
+            .group_by(c.database_id)
+            .order_by(first)
+        )
+        return [Waiting(**row) for row in self._db.execute(found).mappings()]
+
+    def claim(self, id_: str, now: datetime, until: datetime) -> bool:
+        c = self.table.c
+        free = or_(c.lease_until.is_(None), c.lease_until < now)
+        return self.change(id_, c.state == State.COMPUTING, free, lease_until=until)
+
+    def computing(self, ids: Sequence[str]) -> set[str]:
+        """Those of `ids` whose answer is still waited for."""
+        c = self.table.c
+        return set(self._db.execute(select(c.id).where(c.id.in_(ids), c.state == State.COMPUTING)).scalars())
+
+    def renew(self, ids: Sequence[str], until: datetime) -> int:
+        """One that was released meanwhile stays so."""
+        c = self.table.c
+        held = and_(c.id.in_(ids), c.state == State.COMPUTING, c.lease_until.is_not(None))
+        return self._update(held, lease_until=until) if ids else 0
+
+    def release(self, id_: str) -> bool:
+        return self.change(id_, self.table.c.state == State.COMPUTING, lease_until=None)
+
+    def overdue(self, now: datetime, applied_before: datetime, silent_since: datetime) -> list[Recommendation]:
+        """Approvals past their expiry that no agent was given, those whose agent never answered, and applied ones whose
+        measurement never came."""
+        c = self.table.c
+        unseen = and_(c.state.in_((State.PROPOSED, State.APPROVED)), c.expires_at < now, c.handed_out_at.is_(None))
+        lapsed = or_(c.expires_at < silent_since, c.withdrawn_at < silent_since)
+        unanswered = and_(c.state == State.APPROVED, c.handed_out_at < silent_since, lapsed)
+        unmeasured = and_(c.state == State.APPLIED, c.applied_at < applied_before)
+        return self._many(select(self.table).where(or_(unseen, unanswered, unmeasured)).order_by(c.id))
+
+    @remembered
+    def withdrawn(self, database_id: str) -> list[Recommendation]:
+        """Those that an agent had been given when they were withdrawn."""
+        c = self.table.c
+        withdrawn = and_(c.database_id == database_id, c.withdrawn_at.is_not(None))
+        return self._many(select(self.table).where(withdrawn).order_by(c.id))
+
+    def rollbacks_of(self, recommendation: Recommendation) -> list[Recommendation]:
+        c = self.table.c
+        of_it = (c.database_id == recommendation.database_id, c.kind == Kind.ROLLBACK, c.parent_id == recommendation.id)
+        return self._many(select(self.table).where(*of_it).order_by(c.id))
+
+    def _values(self, record: Recommendation) -> dict[str, Any]:
+        return _as_stored({**super()._values(record), "outcome": record.outcome})
+
+    def _as_record(self, row: Mapping[Any, Any]) -> Recommendation:
+        origin, outcome = row["origin"], row["outcome"]
+        typed = {
+            "kind": RecommendationKind(row["kind"]),
+            "state": RecommendationState(row["state"]),
+            "origin": None if origin is None else Origin(origin),
+            "outcome": None if outcome is None else ChangeOutcome(outcome),
+        }
+        return Recommendation(**{**row, **typed})

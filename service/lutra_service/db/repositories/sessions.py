@@ -1,0 +1,71 @@
+"""Repository of tuning sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from lutra_models.identity import Identity
+from lutra_models.lifecycle import SessionState, advance_session
+from lutra_models.metrics import Limit, Objective
+
+from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
+from lutra_service.db.schema.records import Recommendation, Session
+from lutra_service.db.schema.tables import SessionRow
+
+OPEN = (SessionState.RUNNING, SessionState.PAUSED)
+
+
+class Sessions(Repository[Session]):
+    row = SessionRow
+    record = Session
+    noun = "session"
+
+    def of(self, recommendation: Recommendation) -> Session | None:
+        """The session that it belongs to, where it belongs to one."""
+        return None if recommendation.session_id is None else self.get(recommendation.session_id)
+
+    @remembered
+    def open_one(self, database_id: str) -> Session | None:
+        return self._one(self.table.c.database_id == database_id, self.table.c.state.in_(OPEN))
+
+    def listed(self, database_id: str, limit: int, after: str | None) -> list[Session]:
+        return self.page(self.table.c.database_id == database_id, limit=limit, after=after, newest_first=True)
+
+    def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
+        if isinstance(identity := values.get("identity"), Identity):
+            values["identity"] = asdict(identity)
+        return super().change(id_, *conditions, **values)
+
+    def step(self, session: Session, to: SessionState, **values: Any) -> None:
+        """Lead `session` to state `to`: the only way in which its state changes.
+
+        Raises IllegalTransition where its state does not lead there, and RowMoved where that is its state no longer.
+        """
+        state = advance_session(session.state, to)
+        if not self.change(session.id, self.table.c.state == session.state, state=state, **values):
+            raise RowMoved(f"{session.id} changed meanwhile; look at it again")
+
+    def bind_p99(self, id_: str, source: str, of: str) -> bool:
+        return self.change(id_, self.table.c.p99_source.is_(None), p99_source=source, p99_of=of)
+
+    def _values(self, record: Session) -> dict[str, Any]:
+        row = super()._values(record)
+        objective = row.pop("objective")
+        return {
+            **row,
+            "objective_metric": objective["metric"],
+            "objective_goal": objective["goal"],
+            "limits": list(row["limits"]),
+        }
+
+    def _as_record(self, row: Mapping[Any, Any]) -> Session:
+        columns = dict(row)
+        objective = Objective(columns.pop("objective_metric"), columns.pop("objective_goal"))
+        typed = {
+            "state": SessionState(row["state"]),
+            "limits": tuple(Limit(**limit) for limit in row["limits"]),
+            "identity": Identity(**row["identity"]) if row["identity"] else None,
+        }
+        return Session(objective=objective, **{**columns, **typed})

@@ -1,0 +1,82 @@
+"""What became of a change on its server: what its agent said, and what the service adds to that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from lutra_models.identity import Identity
+from lutra_models.wire import Outcome
+
+from lutra_service.common.documents import Document
+
+OutcomeState = Literal["applied", "confirmed", "refused", "failed", "reverted"]
+
+
+@dataclass(frozen=True)
+class ChangeOutcome:
+    """`document` is stored and shown as it is; what the service goes by is read here and nowhere else."""
+
+    document: Document
+
+    @classmethod
+    def told(cls, outcome: Outcome) -> ChangeOutcome:
+        """The agent's own words."""
+        return cls(outcome.model_dump(mode="json"))
+
+    @classmethod
+    def found_applied(cls, message: str, at: datetime) -> ChangeOutcome:
+        """No agent told of it: its settings were found active."""
+        return cls({"state": "applied", "message": message, "at": at.isoformat()})
+
+    def on(self, epoch: str, server: Identity | None) -> ChangeOutcome:
+        """The same, by an agent of this epoch, on the server that it reported last."""
+        return ChangeOutcome({**self.document, "epoch": epoch, "server": server and asdict(server)})
+
+    def confirmed(self, at: datetime) -> ChangeOutcome:
+        return ChangeOutcome({**self.document, "confirmed_at": at.isoformat()})
+
+    def reverted(self, outcome: Outcome, events: Sequence[Document]) -> ChangeOutcome:
+        """The agent took the change back, for these events where guards had fired."""
+        seen = {"events": list(events)} if events else {}
+        return ChangeOutcome({**self.document, **outcome.model_dump(mode="json"), **seen})
+
+    @property
+    def state(self) -> OutcomeState:
+        state: OutcomeState = self.document["state"]
+        return state
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the change was made active, and not taken back since."""
+        return self.state in ("applied", "confirmed")
+
+    @property
+    def is_provisional(self) -> bool:
+        """Whether its agent may still take it back by itself because nothing confirms it."""
+        return self.document.get("confirm_by") is not None and self.document.get("confirmed_at") is None
+
+    @property
+    def active(self) -> Mapping[str, Any]:
+        """The settings that were active then."""
+        active: Mapping[str, Any] = self.document.get("active", {})
+        return active
+
+    @property
+    def epoch(self) -> str | None:
+        """The epoch of the agent that applied it."""
+        epoch: str | None = self.document.get("epoch")
+        return epoch
+
+    @property
+    def server(self) -> Identity | None:
+        """The server that it was applied on."""
+        server = self.document.get("server")
+        return Identity(**server) if server else None
+
+    @property
+    def shown(self) -> Document:
+        """Without what only the service goes by."""
+        return {name: part for name, part in self.document.items() if name != "epoch"}

@@ -1,0 +1,67 @@
+"""Going back is always allowed, whoever asks: who proposes it, who approves it, and who carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.service import Agent, Document, Fakes, Service, answer, fake_executor, running
+
+LITTLE_MEMORY = {"policy": {"memory_fraction": 0.02}}
+
+
+class BackToTheBaseline(Fakes):
+    """One trial with less memory, then back to where the session began."""
+
+    def recommend(self, request: Mapping[str, Any]) -> Document:
+        return answer({**request["history"]["current"], "work_mem": 2048}, "improvement", 0)
+
+    def handover(self, request: Mapping[str, Any]) -> Document:
+        return answer(dict(request["baseline"]), "baseline", 0)
+
+
+@pytest.fixture
+def service(tmp_path: Path, url: str) -> Iterator[Service]:
+    with running(tmp_path, url, fake_executor(BackToTheBaseline())) as service:
+        yield service
+
+
+def handed_over(service: Service, agent: Agent) -> Document:
+    """The baseline, proposed where the policy allows so little memory by now that it would be refused as a new wish.
+
+    Nothing was measured under it: the session's only trial was another configuration, and failed.
+    """
+    agent.send()
+    wish = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "lab", "max_trials": 1}
+    service.take("POST", f"/v1/databases/{agent.database}/sessions", wish)
+    ask = f"/v1/databases/{agent.database}/recommendations"
+    trial = service.take("POST", ask, None, Prefer="wait=5")
+    service.take("POST", f"/v1/recommendations/{trial['id']}/approve")
+    directive = agent.directive(wait=5) or {}
+    agent.apply(directive["settings"])
+    outcome = agent.outcome(directive, "applied")
+    agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="driver_failed"))
+    service.take("PATCH", f"/v1/databases/{agent.database}", LITTLE_MEMORY)
+    assert service.code("POST", ask, {"settings": {"work_mem": "4MB"}}) == (422, "memory_budget_exceeded")
+    handover: Document = service.take("POST", ask, None, Prefer="wait=5")
+    return handover
+
+
+def test_a_baseline_that_may_be_proposed_may_be_approved_and_carried_out(service: Service, agent: Agent) -> None:
+    handover = handed_over(service, agent)
+    assert (handover["kind"], handover["origin"], handover["state"]) == ("handover", "baseline", "proposed")
+    assert [c["setting"] for c in handover["changes"]] == ["work_mem"]
+    approved = service.take("POST", f"/v1/recommendations/{handover['id']}/approve")
+    assert approved["state"] == "approved"
+    directive = agent.directive() or {}
+    assert directive["settings"]["work_mem"] == 4096
+    assert directive["restore"]
+
+
+def test_a_part_of_a_way_back_is_one_too_where_the_rest_stands_there_already(service: Service, agent: Agent) -> None:
+    handover = handed_over(service, agent)
+    part = service.take("POST", f"/v1/recommendations/{handover['id']}/approve", {"settings": ["work_mem"]})
+    assert (part["kind"], part["state"]) == ("subset", "approved")
