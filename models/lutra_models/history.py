@@ -17,6 +17,9 @@ Mode = Literal["observe", "reload_only", "restart_in_window", "lab"]
 Approval = Literal["manual", "automatic"]
 SessionState = Literal["running", "paused", "completed", "stopped"]
 
+CONTEXT_TOLERANCE = 0.25
+"""Two numbers within this relative distance are the same circumstances: a measured load never repeats exactly."""
+
 MODES: tuple[Mode, ...] = ("observe", "reload_only", "restart_in_window", "lab")
 """From the weakest to the strongest; of two modes the weaker counts."""
 
@@ -206,9 +209,20 @@ class TuningSession:
         return bool(_STEPS[self.state])
 
 
+def same_context(one: Mapping[str, Value], two: Mapping[str, Value]) -> bool:
+    """Whether two contexts agree in everything that both of them name."""
+    return all(_alike(value, two[name]) for name, value in one.items() if name in two)
+
+
 def weaker(one: Mode, other: Mode) -> Mode:
     """Of two modes the one that does less."""
     return min(one, other, key=MODES.index)
+
+
+def _alike(one: Value, two: Value) -> bool:
+    if isinstance(one, str) or isinstance(two, str):
+        return one == two
+    return math.isclose(one, two, rel_tol=CONTEXT_TOLERANCE)
 
 
 def _configuration(values: Mapping[str, Any]) -> Configuration:

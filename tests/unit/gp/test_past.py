@@ -186,3 +186,13 @@ def test_a_history_of_one_context_stays_whole() -> None:
     whole = History(SPACE, OBJECTIVE, observations=same, context={"threads": 16})
     assert split(whole) == (whole, ())
     assert split(history(4))[1] == ()
+
+
+def test_before_its_own_load_was_measured_the_readings_of_others_are_no_readings_of_it() -> None:
+    elsewhere = [in_context(o, clients=c) for c in (8, 64) for o in history(4).observations]
+    changed = History(SPACE, OBJECTIVE, observations=elsewhere, current=DEFAULT, context={"clients": 256})
+    own, others = split(changed)
+    assert own.observations == ()
+    assert [(o.context, len(o.observations)) for o in others] == [({"clients": 8}, 4), ({"clients": 64}, 4)]
+    first = recommend(changed, rng=rng())
+    assert (first.origin, first.configuration, first.predictions) == ("current", DEFAULT, {})
