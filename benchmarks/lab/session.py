@@ -79,9 +79,7 @@ class Session:
         return (Limit("qps", at_least=rows[0]["metrics"]["qps"]),)
 
     def recommend(self, rows: Sequence[Row]) -> Recommendation:
-        found = gp.recommend(self.history(rows), rng=self._rng(len(rows)))
-        assert isinstance(found, Recommendation)
-        return found
+        return gp.recommend(self.history(rows), rng=self._rng(len(rows)))
 
     def entrant(self, name: str, rows: Sequence[Row]) -> Configuration:
         """What `name` stands for in the final rounds; `rows` are the study's trials."""

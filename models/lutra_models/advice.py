@@ -15,7 +15,8 @@ RecommendationState = Literal[
 
 RecommendationKind = Literal["search", "handover", "manual", "subset", "rollback"]
 SearchOrigin = Literal["current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat"]
-Origin = SearchOrigin | Literal["handover", "baseline", "manual", "subset", "rollback"]
+FinalOrigin = Literal["handover", "baseline"]
+Origin = SearchOrigin | FinalOrigin | Literal["manual", "subset", "rollback"]
 """Which step proposed a configuration: one of the search, one of a session's end, or an operator."""
 
 _STEPS: dict[RecommendationState, tuple[RecommendationState, ...]] = {
@@ -98,10 +99,10 @@ class Recommendation:
     """The next configuration, what it should give, and why.
 
     `predictions` is by metric and empty before there is anything to predict from. `origin` names the step of the search
-    (`current`, `rule_based`, `space_filling`, `improvement`, …).
+    (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end.
     """
 
     configuration: Configuration
-    origin: SearchOrigin
+    origin: Origin
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()

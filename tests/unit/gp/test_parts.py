@@ -165,7 +165,7 @@ def test_intervals_are_wider_on_the_bad_side_and_more_so_after_failures() -> Non
 
 def test_the_record_counts_rows_that_lay_inside_when_left_out() -> None:
     learned = learn(history(30), (), rng())
-    kept = record(learned.wary)
+    kept = record(learned.wary, learned.wary.left_out())
     assert kept.n == 30
     assert 0.7 * kept.n <= kept.held <= kept.n
     assert learned.snapshot.predict([DEFAULT])[0]["qps"].record == kept

@@ -43,18 +43,39 @@ def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Genera
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, rng)
-    searching, trends = fitter.fit(metric, grouped[metric], BROAD, drawn=True)
-    posteriors, columns = {}, {}
-    for name, group in grouped.items():
-        if len(group.values) >= ENOUGH or name == metric:
-            gp, columns[name] = fitter.fit(name, group, WARY)
-            posteriors[name] = calibrated(gp, history, direction(history, name))
-    wary = posteriors[metric]
-    enough = {name: gp for name, gp in posteriors.items() if len(grouped[name].values) >= ENOUGH}
-    home = encoding.codes([history.current or history.observations[0].configuration])[0]
-    snapshot = Snapshot(encoding, enough, home, trends={name: columns[name] for name in enough})
+    searching = fitter.fit(metric, grouped[metric], BROAD, drawn=True)
+    wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
+    fitted = {name: fitter.fit(name, grouped[name], WARY) for name in wanted}
+    spread = {name: calibrated(f.gp, history, direction(history, name)) for name, f in fitted.items()}
+    enough = [name for name in wanted if len(grouped[name].values) >= ENOUGH]
+    snapshot = Snapshot(
+        encoding,
+        {name: spread[name] for name in enough},
+        encoding.codes([history.current or history.observations[0].configuration])[0],
+        trends={name: fitted[name].trends for name in enough},
+        alone={name: fitted[name].alone for name in enough if fitted[name].trends},
+        context=history.context or {},
+    )
     running = fit_feasibility(history, encoding)
-    return Learned(history, encoding, searching, trends, wary, columns[metric], snapshot, running)
+    return Learned(
+        history,
+        encoding,
+        searching.gp,
+        searching.trends,
+        spread[metric],
+        fitted[metric].trends,
+        snapshot,
+        running,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A metric's posterior, the trends of past workloads that it holds, and the posterior without these."""
+
+    gp: GaussianProcess
+    trends: tuple[Trend, ...]
+    alone: GaussianProcess
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,24 +85,21 @@ class _Fitter:
     snapshots: Sequence[Snapshot]
     rng: np.random.Generator
 
-    def fit(
-        self, metric: str, group: Grouped, belief: Belief, drawn: bool = False
-    ) -> tuple[GaussianProcess, tuple[Trend, ...]]:
-        """The posterior of a metric, and the trends of past workloads that it holds."""
+    def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
         readings = readings_of(group, self.encoding, direction(self.history, metric), drawn)
         usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots)
         own = fit_gp(readings, belief)
         if not usable:
-            return own, ()
+            return _Fitted(own, (), own)
         where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable])
         codes = self.encoding.codes(group.configurations)
         trends, with_trends = prior_mean.weighed(list(usable.values()), readings, codes, own, where, self.rng)
         if not trends:
-            return own, ()
+            return _Fitted(own, (), own)
         helped = fit_gp(with_trends, belief)
         if len(own.z) >= _PROVING and foresight(helped) < foresight(own):
-            return own, ()
-        return helped, trends
+            return _Fitted(own, (), own)
+        return _Fitted(helped, trends, own)
 
 
 def foresight(gp: GaussianProcess) -> float:

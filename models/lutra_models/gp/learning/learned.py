@@ -83,14 +83,12 @@ class Learned:
         return [sound[i] for i in order]
 
 
-def ahead(learned: Learned, configuration: Configuration) -> bool:
-    """Whether it beats the current one by more than a reading's noise, or keeps limits that the current one breaks."""
-    current = learned.history.current
-    if current is None:
-        return True
-    here, there = learned.encoding.codes([configuration]), learned.encoding.codes([current])
-    if learned.log_limits(there)[0] < np.log(0.5) <= learned.log_limits(here)[0]:
-        return True
+def ahead(learned: Learned, one: Configuration, other: Configuration) -> bool:
+    """Whether `one` is better than `other` by more than a reading's noise; keeping the limits comes first."""
+    here, there = learned.encoding.codes([one]), learned.encoding.codes([other])
+    keeps, other_keeps = (bool(learned.log_limits(codes)[0] >= np.log(0.5)) for codes in (here, there))
+    if keeps != other_keeps:
+        return keeps
     difference, _ = learned.wary.against(learned.wary_inputs(here), learned.wary_inputs(there))
     return bool(learned.sign * difference[0] > np.sqrt(learned.wary.noise))
 

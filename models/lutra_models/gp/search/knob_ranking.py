@@ -26,9 +26,13 @@ _SHUFFLES = 8
 
 def ranked_knobs(encoding: Encoding, gp: GaussianProcess, rng: np.random.Generator) -> list[int]:
     """Indices of the knobs, the one that matters most first."""
+    return [int(j) for j in np.argsort(mean_places(encoding, gp, rng), kind="stable")]
+
+
+def mean_places(encoding: Encoding, gp: GaussianProcess, rng: np.random.Generator) -> Array:
+    """(k,) each knob's mean place in the three views: 0 where all of them put it first, k - 1 where all put it last."""
     views = [by_path(encoding, gp), by_lengthscale(encoding, gp), by_permutation(encoding, gp, rng)]
-    places = np.mean([np.argsort(np.argsort(-v, kind="stable"), kind="stable") for v in views], axis=0)
-    return [int(j) for j in np.argsort(places, kind="stable")]
+    return np.asarray(np.mean([np.argsort(np.argsort(-v, kind="stable"), kind="stable") for v in views], axis=0))
 
 
 def by_path(encoding: Encoding, gp: GaussianProcess) -> Array:

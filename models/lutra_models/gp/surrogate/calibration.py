@@ -16,6 +16,7 @@ from statistics import NormalDist
 import numpy as np
 
 from lutra_models.advice import Record
+from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.posterior import GaussianProcess, Spread
 from lutra_models.history import History
 
@@ -46,9 +47,9 @@ def calibrated(gp: GaussianProcess, history: History, good: float) -> GaussianPr
     return replace(gp, spread=Spread(good, few * worse, few * better, few**2 * _NOISE, headroom))
 
 
-def record(gp: GaussianProcess, level: float = 0.9) -> Record:
-    """How the corrected interval at `level` fares on rows left out one at a time."""
-    mean, variance = gp.left_out()
+def record(gp: GaussianProcess, left_out: tuple[Array, Array], level: float = 0.9) -> Record:
+    """How the corrected interval at `level` fares on rows left out one at a time: their means and variances (n,)."""
+    mean, variance = left_out
     latent = np.maximum(variance - gp.noise * gp.share, 0.0)
     s, z = gp.spread, NormalDist().inv_cdf(0.5 + level / 2.0)
     off = s.good * (gp.z - mean)

@@ -29,8 +29,8 @@ def candidates(encoding: Encoding, metric: str, transform: Transform, past: Sequ
     """By place in `past`, a trend of each workload that has the metric on the same scale and a knob in common."""
     out = {}
     for i, snapshot in enumerate(past):
-        gp = snapshot.posteriors.get(metric)
-        if gp is None or gp.transform.log != transform.log or snapshot.trends.get(metric):
+        gp = snapshot.bare(metric)
+        if gp is None or gp.transform.log != transform.log:
             continue
         bridge = Bridge(encoding, snapshot.encoding, snapshot.home)
         if bridge.shared:
