@@ -1,4 +1,4 @@
-"""What would these settings give? Answered from the newest snapshot, with numpy alone."""
+"""What would these settings give? Answered from the newest snapshot of the load of now, with numpy alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lutra_models.advice import Prediction
 from lutra_models.errors import NotEnoughObservations
+from lutra_models.history import same_context
 from lutra_models.knobs import Configuration
 
 from lutra_service.app import details, plain
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from lutra_models.gp.fitted.snapshot import Snapshot
 
 LEVEL = 0.9
+LOOKED_AT = 16
+"""Of a database's snapshots the newest few, where the load keeps changing."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,17 @@ class WhatIf:
 def what_if(unit: Unit, at: Live, settings: Mapping[str, Any], level: float = LEVEL) -> WhatIf:
     """`settings` (texts with units, or numbers) laid over the current ones. A question: nothing is stored or refused.
 
-    Raises NotEnoughObservations before anything was fitted, InvalidConfiguration for a value that is none.
+    Raises NotEnoughObservations before anything was fitted under the load of now, InvalidConfiguration for a value that
+    is none.
     """
-    stored = unit.snapshots.newest(at.database.id)
-    if stored is None:
-        raise NotEnoughObservations(f"{at.database.id}: nothing was fitted yet; a session's third trial brings a model")
+    newest = _newest_of_this_load(unit, at)
+    if newest is None:
+        load = ", ".join(f"{name} {value}" for name, value in (at.database.context or {}).items())
+        under = f" under this load ({load})" if load else ""
+        raise NotEnoughObservations(
+            f"{at.database.id}: nothing was fitted yet{under}; a session's third trial brings a model"
+        )
+    stored = unit.snapshots.get(newest)
     asked = at.parse(settings)
     configuration = at.active.replace(asked)
     target = at.active.restrict(at.space.names).replace(asked)
@@ -66,8 +75,8 @@ def what_if(unit: Unit, at: Live, settings: Mapping[str, Any], level: float = LE
 
 
 def predict(unit: Unit, at: Live, configuration: Configuration) -> dict[str, Prediction]:
-    """By the newest snapshot; empty where there is none."""
-    newest = unit.snapshots.newest_id(at.database.id)
+    """By the newest snapshot of the load of now; empty where there is none."""
+    newest = _newest_of_this_load(unit, at)
     return {} if newest is None else _snapshot(newest, unit).predict([at.active.replace(configuration)], LEVEL)[0]
 
 
@@ -82,6 +91,13 @@ def record(unit: Unit, database_id: str) -> dict[str, Document]:
                 line["n"] += 1
                 line["held"] += p["low"] <= measured[metric] <= p["high"]
     return told
+
+
+def _newest_of_this_load(unit: Unit, at: Live) -> str | None:
+    """The id of the newest snapshot whose readings were taken under the load that the agent reported last."""
+    load = at.database.context or {}
+    latest = unit.snapshots.newest_ids(at.database.id, LOOKED_AT)
+    return next((id_ for id_ in latest if same_context(load, _snapshot(id_, unit).context)), None)
 
 
 _read: dict[str, Snapshot] = {}

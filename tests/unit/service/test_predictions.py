@@ -106,8 +106,33 @@ def test_what_was_promised_of_a_recommendation_is_predicted_of_its_settings_to_t
                 asked = {"settings": made["configuration"]}
                 answer = service.take("POST", f"/v1/databases/{second.database}/predictions", asked)
                 assert answer["predictions"] == made["predictions"]
-                stored = service.store.read(lambda u: u.snapshots.newest(second.database))
+                (newest,) = service.store.read(lambda u: u.snapshots.newest_ids(second.database, 1))
+                stored = service.store.read(lambda u, id_=newest: u.snapshots.get(id_))
                 leaning += any(stored.payload["trends"].values())
             service.take("POST", f"/v1/recommendations/{made['id']}/approve")
             measured(second, second.directive(wait=30))
         assert leaning
+
+
+@pytest.mark.slow
+def test_a_what_if_rests_on_readings_of_the_load_of_now(tmp_path: Path) -> None:
+    """Eight times the clients, and an eighth of the throughput: neither load's readings are the other's."""
+    with running(tmp_path, executor=fake_executor(worker)) as service:
+        agent = service.agent(service.database())
+        agent.facts = {"context": {"clients": 8}}
+        agent.send()
+        service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, "max_trials": 9})
+        path = f"/v1/databases/{agent.database}/predictions"
+        medians = []
+        for clients, factor in ((8, 1.0), (64, 0.125)):
+            agent.facts = {"context": {"clients": clients}}
+            directive = agent.directive(wait=30)
+            agent.send()
+            if medians:
+                assert service.code("POST", path, {"settings": {}}) == (409, "not_enough_observations")
+            for _ in range(4):
+                assert directive is not None
+                agent.carry_out(directive, qps=factor * qps_of(directive["settings"]), p99_ms=10.0 / factor)
+                directive = agent.directive(wait=30)
+            medians.append(service.take("POST", path, {"settings": {}})["predictions"]["qps"]["median"])
+        assert medians[1] / medians[0] == pytest.approx(0.125, rel=0.25)
