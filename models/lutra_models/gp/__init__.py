@@ -1,6 +1,6 @@
 """The recommender: history in, recommendation out. Names are resolved on first use, so that importing costs nothing.
 
-`fit`, `recommend`, `handover` and `Model` bring GPy with them; `Snapshot` needs numpy alone.
+`fit`, `recommend`, `handover` and `Model` bring GPy with them; `Snapshot` needs numpy alone, `Options` nothing.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lutra_models.gp.fitted.snapshot import Snapshot
     from lutra_models.gp.model import Model
+    from lutra_models.gp.options import Options
     from lutra_models.gp.recommender import fit, handover, recommend
 
-__all__ = ["Model", "Snapshot", "fit", "handover", "recommend"]
+__all__ = ["Model", "Options", "Snapshot", "fit", "handover", "recommend"]
 
 _HOMES = {
     "Model": "model",
+    "Options": "options",
     "Snapshot": "fitted.snapshot",
     "fit": "recommender",
     "handover": "recommender",

@@ -14,9 +14,12 @@ from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import ENOUGH, teachable
 from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.options import Options
 from lutra_models.gp.reasons import final_reasons, reasons
+from lutra_models.gp.search.careful import CAREFUL
+from lutra_models.gp.search.exploring import EXPLORING
 from lutra_models.gp.search.final import final
-from lutra_models.gp.search.strategy import choose
+from lutra_models.gp.search.strategy import Strategy
 from lutra_models.gp.space.encoding import Array
 from lutra_models.history import History
 from lutra_models.knobs import Configuration, Value
@@ -33,6 +36,7 @@ class Model:
     history: History
     learned: Learned | None
     leans: bool
+    options: Options
     rng: np.random.Generator
     """Where the fit left the generator. Each answer draws from a copy."""
 
@@ -52,7 +56,7 @@ class Model:
             raise NotEnoughObservations(
                 f"{metric} was measured {count} times; a model needs at least {ENOUGH} readings"
             )
-        return replace(self.learned.snapshot, signature=signature(self.history))
+        return replace(self.learned.snapshot, signature=signature(self.history, self.options.transfer))
 
     def recommend(self, count: int = 1, *, safe: bool = False) -> tuple[Recommendation, ...]:
         """The `count` configurations to measure next.
@@ -95,7 +99,8 @@ class Model:
 
         self.snapshot  # noqa: B018  (raises where there is too little)
         assert self.learned is not None
-        places = mean_places(self.learned.encoding, self.learned.wary, self._generator())
+        encoding, gp = self.learned.encoding, self.learned.wary
+        places = mean_places(encoding, gp, self._generator(), self.options.search)
         last = max(len(places) - 1, 1)
         names = self.history.space.names
         return {names[j]: 1.0 - float(places[j]) / last for j in np.argsort(places, kind="stable")}
@@ -123,7 +128,8 @@ def recommendations(model: Model, count: int, safe: bool, rng: np.random.Generat
 def _next(model: Model, pending: tuple[Configuration, ...], safe: bool, rng: np.random.Generator) -> Recommendation:
     history = model.history
     learned = model.learned if model.leans or safe or model.predicts else None
-    origin, configuration = choose(replace(history, pending=pending), learned, rng, safe)
+    strategy: Strategy = CAREFUL if safe else EXPLORING
+    origin, configuration = strategy.choose(replace(history, pending=pending), learned, rng, model.options)
     before = history.current or (history.observations[0].configuration if history.observations else None)
     snapshot = learned.snapshot if learned else None
     why = reasons(before, configuration, history.objective, snapshot, origin) if before else ()

@@ -1,6 +1,6 @@
 """History in, recommendation out.
 
-Every function here is pure: the same history and the same generator give the same answer in any process.
+Every function here is pure: the same history, options and generator give the same answer in any process.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from lutra_models.advice import Recommendation
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import learn, teachable
 from lutra_models.gp.model import Model, recommendations
+from lutra_models.gp.options import DEFAULT, Options
 from lutra_models.gp.transfer.contexts import split
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
@@ -23,49 +24,58 @@ Past = Sequence[History | Snapshot]
 _ONE_READING = 1
 
 
-def fit(history: History, past: Past = (), *, rng: np.random.Generator) -> Model:
+def fit(history: History, past: Past = (), *, rng: np.random.Generator, options: Options = DEFAULT) -> Model:
     """What `history` teaches, leaning on `past`: histories or snapshots of other workloads.
 
     Raises FitFailed where the observations admit no model.
     """
     history, elsewhere = split(history)
-    snapshots = _snapshots((*past, *elsewhere))
+    snapshots = _snapshots((*past, *elsewhere), options)
     known = teachable(history, _ONE_READING)
-    learned = learn(history, snapshots, rng, _ONE_READING) if known else None
-    return Model(history, learned, bool(snapshots), rng)
+    learned = learn(history, snapshots, rng, _ONE_READING, options) if known else None
+    return Model(history, learned, bool(snapshots), options, rng)
 
 
-def recommend(history: History, past: Past = (), *, rng: np.random.Generator, safe: bool = False) -> Recommendation:
+def recommend(
+    history: History,
+    past: Past = (),
+    *,
+    rng: np.random.Generator,
+    safe: bool = False,
+    options: Options = DEFAULT,
+) -> Recommendation:
     """The one recommendation of `fit(…).recommend(safe=…)`. Raises FitFailed."""
-    (chosen,) = recommendations(fit(history, past, rng=rng), 1, safe, rng)
+    (chosen,) = recommendations(fit(history, past, rng=rng, options=options), 1, safe, rng)
     return chosen
 
 
-def handover(history: History, past: Past = (), *, rng: np.random.Generator) -> Configuration:
+def handover(
+    history: History, past: Past = (), *, rng: np.random.Generator, options: Options = DEFAULT
+) -> Configuration:
     """The configuration of `fit(…).best()`. Raises FitFailed, and NotEnoughObservations where nothing was measured."""
-    return fit(history, past, rng=rng).best().configuration
+    return fit(history, past, rng=rng, options=options).best().configuration
 
 
-_FITTED: OrderedDict[str, Snapshot] = OrderedDict()
-"""Past histories already fitted, by their content: the same content gives the same snapshot."""
+_FITTED: OrderedDict[tuple[str, str], Snapshot] = OrderedDict()
+"""Past histories already fitted, by their content and the options: these give the same snapshot."""
 _FITTED_LOCK = threading.Lock()
 _FITTED_AT_MOST = 32
 
 
-def _snapshots(past: Past) -> tuple[Snapshot, ...]:
+def _snapshots(past: Past, options: Options) -> tuple[Snapshot, ...]:
     """Each past workload as a snapshot; those with too few readings to teach anything are left out."""
-    fitted = (p if isinstance(p, Snapshot) else _fitted(p) for p in past)
+    fitted = (p if isinstance(p, Snapshot) else _fitted(p, options) for p in past)
     return tuple(s for s in fitted if s is not None)
 
 
-def _fitted(history: History) -> Snapshot | None:
+def _fitted(history: History, options: Options) -> Snapshot | None:
     if not teachable(history):
         return None
-    key = history.key
+    key = history.key, options.fingerprint
     with _FITTED_LOCK:
         known = _FITTED.get(key)
     if known is None:
-        model = fit(history, rng=np.random.default_rng(0))
+        model = fit(history, rng=np.random.default_rng(0), options=options)
         if not model.predicts:
             return None
         known = model.snapshot

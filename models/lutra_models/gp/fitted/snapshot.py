@@ -25,7 +25,7 @@ _FAR = 0.9
 """A prediction whose latent variance is above this share of the prior's rests on hardly any measurement."""
 _FORMAT = 3
 _READABLE = (2, 3)
-"""Format 2 has neither `alone` nor `context`."""
+"""Format 2 has neither `alone` nor `context` nor `options`."""
 
 Signature = Mapping[str, tuple[float, ...]]
 """Telling counter → its deciles over a workload's observations, from the smallest to the largest: eleven numbers."""
@@ -37,7 +37,8 @@ class Snapshot:
 
     `home` is a configuration of that workload (codes), at which a knob stays when another workload does not have it.
     `trends` are the columns by metric that other workloads contribute to its posterior; `alone` holds the posterior of
-    each such metric without them, which is what other workloads may lean on. `context` is what it was measured under.
+    each such metric without them, which is what other workloads may lean on. `context` is what it was measured under,
+    `options` the fingerprint of the options it was fitted with, empty where that is not known.
     """
 
     encoding: Encoding
@@ -47,6 +48,7 @@ class Snapshot:
     trends: Mapping[str, tuple[Trend, ...]] = field(default_factory=dict)
     alone: Mapping[str, GaussianProcess] = field(default_factory=dict)
     context: Mapping[str, Value] = field(default_factory=dict)
+    options: str = ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -101,6 +103,7 @@ class Snapshot:
             "trends": {metric: [t.to_dict() for t in trends] for metric, trends in self.trends.items()},
             "alone": {metric: gp.to_dict() for metric, gp in self.alone.items()},
             "context": dict(self.context),
+            "options": self.options,
         }
 
     @classmethod
@@ -116,4 +119,5 @@ class Snapshot:
             {m: tuple(Trend.from_dict(t, encoding) for t in ts) for m, ts in data["trends"].items()},
             {m: GaussianProcess.from_dict(d) for m, d in data.get("alone", {}).items()},
             data.get("context", {}),
+            data.get("options", ""),
         )
