@@ -13,6 +13,7 @@ from lutra_models import gp, serial
 from lutra_models.advice import Recommendation
 from lutra_models.catalog import load
 from lutra_models.gp.fitted.snapshot import Snapshot
+from lutra_models.gp.options import Options
 from lutra_models.knobs import Configuration
 
 from lutra_service.app.plain import predictions_to_dict, reason_to_dict
@@ -43,7 +44,8 @@ def warm() -> None:
 def _model(request: Mapping[str, Any]) -> gp.Model:
     history = serial.history_from_dict(request["history"])
     past = [Snapshot.from_dict(payload) for payload in request["past"]]
-    return gp.fit(history, past, rng=np.random.default_rng(np.random.SeedSequence(request["entropy"])))
+    rng = np.random.default_rng(np.random.SeedSequence(request["entropy"]))
+    return gp.fit(history, past, rng=rng, options=Options.from_dict(request.get("options", {})))
 
 
 def _answer(request: Mapping[str, Any], model: gp.Model, advice: Recommendation) -> Document:

@@ -8,6 +8,7 @@ from typing import Any
 from lutra_models import __version__, serial
 from lutra_models.advice import Prediction
 from lutra_models.errors import InvalidConfiguration, SessionClosed
+from lutra_models.gp.options import DEFAULT as OPTIONS
 from lutra_models.knobs import Configuration, fingerprint
 
 from lutra_service.app import audit, details, histories, known, plain, quota
@@ -64,8 +65,10 @@ def _compute(unit: Unit, at: Live, session: Session, own: Sequence[Recommendatio
         "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
         "safe": at.mode != "lab",
         "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
+        "options": OPTIONS.to_dict(),
     }
     asked = [session.id, task, entropy, number, handovers, seen.key, at.server.settings_hash, __version__]
+    asked.append(OPTIONS.fingerprint)
     recommendation = Recommendation(
         id=unit.new_id("rec"),
         database_id=at.database.id,
