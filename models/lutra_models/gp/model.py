@@ -6,16 +6,19 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from lutra_models.advice import Prediction, Recommendation
+from lutra_models.catalog.facts import Policy, Server
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import ENOUGH, teachable
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.options import Options
 from lutra_models.gp.reasons import final_reasons, reasons
+from lutra_models.gp.saved import generator_from_dict, generator_to_dict, learned_from_dict, learned_to_dict
 from lutra_models.gp.search.careful import CAREFUL
 from lutra_models.gp.search.exploring import EXPLORING
 from lutra_models.gp.search.final import final
@@ -23,6 +26,9 @@ from lutra_models.gp.search.strategy import Strategy
 from lutra_models.gp.space.encoding import Array
 from lutra_models.history import History
 from lutra_models.knobs import Configuration, Value
+from lutra_models.serial import history_from_dict, history_to_dict
+
+_FORMAT = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +110,31 @@ class Model:
         last = max(len(places) - 1, 1)
         names = self.history.space.names
         return {names[j]: 1.0 - float(places[j]) / last for j in np.argsort(places, kind="stable")}
+
+    def save(self, server: Server | None = None, policy: Policy | None = None) -> dict[str, Any]:
+        """A JSON-able document: the history, what was fitted, the options and the generator's state.
+
+        Rules are code: they come back where the document also holds the `server` and the `policy` that they were made
+        from. Raises ValueError for a generator that `numpy.random.default_rng` did not make.
+        """
+        return {
+            "format": _FORMAT,
+            "history": history_to_dict(self.history, server, policy),
+            "learned": None if self.learned is None else learned_to_dict(self.learned),
+            "leans": self.leans,
+            "options": self.options.to_dict(),
+            "rng": generator_to_dict(self.rng),
+        }
+
+    @classmethod
+    def load(cls, document: Mapping[str, Any]) -> Model:
+        """The model that `save` wrote. Raises ValueError for a document of another format."""
+        if document.get("format") != _FORMAT:
+            raise ValueError(f"unknown model format {document.get('format')!r}, expected {_FORMAT}")
+        history, options = history_from_dict(document["history"]), Options.from_dict(document["options"])
+        kept = document["learned"]
+        learned = None if kept is None else learned_from_dict(kept, history=history, options=options)
+        return cls(history, learned, document["leans"], options, generator_from_dict(document["rng"]))
 
     def _predicted(self, configuration: Configuration) -> dict[str, Prediction]:
         if self.learned is None or not self.predicts:

@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from lutra_models import Configuration, History, Limit, Objective, Observation
 from lutra_models.errors import NotEnoughObservations
-from lutra_models.gp import Snapshot, fit, recommend
+from lutra_models.gp import Model, Options, Snapshot, fit, recommend
 from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.learning.fit import learn
 
@@ -174,3 +175,26 @@ def test_a_baseline_that_breaks_a_limit_gives_way_to_one_that_keeps_it() -> None
 def test_after_one_reading_there_is_no_reason_to_leave_the_baseline() -> None:
     best = fit(observed((THIRD, 1000.0), current=THIRD), rng=rng()).best(DEFAULT)
     assert (best.configuration, best.origin, best.predictions) == (DEFAULT, "baseline", {})
+
+
+@pytest.mark.parametrize(("trials", "others"), [(0, 0), (1, 0), (9, 0), (5, 20)])
+def test_a_model_that_was_saved_and_read_answers_to_the_bit_as_before(trials: int, others: int) -> None:
+    failed = [Observation.failed(THIRD, "did_not_start")] if trials > 5 else []
+    known = replace(history(trials), observations=(*history(trials).observations, *failed))
+    options = Options().varied(**{"search.everywhere": 256})
+    model = fit(known, [history(others, seed=4)], rng=rng(), options=options)
+    again = Model.load(json.loads(json.dumps(model.save())))
+    assert again.options == options
+    assert again.recommend(2) == model.recommend(2)
+    assert again.recommend(safe=True) == model.recommend(safe=True)
+    assert again.best(DEFAULT) == model.best(DEFAULT)
+    if model.predicts:
+        assert again.predict([DEFAULT, THIRD]) == model.predict([DEFAULT, THIRD])
+        assert again.importance() == model.importance()
+
+
+def test_what_cannot_be_saved_or_read_is_refused() -> None:
+    with pytest.raises(ValueError, match="MT19937 generator cannot be saved"):
+        fit(history(0), rng=np.random.Generator(np.random.MT19937(1))).save()
+    with pytest.raises(ValueError, match="unknown model format 9"):
+        Model.load({"format": 9})
