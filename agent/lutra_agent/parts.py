@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from lutra_models.catalog.facts import Server
+from lutra_models.server import Server
 
 from lutra_agent.carry_out import CarryOut
 from lutra_agent.clock import Clock

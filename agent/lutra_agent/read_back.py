@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Host, Server
 from lutra_models.errors import InvalidConfiguration
+from lutra_models.server import Host, Server
 
 from lutra_agent.control import Control
 from lutra_agent.engines.base import Engine

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Value
+from lutra_models.server import Server
 from lutra_models.wire import AgentStatus, GuardEvent, Outcome, Report, ReportedWindow
 
 from lutra_agent.clock import Clock

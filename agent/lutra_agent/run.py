@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lutra_models.catalog.facts import Server
+from lutra_models.server import Server
 from lutra_models.wire import AgentStatus
 
 from lutra_agent import __version__, drivers, provisional

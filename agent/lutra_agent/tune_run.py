@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lutra_models.catalog.facts import ServerSetting
+from lutra_models.server import ServerSetting
 
 from lutra_agent import guard
 from lutra_agent.clock import SystemClock

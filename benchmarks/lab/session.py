@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from lutra_models import gp
 from lutra_models.advice import Recommendation
-from lutra_models.catalog import Policy, load
-from lutra_models.catalog.facts import Server
+from lutra_models.catalog import load
 from lutra_models.history import History, Observation
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.metrics import Limit
+from lutra_models.server import Policy, Server
 
 from benchmarks.lab.labs import LABS
 from benchmarks.lab.steps import AFTER

@@ -23,7 +23,7 @@ from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.state import State
 from lutra_agent.window import Discarded, rates
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Host, Server
+from lutra_models.server import Host, Server
 from lutra_models.wire import Directive, Outcome
 
 HOST = Host(memory_bytes=8 << 30, cores=4)

@@ -16,7 +16,7 @@ from lutra_agent.engines.base import Latency, Permissions, Reading, Sample, Stat
 from lutra_agent.errors import ApplyRefused, CollectionFailed, ComingUp, DatabaseUnavailable, LoginRefused
 from lutra_agent.state import State
 from lutra_models.catalog import Change, load
-from lutra_models.catalog.facts import Host, Role, Server, ServerSetting
+from lutra_models.server import Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
 
 SETTINGS = {

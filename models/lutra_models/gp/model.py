@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from lutra_models.advice import Prediction, Recommendation
-from lutra_models.catalog.facts import Policy, Server
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import ENOUGH, teachable
@@ -26,7 +25,8 @@ from lutra_models.gp.search.strategy import Strategy
 from lutra_models.gp.space.encoding import Array
 from lutra_models.history import History
 from lutra_models.knobs import Configuration, Value
-from lutra_models.serial import history_from_dict, history_to_dict
+from lutra_models.serial.histories import history_from_dict, history_to_dict
+from lutra_models.server import Policy, Server
 
 _FORMAT = 1
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from lutra_models.catalog import Change
+from lutra_models.catalog.memory import check, limit_bytes, worst_case
 from lutra_models.knobs import Configuration, Refusal, Value
-from lutra_models.memory import check, limit_bytes, worst_case
 
 from lutra_service.app.live import Live
 from lutra_service.app.plain import change_to_dict

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from lutra_models import serial
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Server
 from lutra_models.catalog.readable import Readable
 from lutra_models.errors import InvalidReport, LutraError
+from lutra_models.server import Server
 from lutra_models.wire import Receipt, Report, ReportedWindow
 
 from lutra_service.app import directives, events, outcomes, quota, rules, sessions, undoing, withdrawing

@@ -9,11 +9,11 @@ from typing import Any
 
 from lutra_models import serial
 from lutra_models.catalog import Catalog, load
-from lutra_models.catalog.facts import Host, Policy, Server
 from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 from lutra_models.history import Mode, weaker
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.maintenance import MaintenanceWindow, closed
+from lutra_models.server import Host, Policy, Server
 
 from lutra_service.app.rules import rules_of
 from lutra_service.app.sharing import settings_policy

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutra_models import serial
-from lutra_models.catalog.facts import Policy
+from lutra_models.server import Policy
 
 SHARED = "past"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from lutra_agent import guard
-from lutra_models.catalog import Policy, load
-from lutra_models.catalog.facts import Server
+from lutra_models.catalog import load
 from lutra_models.knobs import Choice, Configuration, KnobSpace, Number, Value
+from lutra_models.server import Policy, Server
 
 from tests.support.agents import Scratch, until
 from tests.support.conformance import HOST, Subject

@@ -26,7 +26,7 @@ from lutra_agent.lab.postgresql import ScratchPostgres
 from lutra_agent.run import running
 from lutra_agent.window import Discarded, rates
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Host
+from lutra_models.server import Host
 
 from tests.support import certificates
 from tests.support.agents import TOKEN, agent_process, config, document, until, write_toml

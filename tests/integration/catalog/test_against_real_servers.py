@@ -12,9 +12,9 @@ import pytest
 from lutra_agent.lab import binaries
 from lutra_agent.lab.account import account
 from lutra_agent.lab.postgresql import ScratchPostgres, environment
-from lutra_models import memory
-from lutra_models.catalog import Host, Policy, Server, ServerSetting, load
+from lutra_models.catalog import load, memory
 from lutra_models.knobs import Number, Value
+from lutra_models.server import Host, Policy, Server, ServerSetting
 
 from tests.support.engines import postgres15_bin, postgres18_bin, scratch
 

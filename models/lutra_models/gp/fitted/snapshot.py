@@ -19,7 +19,7 @@ from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.surrogate.calibration import record
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.knobs import Value
-from lutra_models.serial import knob_from_dict, knob_to_dict
+from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
 
 _FAR = 0.9
 """A prediction whose latent variance is above this share of the prior's rests on hardly any measurement."""

@@ -19,7 +19,7 @@ from lutra_agent.errors import ConfigError, DatabaseUnavailable
 from lutra_agent.lab.mysqld import ScratchMysqld
 from lutra_agent.run import running
 from lutra_agent.window import Discarded, rates
-from lutra_models.catalog.facts import Host
+from lutra_models.server import Host
 
 from tests.support.agents import TOKEN, document, write_toml
 from tests.support.engines import program

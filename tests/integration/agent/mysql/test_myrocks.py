@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from lutra_agent import guard
 from lutra_agent.lab.mariadb import ScratchMariadb
-from lutra_models.catalog import Policy, load
+from lutra_models.catalog import load
+from lutra_models.server import Policy
 
 from tests.support.conformance import Subject
 from tests.support.engines import missing, scratch_mysqld

@@ -9,7 +9,7 @@ import pytest
 from lutra_agent.engines.base import Engine
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.lab.mysqld import ScratchMysqld
-from lutra_models.catalog.facts import Host
+from lutra_models.server import Host
 
 from tests.support.engines import MYSQLDS, SCRATCH_MYSQLDS, scratch_mysqld
 from tests.support.mysqlds import engine_of

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lutra_models.gp.options.reading import laid_over
 from lutra_models.knobs import fingerprint
 
 
@@ -218,7 +219,7 @@ class Options:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Options:
         """The options that `to_dict` wrote; what it does not name keeps its default. Raises ValueError."""
-        read: Options = _laid_over(cls(), data, "")
+        read: Options = laid_over(cls(), data)
         return read
 
     def varied(self, **values: Any) -> Options:
@@ -228,40 +229,8 @@ class Options:
             nested: Any = value
             for part in reversed(name.split(".")):
                 nested = {part: nested}
-            options = _laid_over(options, nested, "")
+            options = laid_over(options, nested)
         return options
-
-
-def _laid_over(known: Any, data: Any, name: str) -> Any:
-    """`known`, a value of some option or a room of options, with what `data` says instead."""
-    if is_dataclass(known) and not isinstance(known, type):
-        if not isinstance(data, Mapping):
-            raise ValueError(
-                f"{name}: {data!r} is one value; its options are {', '.join(f.name for f in fields(known))}"
-            )
-        unknown = sorted(set(data) - {f.name for f in fields(known)})
-        if unknown:
-            raise ValueError(f"no option {', '.join(f'{name}{u}' for u in unknown)}")
-        return replace(known, **{n: _laid_over(getattr(known, n), v, f"{name}{n}.") for n, v in data.items()})
-    return _value(known, data, name.rstrip("."))
-
-
-def _value(known: Any, value: Any, name: str) -> Any:
-    """`value` in the type of `known`."""
-    if isinstance(known, tuple):
-        if not isinstance(value, list | tuple) or not value:
-            raise ValueError(f"{name}: expected numbers, got {value!r}")
-        return tuple(_value(known[0], v, name) for v in value)
-    if isinstance(known, str):
-        if not isinstance(value, str):
-            raise ValueError(f"{name}: expected a name, got {value!r}")
-        return value
-    whole = isinstance(known, int)
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not math.isfinite(value):
-        raise ValueError(f"{name}: expected a {'whole ' if whole else ''}number, got {value!r}")
-    if whole and value < 0:
-        raise ValueError(f"{name}: must not be negative, got {value}")
-    return value if whole else float(value)
 
 
 DEFAULT = Options()
