@@ -16,7 +16,7 @@ RecommendationState = Literal[
 RecommendationKind = Literal["search", "handover", "manual", "subset", "rollback"]
 SearchOrigin = Literal["current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat"]
 FinalOrigin = Literal["handover", "baseline"]
-Origin = SearchOrigin | FinalOrigin | Literal["manual", "subset", "rollback"]
+Origin = SearchOrigin | Literal["handover", "baseline", "manual", "subset", "rollback"]
 """Which step proposed a configuration: one of the search, one of a session's end, or an operator."""
 
 _STEPS: dict[RecommendationState, tuple[RecommendationState, ...]] = {
