@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from lutra_models.catalog import Policy, load
-from lutra_models.catalog.facts import Server
+from lutra_models.catalog import load
 from lutra_models.guardrails import GUARDS
 from lutra_models.knobs import Choice, Number
+from lutra_models.server import Policy, Server
 
 Document = dict[str, Any]
 FLAGS = ("restore", "rollback", "measure")

@@ -15,9 +15,9 @@ from lutra_agent.engines.families import family
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.metrics.host import HostProbe
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Value
 from lutra_models.maintenance import MaintenanceWindow, current
+from lutra_models.server import Server
 
 GRACE = timedelta(seconds=180)
 """Between the deadline of a provisional change and the end of its undo; a restart may be part of that."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from lutra_models import serial
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Host, Server
+from lutra_models.server import Host, Server
 from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine

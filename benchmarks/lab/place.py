@@ -19,8 +19,8 @@ from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Configuration, Value
+from lutra_models.server import Server
 from lutra_models.wire import Directive, Outcome
 
 from benchmarks.lab.data import Setting, copy_data, database_of, run, template

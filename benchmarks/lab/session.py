@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from lutra_models import gp
 from lutra_models.advice import Recommendation
-from lutra_models.catalog import Policy, load
-from lutra_models.catalog.facts import Server
+from lutra_models.catalog import load
 from lutra_models.history import History, Observation
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.metrics import Limit
+from lutra_models.server import Policy, Server
 
 from benchmarks.lab.labs import LABS
 from benchmarks.lab.steps import AFTER
@@ -79,9 +79,7 @@ class Session:
         return (Limit("qps", at_least=rows[0]["metrics"]["qps"]),)
 
     def recommend(self, rows: Sequence[Row]) -> Recommendation:
-        found = gp.recommend(self.history(rows), rng=self._rng(len(rows)))
-        assert isinstance(found, Recommendation)
-        return found
+        return gp.recommend(self.history(rows), rng=self._rng(len(rows)))
 
     def entrant(self, name: str, rows: Sequence[Row]) -> Configuration:
         """What `name` stands for in the final rounds; `rows` are the study's trials."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from lutra_models import History, Objective, Observation
-from lutra_models.gp import Snapshot, handover, recommend
+from lutra_models.gp import Options, Snapshot, handover, recommend
 
 from benchmarks.tuning import cube
 from benchmarks.tuning.tasks import Task
@@ -29,7 +29,7 @@ class Contender:
     """An optimiser by name. `knows_failures`: it is told None, the others a value twice as bad as the worst they saw.
 
     `learns_default`: it takes the default's reading though it did not ask for it. `packages` is what it needs besides
-    the project's own.
+    the project's own; `ours` says that it is the project's.
     """
 
     name: str
@@ -38,15 +38,24 @@ class Contender:
     knows_failures: bool = False
     learns_default: bool = True
     packages: tuple[str, ...] = ()
+    ours: bool = False
 
 
 class Lutra:
-    """The project's recommender through its public interface; `past` and `safe` as in `recommend`."""
+    """The project's recommender through its public interface; `past`, `safe` and `options` as in `recommend`."""
 
     def __init__(
-        self, task: Task, seed: int, _budget: int, *, past: Sequence[History | Snapshot] = (), safe: bool = False
+        self,
+        task: Task,
+        seed: int,
+        _budget: int,
+        *,
+        past: Sequence[History | Snapshot] = (),
+        safe: bool = False,
+        options: Options | None = None,
     ) -> None:
         self._task, self._seed, self._past, self._safe = task, seed, past, safe
+        self._options = options or Options()
         self._seen: list[Observation] = []
 
     @property
@@ -55,7 +64,8 @@ class Lutra:
         return History(self._task.space, objective, observations=self._seen, current=self._task.default)
 
     def ask(self) -> Mapping[str, Any]:
-        return recommend(self.history, self._past, rng=self._rng, safe=self._safe).configuration
+        advice = recommend(self.history, self._past, rng=self._rng, safe=self._safe, options=self._options)
+        return advice.configuration
 
     def tell(self, configuration: Mapping[str, Any], metrics: Mapping[str, float] | None) -> None:
         failed = metrics is None
@@ -66,7 +76,7 @@ class Lutra:
         """What would be handed over now."""
         if not any(o.completed for o in self._seen):
             return self._task.default
-        return handover(self.history, self._past, rng=self._rng)
+        return handover(self.history, self._past, rng=self._rng, options=self._options)
 
     @property
     def _rng(self) -> np.random.Generator:
@@ -88,7 +98,29 @@ class Random:
 
 
 OURS = (
-    Contender("lutra", Lutra, "this project's recommender", knows_failures=True),
-    Contender("lutra-safe", partial(Lutra, safe=True), "the same with safe=True", knows_failures=True),
+    Contender("lutra", Lutra, "this project's recommender", knows_failures=True, ours=True),
+    Contender("lutra-safe", partial(Lutra, safe=True), "the same with safe=True", knows_failures=True, ours=True),
 )
 RANDOM = Contender("random", Random, "uniformly random configurations", learns_default=False)
+
+
+def variant(text: str) -> Contender:
+    """The recommender with other options: "search.opening_trials=8, surrogate.name=numpy". Raises ValueError."""
+    values = {}
+    for part in text.split(","):
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise ValueError(f"expected NAME=VALUE, got {part.strip()!r}")
+        values[name.strip()] = _plain(value.strip())
+    options = Options().varied(**values)
+    made = partial(Lutra, options=options)
+    return Contender(f"lutra[{text}]", made, f"this project's recommender with {text}", knows_failures=True, ours=True)
+
+
+def _plain(value: str) -> int | float | str:
+    for read in (int, float):
+        try:
+            return read(value)
+        except ValueError:
+            continue
+    return value

@@ -91,7 +91,7 @@ def timed(call: Callable[[int], Any], repeats: int) -> tuple[float, float]:
 def _past(knobs: int, index: int) -> Snapshot:
     """A past workload over a space that shares most knobs with the present one."""
     history = synthetic.history(_PAST_OBSERVATIONS, knobs, 100 + index, first=index % 3, shift=1.0 + index)
-    return fit(history, rng=np.random.default_rng(0))
+    return fit(history, rng=np.random.default_rng(0)).snapshot
 
 
 def machine() -> dict[str, Any]:

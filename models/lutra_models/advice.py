@@ -10,6 +10,8 @@ from lutra_models.knobs import Configuration, Value
 
 SearchOrigin = Literal["current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat"]
 """Which step of the search proposed a configuration."""
+FinalOrigin = Literal["handover", "baseline"]
+"""Which step of a session's end did."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,10 @@ class Recommendation:
     """The next configuration, what it should give, and why.
 
     `predictions` is by metric and empty before there is anything to predict from. `origin` names the step of the search
-    (`current`, `rule_based`, `space_filling`, `improvement`, …).
+    (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end.
     """
 
     configuration: Configuration
-    origin: SearchOrigin
+    origin: SearchOrigin | FinalOrigin
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()

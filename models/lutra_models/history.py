@@ -15,6 +15,9 @@ from lutra_models.metrics import Limit, Objective
 Mode = Literal["observe", "reload_only", "restart_in_window", "lab"]
 Approval = Literal["manual", "automatic"]
 
+CONTEXT_TOLERANCE = 0.25
+"""Two numbers within this relative distance are the same circumstances: a measured load never repeats exactly."""
+
 MODES: tuple[Mode, ...] = ("observe", "reload_only", "restart_in_window", "lab")
 """From the weakest to the strongest; of two modes the weaker counts."""
 
@@ -176,9 +179,20 @@ class TuningSession:
             raise ValueError(f"max_trials must be at least 1, got {self.max_trials}")
 
 
+def same_context(one: Mapping[str, Value], two: Mapping[str, Value]) -> bool:
+    """Whether two contexts agree in everything that both of them name."""
+    return all(_alike(value, two[name]) for name, value in one.items() if name in two)
+
+
 def weaker(one: Mode, other: Mode) -> Mode:
     """Of two modes the one that does less."""
     return min(one, other, key=MODES.index)
+
+
+def _alike(one: Value, two: Value) -> bool:
+    if isinstance(one, str) or isinstance(two, str):
+        return one == two
+    return math.isclose(one, two, rel_tol=CONTEXT_TOLERANCE)
 
 
 def _configuration(values: Mapping[str, Any]) -> Configuration:

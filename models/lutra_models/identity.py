@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lutra_models.catalog.facts import Role, Server
+from lutra_models.server import Role, Server
 
 HOST_TOLERANCE = 0.05
 """A reboot or a kernel may change what a host says of its memory by a little."""

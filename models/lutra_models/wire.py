@@ -11,12 +11,12 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from lutra_models.catalog.facts import Host, Role, ServerSetting
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.identity import Identity
 from lutra_models.maintenance import MaintenanceWindow
 from lutra_models.metrics import P99Of, P99Source
+from lutra_models.server import Host, Role, ServerSetting
 
 PROTOCOL = 1
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)

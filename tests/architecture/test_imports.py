@@ -40,8 +40,8 @@ print("\\n".join(sys.modules))
 def test_predicting_from_a_stored_model_loads_nothing_more() -> None:
     space = KnobSpace([Knob("work_mem", Number(64, 65536, unit="kB", log=True, integer=True))])
     seen = [Observation({"work_mem": 1024 * n}, {"qps": 900.0 + 10 * n}) for n in (1, 4, 16)]
-    snapshot = gp.fit(History(space, Objective("qps", "maximize"), observations=seen), rng=np.random.default_rng(1))
-    asked = json.dumps({"snapshot": snapshot.to_dict(), "configuration": {"work_mem": 2048}})
+    model = gp.fit(History(space, Objective("qps", "maximize"), observations=seen), rng=np.random.default_rng(1))
+    asked = json.dumps({"snapshot": model.snapshot.to_dict(), "configuration": {"work_mem": 2048}})
     done = subprocess.run([sys.executable, "-c", PREDICT], input=asked, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "lutra_models.gp.fitted.snapshot" in loaded
@@ -49,7 +49,7 @@ def test_predicting_from_a_stored_model_loads_nothing_more() -> None:
 
 
 def test_the_core_needs_the_standard_library_alone() -> None:
-    code = "lutra_models, lutra_models.catalog, lutra_models.memory, lutra_models.serial"
+    code = "lutra_models, lutra_models.catalog, lutra_models.catalog.memory, lutra_models.serial"
     found = {m.split(".")[0] for m in loaded_by(code)}
     assert not found.intersection({"numpy", "scipy", "pydantic", "sqlalchemy", "fastapi"})
 

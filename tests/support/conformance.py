@@ -25,7 +25,7 @@ from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_agent.state.store import State
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Host, Server
+from lutra_models.server import Host, Server
 from lutra_models.wire import Directive, Outcome
 
 HOST = Host(memory_bytes=8 << 30, cores=4)

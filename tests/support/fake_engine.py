@@ -16,7 +16,7 @@ from lutra_agent.engines.common.engine import Latency, Permissions, Reading, Sam
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, load
-from lutra_models.catalog.facts import Host, Role, Server, ServerSetting
+from lutra_models.server import Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
 
 SETTINGS = {

@@ -19,9 +19,9 @@ from lutra_agent.reporting.spool import Spool
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.loop import Loop
 from lutra_agent.state.store import State
-from lutra_models.catalog.facts import Host
 from lutra_models.guardrails import Guardrail
 from lutra_models.history import Mode
+from lutra_models.server import Host
 from lutra_models.wire import AgentStatus, Directive, Outcome, Receipt, Report, Rules
 
 from tests.support.fake_clock import FakeClock

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from lutra_models.catalog import Host, Server, ServerSetting, load
+from lutra_models.catalog import load
+from lutra_models.server import Host, Server, ServerSetting
 
 from tests.support.servers import DATA, GB
 

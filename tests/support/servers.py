@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from lutra_models.catalog.facts import Host, Server, ServerSetting
 from lutra_models.catalog.units import parse_number
+from lutra_models.server import Host, Server, ServerSetting
 
 DATA = Path(__file__).parent / "data"
 GB = 2**30

@@ -16,12 +16,12 @@ import numpy as np
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from lutra_models import serial
-from lutra_models.catalog.facts import ServerSetting
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.transforms import Transform
 from lutra_models.serial import knob_from_dict
+from lutra_models.server import ServerSetting
 from lutra_service.app.access.tokens import create_token
 from lutra_service.app.jobs.executor import MakesWorker
 from lutra_service.common.settings import Settings

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lutra_models.catalog import Change, load
-from lutra_models.catalog.facts import Server
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Value
+from lutra_models.server import Server
 
 from lutra_agent.state import provisional
 from lutra_agent.state.snapshot import BASELINE, LAST_KNOWN_GOOD, Snapshot, stored_snapshot

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lutra_models.catalog import Catalog, Change, Policy, load
-from lutra_models.catalog.facts import Server, ServerSetting
+from lutra_models.catalog import Catalog, Change, load
+from lutra_models.catalog.memory import check as memory_check
+from lutra_models.catalog.memory import worst_case
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.identity import identity
 from lutra_models.knobs import Value
-from lutra_models.memory import check as memory_check
-from lutra_models.memory import worst_case
+from lutra_models.server import Policy, Server, ServerSetting
 from lutra_models.wire import Directive
 
 from lutra_agent.admission.bounds import Bounds

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lutra_models.catalog import Change, Policy, load
-from lutra_models.catalog.facts import Server
+from lutra_models.catalog import Change, load
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Domain, Value
+from lutra_models.server import Policy, Server
 
 from lutra_agent.admission.past_configurations import Active, values_of
 from lutra_agent.errors import ApplyRefused

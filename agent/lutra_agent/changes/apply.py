@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from lutra_models.catalog.facts import Server
+from lutra_models.server import Server
 from lutra_models.wire import ApplyCode
 
 from lutra_agent.admission.preconditions import Plan

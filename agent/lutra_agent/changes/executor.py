@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from lutra_models.catalog.facts import Server
+from lutra_models.server import Server
 from lutra_models.wire import ApplyCode, Directive, Outcome
 
 from lutra_agent.admission import pace, past_configurations, preconditions

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Callable
 
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Server
 from lutra_models.knobs import Value
+from lutra_models.server import Server
 from lutra_models.wire import ApplyCode, Outcome
 
 from lutra_agent.clock import Clock

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from lutra_models.catalog import Change, load
-from lutra_models.catalog.facts import Server
 from lutra_models.errors import InvalidConfiguration
+from lutra_models.server import Server
 
 from lutra_agent.changes.verify import is_restored, verify_restored
 from lutra_agent.control.server import ServerControl

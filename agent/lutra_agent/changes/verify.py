@@ -6,9 +6,9 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Host, Server
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Value
+from lutra_models.server import Host, Server
 
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lutra_models.catalog import Policy, load
-from lutra_models.catalog.facts import Server
+from lutra_models.catalog import load
+from lutra_models.catalog.memory import limit_bytes, worst_case
 from lutra_models.history import Mode
-from lutra_models.memory import limit_bytes, worst_case
+from lutra_models.server import Policy, Server
 
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.service_check import ask_service

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lutra_models.catalog.facts import ServerSetting
+from lutra_models.server import ServerSetting
 
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.tune_session import Session, SessionRequest

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-from lutra_models.catalog.facts import Host
+from lutra_models.server import Host
 
 from lutra_agent.engines.common.engine import Reading
 

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 from datetime import datetime
 
-from lutra_models.catalog.facts import Server
+from lutra_models.server import Server
 from lutra_models.wire import AgentStatus, Report, ReportedWindow
 
 from lutra_agent.clock import Clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lutra_models.catalog.facts import Server
+from lutra_models.server import Server
 
 from lutra_agent.admission.bounds import Bounds
 from lutra_agent.admission.pace import Pace

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from lutra_models.catalog.facts import Server
+from lutra_models.server import Server
 from lutra_models.wire import Directive, Outcome
 
 from lutra_agent.changes.restore import take_snapshot

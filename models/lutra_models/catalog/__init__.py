@@ -1,7 +1,6 @@
 """What is known of each engine's settings, as data, met with what a live server says of itself."""
 
 from lutra_models.catalog.changes import Change
-from lutra_models.catalog.facts import Host, Policy, Server, ServerSetting
 from lutra_models.catalog.hints import did_you_mean
 from lutra_models.catalog.reader import Catalog, engines, load
 from lutra_models.catalog.rows import KnobRow
@@ -9,11 +8,7 @@ from lutra_models.catalog.rows import KnobRow
 __all__ = [
     "Catalog",
     "Change",
-    "Host",
     "KnobRow",
-    "Policy",
-    "Server",
-    "ServerSetting",
     "did_you_mean",
     "engines",
     "load",

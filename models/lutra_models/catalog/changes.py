@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_models.catalog.facts import Server, ServerSetting
 from lutra_models.catalog.rows import CatalogFile
 from lutra_models.catalog.sums import coupling_rule
 from lutra_models.catalog.units import show
 from lutra_models.catalog.values import from_text, overlay, parse, read
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Applies, Value
+from lutra_models.server import Server, ServerSetting
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII)
 

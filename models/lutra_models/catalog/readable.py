@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lutra_models.catalog.facts import ServerSetting
 from lutra_models.catalog.rows import CatalogFile, KnobRow
 from lutra_models.catalog.units import LONGEST_UNIT, scale
 from lutra_models.catalog.values import LONGEST_TEXT, fits, from_text
 from lutra_models.errors import InvalidConfiguration
+from lutra_models.server import ServerSetting
 
 MOST_OPTIONS = 64
 LONGEST_OPTION = 64

@@ -8,12 +8,12 @@ from typing import Any
 
 from lutra_models.catalog import spaces, starts, sums, values
 from lutra_models.catalog.changes import Change, changes
-from lutra_models.catalog.facts import Policy, Server, ServerSetting
 from lutra_models.catalog.readable import Readable, readable
 from lutra_models.catalog.rows import CatalogFile, KnobRow, engine_files, read_file
 from lutra_models.catalog.units import show
 from lutra_models.errors import NotFound
 from lutra_models.knobs import Configuration, KnobSpace, Value
+from lutra_models.server import Policy, Server, ServerSetting
 
 
 class Catalog:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from lutra_models.catalog.facts import Policy, Server, ServerSetting
 from lutra_models.catalog.rows import CatalogFile, KnobRow
 from lutra_models.catalog.sums import coupling_rule, memory_rule
 from lutra_models.catalog.units import show
 from lutra_models.catalog.values import Overlay, factor, live_rows, overlay, parse, read
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Domain, Knob, KnobSpace, Number, Value
+from lutra_models.server import Policy, Server, ServerSetting
 
 
 class NoRoom(Exception):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lutra_models.catalog.facts import Policy, Server
 from lutra_models.catalog.rows import CatalogFile, KnobRow
 from lutra_models.catalog.spaces import space
 from lutra_models.catalog.sums import CouplingRule, MemoryRule
 from lutra_models.catalog.units import scale
 from lutra_models.catalog.values import Overlay, factor, overlay, read
 from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Number, Value
+from lutra_models.server import Policy, Server
 
 ROUND_FROM_BYTES = 16 * 2**20
 MB = 2**20

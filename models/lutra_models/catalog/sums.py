@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_models.catalog.facts import Policy, Server
 from lutra_models.catalog.rows import CatalogFile, Coupling, TermRow
 from lutra_models.catalog.values import Overlay, overlay, read
 from lutra_models.errors import MemoryBudgetExceeded
 from lutra_models.knobs import Configuration, Refusal, Value
+from lutra_models.server import Policy, Server
 
 
 @dataclass(frozen=True)

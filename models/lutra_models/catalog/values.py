@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_models.catalog.facts import Server, ServerSetting
 from lutra_models.catalog.hints import did_you_mean
 from lutra_models.catalog.rows import UNITS, CatalogFile, KnobRow
 from lutra_models.catalog.units import parse_bool, parse_number, scale, show
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Configuration, Value
+from lutra_models.server import Server, ServerSetting
 
 LONGEST_TEXT = 200
 LARGEST = 1e30

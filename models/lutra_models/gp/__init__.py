@@ -1,6 +1,6 @@
 """The recommender: history in, recommendation out. Names are resolved on first use, so that importing costs nothing.
 
-`recommend`, `handover` and `fit` bring GPy with them; `Snapshot` needs numpy alone.
+`fit`, `recommend`, `handover` and `Model` bring GPy with them; `Snapshot` needs numpy alone, `Options` nothing.
 """
 
 from __future__ import annotations
@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lutra_models.gp.fitted.snapshot import Snapshot
+    from lutra_models.gp.model import Model
+    from lutra_models.gp.options import Options
     from lutra_models.gp.recommender import fit, handover, recommend
 
-__all__ = ["Snapshot", "fit", "handover", "recommend"]
+__all__ = ["Model", "Options", "Snapshot", "fit", "handover", "recommend"]
 
-_HOMES = {"recommend": "recommender", "handover": "recommender", "fit": "recommender", "Snapshot": "fitted.snapshot"}
+_HOMES = {
+    "Model": "model",
+    "Options": "options",
+    "Snapshot": "fitted.snapshot",
+    "fit": "recommender",
+    "handover": "recommender",
+    "recommend": "recommender",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_models.advice import Reason
+from lutra_models.advice import FinalOrigin, Reason
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.knobs import Configuration, Value
 from lutra_models.metrics import Objective
@@ -22,6 +22,16 @@ def reasons(
         for name, (old, new) in changes.items()
     ]
     return tuple(sorted(out, key=lambda r: -abs(r.effect or 0.0)))
+
+
+def final_reasons(before: Configuration, after: Configuration, origin: FinalOrigin) -> tuple[Reason, ...]:
+    """A reason per setting that a session's end changes."""
+    why = (
+        "part of the best configuration by posterior"
+        if origin == "handover"
+        else "back to where the session began: nothing that was tried is better by posterior"
+    )
+    return tuple(Reason(name, old, new, why) for name, (old, new) in before.changes_to(after).items())
 
 
 def _effects(

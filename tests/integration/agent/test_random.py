@@ -13,9 +13,9 @@ import pytest
 from lutra_agent.changes.restore import differences, restore
 from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_lab.servers.base import ScratchServer
-from lutra_models.catalog import Policy, load
-from lutra_models.catalog.facts import Server
+from lutra_models.catalog import load
 from lutra_models.knobs import Choice, Configuration, KnobSpace, Number, Value
+from lutra_models.server import Policy, Server
 
 from tests.support.agents import until
 from tests.support.conformance import HOST, Subject

@@ -26,7 +26,7 @@ from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Host
+from lutra_models.server import Host
 
 from tests.support import certificates
 from tests.support.agents import TOKEN, agent_process, config, document, until, write_toml

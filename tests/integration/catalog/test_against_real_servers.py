@@ -11,9 +11,9 @@ import pytest
 from lutra_lab.servers.account import account
 from lutra_lab.servers.base import environment
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_models import memory
-from lutra_models.catalog import Host, Policy, Server, ServerSetting, load
+from lutra_models.catalog import load, memory
 from lutra_models.knobs import Number, Value
+from lutra_models.server import Host, Policy, Server, ServerSetting
 
 from tests.support.engines import scratch
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mysqld import ScratchMysqld
-from lutra_models.catalog import Change, Host, Policy, Server, ServerSetting, load
+from lutra_models.catalog import Change, load
 from lutra_models.knobs import Knob, Number, Value
+from lutra_models.server import Host, Policy, Server, ServerSetting
 
 from tests.support.engines import MYSQLDS, missing, scratch
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.tuning import race
-from benchmarks.tuning.optimisers import OURS, RANDOM, Contender
+from benchmarks.tuning.optimisers import OURS, RANDOM, Contender, variant
 from benchmarks.tuning.race import Course
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
@@ -99,3 +99,16 @@ def test_this_projects_recommender_takes_part_and_names_what_it_would_hand_over(
     row = race.play(task, OURS[0], 0, 4)
     assert len(row["scores"]) == len(row["handed"]) == 4
     assert row["handed"][0] == 0.0
+
+
+def test_two_variants_of_the_recommender_meet_in_one_race(task: Task) -> None:
+    same, other = variant("search.opening_trials=6"), variant("search.opening_trials=2, surrogate.name=numpy")
+    rows = [race.play(task, contender, 0, 5) for contender in (OURS[0], same, other)]
+    scores = [row["scores"] for row in rows]
+    assert scores[0] == scores[1] != scores[2]
+
+
+@pytest.mark.parametrize("text", ["search.opening_trials", "search.opening=2", "search.opening_trials=many"])
+def test_a_variant_of_what_is_no_option_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="opening"):
+        variant(text)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_models.catalog import Policy, Server, ServerSetting, load
-from lutra_models.catalog.facts import Host
+from lutra_models.catalog import load
+from lutra_models.catalog.memory import check
 from lutra_models.errors import LutraError
-from lutra_models.memory import check
+from lutra_models.server import Host, Policy, Server, ServerSetting
 
 DATA = Path(__file__).parents[2] / "support" / "data"
 VERSIONS = {"postgresql": "18", "mysql": "9.7.0", "mariadb": "10.11.6"}

@@ -5,10 +5,10 @@ import pickle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_models import memory
-from lutra_models.catalog import Policy, load
+from lutra_models.catalog import load, memory
 from lutra_models.errors import NotFound
 from lutra_models.knobs import Configuration
+from lutra_models.server import Policy
 
 from tests.support.servers import a_server
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_models import memory
-from lutra_models.catalog import Policy, Server, load
+from lutra_models.catalog import load, memory
 from lutra_models.knobs import Value
+from lutra_models.server import Policy, Server
 
 from tests.support.mysql_servers import a_mysqld
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from lutra_models import memory
-from lutra_models.catalog import Policy, ServerSetting, load
+from lutra_models.catalog import load, memory
+from lutra_models.server import Policy, ServerSetting
 
 from tests.support.mysql_servers import a_mysqld
 

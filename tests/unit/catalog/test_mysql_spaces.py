@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_models.catalog import Policy, Server, ServerSetting, load
+from lutra_models.catalog import load
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Number
+from lutra_models.server import Policy, Server, ServerSetting
 
 from tests.support.mysql_servers import a_mysqld
 

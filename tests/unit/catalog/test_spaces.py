@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from lutra_models.catalog import Policy, Server, load
+from lutra_models.catalog import load
 from lutra_models.catalog.rows import from_document
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Number
+from lutra_models.server import Policy, Server
 
 from tests.support.servers import a_server
 

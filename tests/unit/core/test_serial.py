@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_models import Choice, History, Knob, KnobSpace, Limit, Number, Objective, Observation, Window
-from lutra_models.catalog import Policy, load
+from lutra_models.catalog import load
 from lutra_models.serial import history_from_dict, history_to_dict, policy_from_dict, policy_to_dict
+from lutra_models.server import Policy
 
 from tests.support.servers import a_server
 

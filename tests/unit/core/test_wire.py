@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_models.catalog.facts import Host, ServerSetting
+from lutra_models.server import Host, ServerSetting
 from lutra_models.wire import PROTOCOL, Report
 from pydantic import ValidationError
 

@@ -46,7 +46,7 @@ def test_a_safe_recommendation_moves_one_setting_of_something_measured() -> None
 def test_what_failed_or_measured_a_tenth_worse_is_a_surprise() -> None:
     failed, worse, alike = (DEFAULT.replace({"random_page_cost": v}) for v in (7.0, 6.0, 5.0))
     past = observed((DEFAULT, 1000.0), (failed, None), (worse, 880.0), (alike, 950.0))
-    assert surprises(past) == [failed, worse]
+    assert surprises(past, 0.1) == [failed, worse]
 
 
 def test_what_ended_in_a_surprise_is_not_gone_as_far_again() -> None:

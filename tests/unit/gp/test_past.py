@@ -65,7 +65,7 @@ def test_with_a_past_workload_the_second_trial_already_goes_where_it_was_good() 
 
 
 def test_a_past_history_and_its_snapshot_give_the_same_recommendation() -> None:
-    stored = Snapshot.from_dict(json.loads(json.dumps(fit(past(), rng=rng(0)).to_dict())))
+    stored = Snapshot.from_dict(json.loads(json.dumps(fit(past(), rng=rng(0)).snapshot.to_dict())))
     one, two = (recommend(history(4), past=[p], rng=rng()) for p in (past(), stored))
     assert one.configuration == two.configuration
     assert one.predictions["qps"].median == two.predictions["qps"].median
@@ -80,13 +80,13 @@ def test_a_past_workload_narrows_what_little_data_leave_open() -> None:
 
 
 def test_a_past_workload_that_ranks_the_other_way_round_is_dropped() -> None:
-    snapshot = fit(history(12), past=[past(sign=-1.0)], rng=rng())
+    snapshot = fit(history(12), past=[past(sign=-1.0)], rng=rng()).snapshot
     assert snapshot.trends["qps"] == ()
-    assert fit(history(12), past=[past()], rng=rng()).trends["qps"] != ()
+    assert fit(history(12), past=[past()], rng=rng()).snapshot.trends["qps"] != ()
 
 
 def test_a_snapshot_with_trends_survives_json() -> None:
-    snapshot = fit(history(6), past=[past()], rng=rng())
+    snapshot = fit(history(6), past=[past()], rng=rng()).snapshot
     assert snapshot.trends["qps"]
     again = Snapshot.from_dict(json.loads(json.dumps(snapshot.to_dict())))
     asked = [o.configuration for o in history(5, seed=3).observations]
@@ -186,3 +186,13 @@ def test_a_history_of_one_context_stays_whole() -> None:
     whole = History(SPACE, OBJECTIVE, observations=same, context={"threads": 16})
     assert split(whole) == (whole, ())
     assert split(history(4))[1] == ()
+
+
+def test_before_its_own_load_was_measured_the_readings_of_others_are_no_readings_of_it() -> None:
+    elsewhere = [in_context(o, clients=c) for c in (8, 64) for o in history(4).observations]
+    changed = History(SPACE, OBJECTIVE, observations=elsewhere, current=DEFAULT, context={"clients": 256})
+    own, others = split(changed)
+    assert own.observations == ()
+    assert [(o.context, len(o.observations)) for o in others] == [({"clients": 8}, 4), ({"clients": 64}, 4)]
+    first = recommend(changed, rng=rng())
+    assert (first.origin, first.configuration, first.predictions) == ("current", DEFAULT, {})

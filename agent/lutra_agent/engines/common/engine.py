@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lutra_models.catalog import Change
-from lutra_models.catalog.facts import Host, Server
 from lutra_models.metrics import P99Of, P99Source
+from lutra_models.server import Host, Server
 
 
 @dataclass(frozen=True)

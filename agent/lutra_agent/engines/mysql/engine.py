@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from lutra_models.catalog import Change, load
-from lutra_models.catalog.facts import Host, Role, Server
 from lutra_models.catalog.rows import KnobRow
+from lutra_models.server import Host, Role, Server
 
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.common.engine import Permissions, Reading, Sample, Statement, Targets, Visible

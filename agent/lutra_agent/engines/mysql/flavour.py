@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from lutra_models.catalog.facts import ServerSetting
 from lutra_models.catalog.rows import KnobRow
+from lutra_models.server import ServerSetting
 
 from lutra_agent.engines.common.engine import Permissions, Statement, Visible
 from lutra_agent.engines.mysql.histogram import Histogram

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lutra_models.catalog.facts import ServerSetting
 from lutra_models.catalog.rows import KnobRow
+from lutra_models.server import ServerSetting
 
 from lutra_agent.engines.common.engine import Permissions, Statement, Visible
 from lutra_agent.engines.mysql import include

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lutra_models.catalog import Change, load
-from lutra_models.catalog.facts import Host, Role, Server
+from lutra_models.server import Host, Role, Server
 from lutra_models.wire import ApplyCode
 
 from lutra_agent.config.types import DatabaseConfig

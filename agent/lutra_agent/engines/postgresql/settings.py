@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lutra_models.catalog.facts import ServerSetting, SettingKind
+from lutra_models.server import ServerSetting, SettingKind
 
 from lutra_agent.engines.postgresql.connect import Connection
 from lutra_agent.errors import CollectionFailed

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from lutra_models.advice import Prediction
+from lutra_models.advice import Prediction, Record
+from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.fitted.trend import Trend
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.surrogate.calibration import record
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.knobs import Value
-from lutra_models.serial import knob_from_dict, knob_to_dict
+from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
 
 _FAR = 0.9
 """A prediction whose latent variance is above this share of the prior's rests on hardly any measurement."""
-_FORMAT = 2
+_FORMAT = 3
+_READABLE = (2, 3)
+"""Format 2 has neither `alone` nor `context` nor `options`."""
 
 Signature = Mapping[str, tuple[float, ...]]
 """Telling counter → its deciles over a workload's observations, from the smallest to the largest: eleven numbers."""
@@ -32,7 +36,9 @@ class Snapshot:
     """A posterior per metric over a workload's knobs.
 
     `home` is a configuration of that workload (codes), at which a knob stays when another workload does not have it.
-    `trends` are the columns by metric that other workloads contribute to its posterior.
+    `trends` are the columns by metric that other workloads contribute to its posterior; `alone` holds the posterior of
+    each such metric without them, which is what other workloads may lean on. `context` is what it was measured under,
+    `options` the fingerprint of the options it was fitted with, empty where that is not known.
     """
 
     encoding: Encoding
@@ -40,10 +46,17 @@ class Snapshot:
     home: Array
     signature: Signature = field(default_factory=dict)
     trends: Mapping[str, tuple[Trend, ...]] = field(default_factory=dict)
+    alone: Mapping[str, GaussianProcess] = field(default_factory=dict)
+    context: Mapping[str, Value] = field(default_factory=dict)
+    options: str = ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
         return tuple(self.posteriors)
+
+    def bare(self, metric: str) -> GaussianProcess | None:
+        """The metric's posterior from this workload's own readings alone; None where that is not known."""
+        return self.alone.get(metric) if self.trends.get(metric) else self.posteriors.get(metric)
 
     def inputs(self, metric: str, codes: Array) -> Array:
         """(m, d + p) inputs of a metric's posterior at (m, k) codes."""
@@ -51,20 +64,33 @@ class Snapshot:
         return np.hstack([self.encoding.features(codes), *columns])
 
     def predict(self, configurations: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
-        """Per configuration, a reading's distribution for each metric. Settings that are no knobs here are ignored."""
+        """Per configuration, a reading's distribution for each metric. Settings that are no knobs here are ignored.
+
+        The same bits in every process, whatever else is asked with a configuration.
+        """
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level}")
-        if not configurations:
-            return []
-        codes = self.encoding.codes(configurations)
-        out: list[dict[str, Prediction]] = [{} for _ in configurations]
-        for metric, gp in self.posteriors.items():
-            x = self.inputs(metric, codes)
-            far = gp.latent(x)[1] > _FAR * gp.variance
-            kept = record(gp, level)
-            for i, (median, low, high) in enumerate(zip(*gp.readings(x, level), strict=True)):
-                out[i][metric] = Prediction(metric, float(median), float(low), float(high), level, bool(far[i]), kept)
-        return out
+        kept = {m: record(p.gp, p.left_out(), level) for m, p in self._predictors.items()}
+        return [{m: self._prediction(m, c, level, kept[m]) for m in self.posteriors} for c in configurations]
+
+    def columns(self, configurations: Sequence[Mapping[str, Value]], level: float = 0.9) -> dict[str, Array]:
+        """`predict` as (m,) arrays named `qps.median`, `qps.low`, `qps.high`, …: what a data frame is made of."""
+        rows = self.predict(configurations, level)
+        ends = ("median", "low", "high")
+        return {f"{m}.{end}": np.array([getattr(r[m], end) for r in rows]) for m in self.posteriors for end in ends}
+
+    @cached_property
+    def _predictors(self) -> dict[str, Predictor]:
+        return {metric: Predictor(gp) for metric, gp in self.posteriors.items()}
+
+    def _prediction(self, metric: str, configuration: Mapping[str, Value], level: float, kept: Record) -> Prediction:
+        predictor = self._predictors[metric]
+        gp, codes = predictor.gp, self.encoding.codes([configuration])
+        trends = [t.at(codes) for t in self.trends.get(metric, ())]
+        mean, variance = predictor.latent(np.array([*self.encoding.features(codes)[0], *trends]))
+        ends = gp.interval(np.array([mean]), np.array([variance]), level)
+        median, low, high = (float(end[0]) for end in ends)
+        return Prediction(metric, median, low, high, level, variance > _FAR * gp.variance, kept)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-able numbers; `from_dict` gives the same predictions again."""
@@ -75,14 +101,23 @@ class Snapshot:
             "home": self.home.tolist(),
             "signature": {name: list(deciles) for name, deciles in self.signature.items()},
             "trends": {metric: [t.to_dict() for t in trends] for metric, trends in self.trends.items()},
+            "alone": {metric: gp.to_dict() for metric, gp in self.alone.items()},
+            "context": dict(self.context),
+            "options": self.options,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Snapshot:
-        if data.get("format") != _FORMAT:
+        if data.get("format") not in _READABLE:
             raise ValueError(f"unknown snapshot format {data.get('format')!r}, expected {_FORMAT}")
         encoding = Encoding([knob_from_dict(k) for k in data["knobs"]])
-        posteriors = {m: GaussianProcess.from_dict(d) for m, d in data["posteriors"].items()}
-        trends = {m: tuple(Trend.from_dict(t, encoding) for t in ts) for m, ts in data["trends"].items()}
-        signature = {name: tuple(map(float, deciles)) for name, deciles in data["signature"].items()}
-        return cls(encoding, posteriors, np.array(data["home"], dtype=float), signature, trends)
+        return cls(
+            encoding,
+            {m: GaussianProcess.from_dict(d) for m, d in data["posteriors"].items()},
+            np.array(data["home"], dtype=float),
+            {name: tuple(map(float, deciles)) for name, deciles in data["signature"].items()},
+            {m: tuple(Trend.from_dict(t, encoding) for t in ts) for m, ts in data["trends"].items()},
+            {m: GaussianProcess.from_dict(d) for m, d in data.get("alone", {}).items()},
+            data.get("context", {}),
+            data.get("options", ""),
+        )

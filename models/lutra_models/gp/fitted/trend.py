@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.space.space_map import Bridge
 from lutra_models.gp.surrogate.posterior import GaussianProcess
-from lutra_models.serial import knob_from_dict, knob_to_dict
+from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +35,14 @@ class Trend:
     def column(self, codes: Array) -> Array:
         """(m,) at (m, k) codes."""
         return self.gp.latent(self.bridge.features(codes))[0] * self.scale - self.centre
+
+    @cached_property
+    def _predictor(self) -> Predictor:
+        return Predictor(self.gp)
+
+    def at(self, codes: Array) -> float:
+        """The column's number at codes (1, k), the same bits in every process."""
+        return self._predictor.latent(self.bridge.features(codes)[0])[0] * self.scale - self.centre
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -14,19 +14,19 @@ from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
 from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.options import DEFAULT, Belief, Options
 from lutra_models.gp.space.encoding import Encoding
+from lutra_models.gp.surrogate.base import Surrogate
 from lutra_models.gp.surrogate.calibration import calibrated
-from lutra_models.gp.surrogate.dataset import Grouped, direction, readings_of, targets
+from lutra_models.gp.surrogate.dataset import Grouped, Readings, direction, readings_of, targets
 from lutra_models.gp.surrogate.feasibility import fit_feasibility
-from lutra_models.gp.surrogate.gpy_fit import BROAD, WARY, Belief, fit_gp
 from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.surrogate.table import surrogate
 from lutra_models.gp.transfer import prior_mean
 from lutra_models.history import History
 
 ENOUGH = 2
 """Readings of a metric from which it has a posterior of its own."""
-_PROVING = 5
-"""Rows from which past workloads have to prove that they help to foresee what was measured here."""
 
 
 def teachable(history: History, least: int = ENOUGH) -> bool:
@@ -34,7 +34,13 @@ def teachable(history: History, least: int = ENOUGH) -> bool:
     return len(history.values(history.objective.metric)) >= least
 
 
-def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Generator, least: int = ENOUGH) -> Learned:
+def learn(
+    history: History,
+    snapshots: Sequence[Snapshot],
+    rng: np.random.Generator,
+    least: int = ENOUGH,
+    options: Options = DEFAULT,
+) -> Learned:
     """Fit everything. Raises NotEnoughObservations below `least` readings of the objective."""
     encoding = Encoding(history.space.knobs)
     metric = history.objective.metric
@@ -42,19 +48,44 @@ def learn(history: History, snapshots: Sequence[Snapshot], rng: np.random.Genera
         count = len(history.values(metric))
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
-    fitter = _Fitter(history, encoding, snapshots, rng)
-    searching, trends = fitter.fit(metric, grouped[metric], BROAD, drawn=True)
-    posteriors, columns = {}, {}
-    for name, group in grouped.items():
-        if len(group.values) >= ENOUGH or name == metric:
-            gp, columns[name] = fitter.fit(name, group, WARY)
-            posteriors[name] = calibrated(gp, history, direction(history, name))
-    wary = posteriors[metric]
-    enough = {name: gp for name, gp in posteriors.items() if len(grouped[name].values) >= ENOUGH}
-    home = encoding.codes([history.current or history.observations[0].configuration])[0]
-    snapshot = Snapshot(encoding, enough, home, trends={name: columns[name] for name in enough})
-    running = fit_feasibility(history, encoding)
-    return Learned(history, encoding, searching, trends, wary, columns[metric], snapshot, running)
+    fitter = _Fitter(history, encoding, snapshots, rng, options, surrogate(options.surrogate.name))
+    searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
+    wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
+    fitted = {name: fitter.fit(name, grouped[name], options.surrogate.wary) for name in wanted}
+    spread = {
+        name: calibrated(f.gp, history, direction(history, name), options.calibration) for name, f in fitted.items()
+    }
+    enough = [name for name in wanted if len(grouped[name].values) >= ENOUGH]
+    snapshot = Snapshot(
+        encoding,
+        {name: spread[name] for name in enough},
+        encoding.codes([history.current or history.observations[0].configuration])[0],
+        trends={name: fitted[name].trends for name in enough},
+        alone={name: fitted[name].alone for name in enough if fitted[name].trends},
+        context=history.context or {},
+        options=options.fingerprint,
+    )
+    running = fit_feasibility(history, encoding, fitter.surrogate, options.surrogate)
+    return Learned(
+        history,
+        options,
+        encoding,
+        searching.gp,
+        searching.trends,
+        spread[metric],
+        fitted[metric].trends,
+        snapshot,
+        running,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A metric's posterior, the trends of past workloads that it holds, and the posterior without these."""
+
+    gp: GaussianProcess
+    trends: tuple[Trend, ...]
+    alone: GaussianProcess
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,25 +94,28 @@ class _Fitter:
     encoding: Encoding
     snapshots: Sequence[Snapshot]
     rng: np.random.Generator
+    options: Options
+    surrogate: Surrogate
 
-    def fit(
-        self, metric: str, group: Grouped, belief: Belief, drawn: bool = False
-    ) -> tuple[GaussianProcess, tuple[Trend, ...]]:
-        """The posterior of a metric, and the trends of past workloads that it holds."""
-        readings = readings_of(group, self.encoding, direction(self.history, metric), drawn)
+    def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
+        readings = readings_of(group, self.encoding, direction(self.history, metric), self.options.targets, drawn)
         usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots)
-        own = fit_gp(readings, belief)
+        own = self._posterior(readings, belief)
         if not usable:
-            return own, ()
-        where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable])
+            return _Fitted(own, (), own)
+        where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable], self.options.transfer)
         codes = self.encoding.codes(group.configurations)
-        trends, with_trends = prior_mean.weighed(list(usable.values()), readings, codes, own, where, self.rng)
+        past = list(usable.values())
+        trends, with_trends = prior_mean.weighed(past, readings, codes, own, where, self.rng, self.options.transfer)
         if not trends:
-            return own, ()
-        helped = fit_gp(with_trends, belief)
-        if len(own.z) >= _PROVING and foresight(helped) < foresight(own):
-            return own, ()
-        return helped, trends
+            return _Fitted(own, (), own)
+        helped = self._posterior(with_trends, belief)
+        if len(own.z) >= self.options.surrogate.proving_rows and foresight(helped) < foresight(own):
+            return _Fitted(own, (), own)
+        return _Fitted(helped, trends, own)
+
+    def _posterior(self, readings: Readings, belief: Belief) -> GaussianProcess:
+        return self.surrogate.fit(readings, belief, self.options.surrogate)
 
 
 def foresight(gp: GaussianProcess) -> float:

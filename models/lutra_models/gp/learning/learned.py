@@ -12,6 +12,7 @@ import numpy as np
 
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
+from lutra_models.gp.options import Options
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.surrogate.dataset import Grouped
 from lutra_models.gp.surrogate.feasibility import log_probability_of_running, runs
@@ -20,15 +21,13 @@ from lutra_models.gp.surrogate.probability import log_probability_above
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
-_LUCK = 2.0
-"""Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
-
 
 @dataclass(frozen=True, eq=False)
 class Learned:
     """A history with its posteriors. `searching` models the objective for the search alone, `wary` for promises."""
 
     history: History
+    options: Options
     encoding: Encoding
     searching: GaussianProcess
     trends: tuple[Trend, ...]
@@ -65,7 +64,9 @@ class Learned:
 
     def log_running(self, codes: Array) -> Array:
         """(m,) log probability that the server runs."""
-        return log_probability_of_running(self.running, self.encoding.features(codes))
+        return log_probability_of_running(
+            self.running, self.encoding.features(codes), self.options.surrogate.boundary_blur
+        )
 
     def ranked(self) -> list[Configuration]:
         """Configurations whose objective was measured and that never failed, the best by posterior first.
@@ -83,14 +84,12 @@ class Learned:
         return [sound[i] for i in order]
 
 
-def ahead(learned: Learned, configuration: Configuration) -> bool:
-    """Whether it beats the current one by more than a reading's noise, or keeps limits that the current one breaks."""
-    current = learned.history.current
-    if current is None:
-        return True
-    here, there = learned.encoding.codes([configuration]), learned.encoding.codes([current])
-    if learned.log_limits(there)[0] < np.log(0.5) <= learned.log_limits(here)[0]:
-        return True
+def ahead(learned: Learned, one: Configuration, other: Configuration) -> bool:
+    """Whether `one` is better than `other` by more than a reading's noise; keeping the limits comes first."""
+    here, there = learned.encoding.codes([one]), learned.encoding.codes([other])
+    keeps, other_keeps = (bool(learned.log_limits(codes)[0] >= np.log(0.5)) for codes in (here, there))
+    if keeps != other_keeps:
+        return keeps
     difference, _ = learned.wary.against(learned.wary_inputs(here), learned.wary_inputs(there))
     return bool(learned.sign * difference[0] > np.sqrt(learned.wary.noise))
 
@@ -101,7 +100,11 @@ def lucky(learned: Learned) -> Configuration | None:
     groups = Grouped.of(learned.history.values(learned.history.objective.metric))
     best = int(np.argmax(learned.sign * gp.z))
     excess = learned.sign * (gp.z[best] - gp.latent(gp.x[best : best + 1])[0][0])
-    return groups.configurations[best] if gp.share[best] == 1.0 and excess > _LUCK * np.sqrt(gp.noise) else None
+    return (
+        groups.configurations[best]
+        if gp.share[best] == 1.0 and excess > learned.options.search.luck * np.sqrt(gp.noise)
+        else None
+    )
 
 
 def _inputs(encoding: Encoding, trends: tuple[Trend, ...], codes: Array) -> Array:

@@ -1,19 +1,51 @@
 """Acquisitions: pure functions of a posterior, in logarithms so that none of them dies out.
 
-All arguments are in standard units where larger is better; all results are (m,) and larger is better.
+All arguments are in standard units where larger is better; all results are (m,) and larger is better. A new one is a
+value in `ACQUISITIONS`.
 Log EI with stable tails: Ament et al., NeurIPS 2023. Feasibility: Gelbart et al., UAI 2014; Gardner et al., ICML 2014.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 from scipy.special import erfcx, ndtr
 
 from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.probability import log_probability_above
 
 _ROOT2PI = np.sqrt(2.0 * np.pi)
 _FAR = -200.0
 """Left of here the bracket has lost its digits, and 1/u² has all that matter."""
+
+
+class Acquisition(Protocol):
+    """What measuring somewhere is worth, as a logarithm. It passes tests/unit/gp/test_acquisitions.py."""
+
+    @property
+    def name(self) -> str: ...
+
+    def score(self, mean: Array, deviation: Array, best: float) -> Array:
+        """(m,) where f ~ N(`mean`, `deviation`²), both (m,), and `best` is the incumbent's f."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """An acquisition that is one function."""
+
+    name: str
+    score: Callable[[Array, Array, float], Array]
+
+
+def acquisition(name: str) -> Acquisition:
+    """Raises ValueError."""
+    for one in ACQUISITIONS:
+        if one.name == name:
+            return one
+    raise ValueError(f"no acquisition {name!r}; there are: {', '.join(a.name for a in ACQUISITIONS)}")
 
 
 def log_expected_improvement(mean: Array, deviation: Array, best: float) -> Array:
@@ -29,3 +61,10 @@ def _log_h(u: Array) -> Array:
     middle = np.maximum(left, _FAR)
     bracket = np.where(left > _FAR, 1.0 + middle * np.sqrt(np.pi / 2.0) * erfcx(-middle / np.sqrt(2.0)), 1.0 / left**2)
     return np.asarray(np.where(u > -1.0, direct, -0.5 * left * left - np.log(_ROOT2PI) + np.log(bracket)))
+
+
+LOG_EI = Formula("log_ei", log_expected_improvement)
+"""How much better it is expected to be: the default."""
+LOG_PI = Formula("log_pi", log_probability_above)
+"""How probably it is better at all, by however little."""
+ACQUISITIONS: tuple[Acquisition, ...] = (LOG_EI, LOG_PI)

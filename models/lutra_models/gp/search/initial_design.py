@@ -17,8 +17,6 @@ from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.history import History
 from lutra_models.knobs import Configuration, Number
 
-CANDIDATES = 64
-
 
 def opening(history: History, with_starts: bool = True) -> tuple[SearchOrigin, Configuration] | None:
     """The first of current and starts that was neither tried nor proposed, with its origin; None where all were."""
@@ -43,10 +41,10 @@ def middle(history: History) -> Configuration:
     return encoding.decode(np.array([0.5 if isinstance(k.domain, Number) else 0.0 for k in history.space]))
 
 
-def candidates(encoding: Encoding, trials: int, rng: np.random.Generator) -> Array:
+def candidates(encoding: Encoding, trials: int, rng: np.random.Generator, m: int) -> Array:
     """(m, k) codes that fill the space; every second of the `trials` evenly in the value on logarithmic axes."""
-    unit = qmc.Sobol(len(encoding.knobs), scramble=True, rng=rng).random(CANDIDATES)
-    return encoding.cube(unit, linear=np.full(CANDIDATES, trials % 2 == 1))
+    unit = qmc.Sobol(len(encoding.knobs), scramble=True, rng=rng).random(m)
+    return encoding.cube(unit, linear=np.full(m, trials % 2 == 1))
 
 
 def spread(encoding: Encoding, codes: Array, tried: Array) -> Array:

@@ -16,27 +16,34 @@ from itertools import combinations
 import numpy as np
 from sklearn.linear_model import lasso_path
 
+from lutra_models.gp.options import DEFAULT, Search
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 
-_LEADING = 10
-"""Knobs whose products join the path, by their own correlation with the target."""
-_SHUFFLES = 8
 
-
-def ranked_knobs(encoding: Encoding, gp: GaussianProcess, rng: np.random.Generator) -> list[int]:
+def ranked_knobs(
+    encoding: Encoding, gp: GaussianProcess, rng: np.random.Generator, options: Search = DEFAULT.search
+) -> list[int]:
     """Indices of the knobs, the one that matters most first."""
-    views = [by_path(encoding, gp), by_lengthscale(encoding, gp), by_permutation(encoding, gp, rng)]
-    places = np.mean([np.argsort(np.argsort(-v, kind="stable"), kind="stable") for v in views], axis=0)
-    return [int(j) for j in np.argsort(places, kind="stable")]
+    return [int(j) for j in np.argsort(mean_places(encoding, gp, rng, options), kind="stable")]
 
 
-def by_path(encoding: Encoding, gp: GaussianProcess) -> Array:
-    """(k,) the penalty at which a knob's first term enters the Lasso path; 0 where none does."""
+def mean_places(encoding: Encoding, gp: GaussianProcess, rng: np.random.Generator, options: Search) -> Array:
+    """(k,) each knob's mean place in the three views: 0 where all of them put it first, k - 1 where all put it last."""
+    shuffled = by_permutation(encoding, gp, rng, options.shuffles)
+    views = [by_path(encoding, gp, options.leading_knobs), by_lengthscale(encoding, gp), shuffled]
+    return np.asarray(np.mean([np.argsort(np.argsort(-v, kind="stable"), kind="stable") for v in views], axis=0))
+
+
+def by_path(encoding: Encoding, gp: GaussianProcess, most: int) -> Array:
+    """(k,) the penalty at which a knob's first term enters the Lasso path; 0 where none does.
+
+    Products join it of the `most` knobs that correlate with the target best by themselves.
+    """
     x = gp.x[:, : gp.d] - gp.x[:, : gp.d].mean(0)
     owners = [(j,) for j in range(len(encoding.knobs)) for _ in range(encoding.widths[j])]
     strength = np.abs(x.T @ (gp.z - gp.z.mean()))
-    leading = np.sort(np.argsort(-strength, kind="stable")[:_LEADING])
+    leading = np.sort(np.argsort(-strength, kind="stable")[:most])
     pairs = [(a, a) for a in leading] + list(combinations(leading, 2))
     table = np.column_stack([x, *(x[:, a] * x[:, b] for a, b in pairs)])
     owners += [tuple({*owners[a], *owners[b]}) for a, b in pairs]
@@ -59,13 +66,13 @@ def by_lengthscale(encoding: Encoding, gp: GaussianProcess) -> Array:
     return np.array([float(np.max(relevance[encoding.columns(j)])) for j in range(len(encoding.knobs))])
 
 
-def by_permutation(encoding: Encoding, gp: GaussianProcess, rng: np.random.Generator) -> Array:
+def by_permutation(encoding: Encoding, gp: GaussianProcess, rng: np.random.Generator, shuffles: int) -> Array:
     """(k,) mean squared change of the posterior's mean at the rows when a knob is shuffled among them."""
     usual, _ = gp.latent(gp.x)
     out = np.zeros(len(encoding.knobs))
     for j in range(len(encoding.knobs)):
-        for _ in range(_SHUFFLES):
+        for _ in range(shuffles):
             x = gp.x.copy()
             x[:, encoding.columns(j)] = x[rng.permutation(len(x)), encoding.columns(j)]
-            out[j] += float(np.mean((gp.latent(x)[0] - usual) ** 2)) / _SHUFFLES
+            out[j] += float(np.mean((gp.latent(x)[0] - usual) ** 2)) / shuffles
     return out

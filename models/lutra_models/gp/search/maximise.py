@@ -17,30 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import qmc
 
+from lutra_models.gp.options import DEFAULT, Effort, Search
 from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding
 from lutra_models.knobs import Choice, Configuration, Knob, Number, Value
 
 Score = Callable[[Array], Array]
 """(m, k) codes → (m,) scores; larger is better."""
-
-_GLOBAL, _LOCAL, _CLIMBERS = 512, 512, 8
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How far candidates are improved by local steps: rounds, steps per round, and how much they shrink by round."""
-
-    rounds: int
-    steps: int
-    shrink: float
-
-
-THOROUGH = Effort(14, 32, 0.75)
-"""To the top of the acquisition."""
-CURSORY = Effort(6, 24, 0.6)
-"""Up to a good place near where it happens to start: this spreads the trials of a long search."""
-_ASKED = 48
-_HALVINGS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +39,8 @@ class Field:
     """Values that were set before: they stay as they are, where new ones are rounded."""
     answers: Mapping[str, Sequence[tuple[Value, Value]]] = field(default_factory=dict)
     """Numbers that were asked for, and what the server made of them: what lies between would become the same again."""
+
+    options: Search = DEFAULT.search
 
     def read(self, codes: Array) -> Configuration:
         """The configuration of one row of codes (k,), new numbers rounded to what people can read."""
@@ -91,13 +75,13 @@ class Field:
 
 
 def maximise(
-    score: Score, field: Field, incumbents: Array, rng: np.random.Generator, effort: Effort = THOROUGH
+    score: Score, field: Field, incumbents: Array, rng: np.random.Generator, effort: Effort = DEFAULT.search.thorough
 ) -> list[Configuration]:
     """Allowed configurations, the best first; `incumbents` (i, k) codes to search around. Empty where none passes."""
-    encoding = field.encoding
-    pool = [everywhere(encoding, _GLOBAL, rng)]
+    encoding, options = field.encoding, field.options
+    pool = [everywhere(encoding, options.everywhere, rng)]
     if len(incumbents):
-        pool.append(around(encoding, incumbents[rng.integers(len(incumbents), size=_LOCAL)], 0.25, rng))
+        pool.append(around(encoding, incumbents[rng.integers(len(incumbents), size=options.near)], 0.25, rng))
     codes = field.pin(np.vstack(pool))
     values = score(codes)
     codes, values = climb(score, field, codes, values, rng, effort)
@@ -134,16 +118,17 @@ def _jumps(encoding: Encoding, numbers: Array, rng: np.random.Generator) -> Arra
     return out
 
 
-_STEPS = np.array([-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0])
-"""By how much a single move changes a number's place."""
+def single_moves(
+    encoding: Encoding, centres: Array, moves: Sequence[float] = DEFAULT.search.moves
+) -> tuple[Array, npt.NDArray[np.intp]]:
+    """(m, k) codes, each one of the centres (i, k) with one knob elsewhere, and (m,) which knob that is.
 
-
-def single_moves(encoding: Encoding, centres: Array) -> tuple[Array, npt.NDArray[np.intp]]:
-    """(m, k) codes, each one of the centres (i, k) with one knob elsewhere, and (m,) which knob that is."""
+    A number's place changes by each of `moves`.
+    """
     rows, knobs = [], []
     for centre in encoding.snap(centres):
         for j, knob in enumerate(encoding.knobs):
-            block = np.tile(centre, (len(places := _places(knob, centre[j])), 1))
+            block = np.tile(centre, (len(places := _places(knob, centre[j], np.array(moves))), 1))
             block[:, j] = places
             block = encoding.snap(block)
             rows.append(block[block[:, j] != centre[j]])
@@ -151,10 +136,10 @@ def single_moves(encoding: Encoding, centres: Array) -> tuple[Array, npt.NDArray
     return np.vstack(rows), np.concatenate(knobs)
 
 
-def _places(knob: Knob, code: float) -> Array:
+def _places(knob: Knob, code: float, moves: Array) -> Array:
     if isinstance(knob.domain, Choice):
         return np.arange(len(knob.domain.options), dtype=float)
-    numbers = np.linspace(0.0, 1.0, len(_STEPS)) if code >= SPECIAL else np.clip(code + _STEPS, 0.0, 1.0)
+    numbers = np.linspace(0.0, 1.0, len(moves)) if code >= SPECIAL else np.clip(code + moves, 0.0, 1.0)
     return np.concatenate([numbers, SPECIAL + np.arange(len(knob.domain.special), dtype=float)])
 
 
@@ -162,7 +147,7 @@ def climb(
     score: Score, field: Field, codes: Array, values: Array, rng: np.random.Generator, effort: Effort
 ) -> tuple[Array, Array]:
     """The pool with the best of it improved by shrinking local steps."""
-    best = np.argsort(-values, kind="stable")[:_CLIMBERS]
+    best = np.argsort(-values, kind="stable")[: field.options.climbers]
     tops, heights = codes[best], values[best]
     for turn in range(effort.rounds):
         near = field.pin(around(field.encoding, np.repeat(tops, effort.steps, axis=0), 0.2 * effort.shrink**turn, rng))
@@ -179,11 +164,11 @@ def passing(score: Score, field: Field, codes: Array, values: Array) -> list[Con
     """The best codes as configurations, those that rules refuse drawn in until they pass, best first."""
     encoding = field.encoding
     kept: dict[Configuration, float] = {}
-    for i in np.argsort(-values, kind="stable")[:_ASKED]:
+    for i in np.argsort(-values, kind="stable")[: field.options.asked]:
         configuration = field.read(codes[i])
         if field.allowed(configuration):
             kept.setdefault(configuration, float(values[i]))
-            if len(kept) >= _CLIMBERS:
+            if len(kept) >= field.options.climbers:
                 break
             continue
         drawn = _drawn(field, codes[i])
@@ -198,7 +183,7 @@ def _drawn(field: Field, codes: Array) -> Configuration | None:
         return None
     anchor = field.anchors[np.argmin(np.sum(np.minimum(np.abs(field.anchors - codes), 1.0), axis=1))]
     low, high, best = 0.0, 1.0, None
-    for _ in range(_HALVINGS):
+    for _ in range(field.options.halvings):
         share = 0.5 * (low + high)
         configuration = field.read(field.encoding.snap(_between(field.encoding, anchor, codes, share)[None])[0])
         if field.allowed(configuration):

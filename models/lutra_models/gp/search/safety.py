@@ -21,36 +21,27 @@ from lutra_models.gp.surrogate.probability import log_probability_above
 from lutra_models.history import History
 from lutra_models.knobs import Choice, Configuration, Knob
 
-PROBABILITY = 0.95
-TOLERANCE = 0.05
-"""How much worse than the current configuration still counts as no worse, relatively: the width of the noise."""
-LESSON = 0.35
-"""By how much each bad surprise widens what is believed possible."""
-_BAD = 0.1
-"""Relatively worse than the current configuration: a bad surprise."""
-_TELLING = 2
-"""Settings that a surprise may differ in from a sound configuration to be blamed on them."""
-
 
 def shortfall(learned: Learned, codes: Array) -> Array:
     """(m,) 0 where codes (m, k) are safe, else by how much their log probability of being safe falls short (< 0)."""
-    history, gp = learned.history, learned.wary
+    history, gp, options = learned.history, learned.wary, learned.options.safety
     reference = history.current or history.observations[0].configuration
-    slack = TOLERANCE / gp.transform.scale if gp.transform.log else 0.1
+    slack = options.tolerance / gp.transform.scale if gp.transform.log else 0.1
     mean, variance = gp.against(learned.wary_inputs(codes), learned.wary_inputs(learned.encoding.codes([reference])))
-    doubt = stretch(history)[0] * (1.0 + LESSON * len(surprises(history)))
+    doubt = stretch(history, learned.options.calibration)[0]
+    doubt *= 1.0 + options.lesson * len(surprises(history, options.bad))
     sure = log_probability_above(learned.sign * mean, doubt * np.sqrt(variance), -slack)
     sure = sure + learned.log_running(codes) + learned.log_limits(codes)
-    return np.asarray(np.minimum(sure - np.log(PROBABILITY), 0.0))
+    return np.asarray(np.minimum(sure - np.log(options.probability), 0.0))
 
 
-def surprises(history: History) -> list[Configuration]:
-    """Configurations that failed, or measured clearly worse than the current one on average."""
+def surprises(history: History, bad: float) -> list[Configuration]:
+    """Configurations that failed, or measured worse than the current one on average, relatively by more than `bad`."""
     metric, gain = history.objective.metric, history.objective.gain
     groups = Grouped.of(history.values(metric))
     levels = {c: float(np.mean(r)) for c, r in zip(groups.configurations, groups.readings, strict=True)}
     usual = levels.get(history.current) if history.current else None
-    worst = -np.inf if usual is None else gain(usual) - _BAD * abs(usual)
+    worst = -np.inf if usual is None else gain(usual) - bad * abs(usual)
     failed = {o.configuration for o in history.observations if not o.completed}
     return [c for c in runs(history) if c in failed or (c in levels and gain(levels[c]) < worst)]
 
@@ -61,7 +52,7 @@ def heedless(learned: Learned, codes: Array, moved: npt.NDArray[np.intp]) -> npt
     A surprise is blamed on what tells it from the nearest configuration that was none: no option like it again, and no
     number as far that way again.
     """
-    bad = surprises(learned.history)
+    bad = surprises(learned.history, learned.options.safety.bad)
     good = [c for c in runs(learned.history) if c not in bad]
     out = np.zeros(len(codes), dtype=bool)
     if not bad or not good:
@@ -70,7 +61,7 @@ def heedless(learned: Learned, codes: Array, moved: npt.NDArray[np.intp]) -> npt
     for fallen in learned.encoding.codes(bad):
         origin = sound[np.argmin(np.sum(sound != fallen, axis=1))]
         blamed = np.flatnonzero(origin != fallen)
-        if len(blamed) <= _TELLING:
+        if len(blamed) <= learned.options.safety.telling_knobs:
             for j in blamed:
                 out |= (moved == j) & _as_far(codes[:, j], origin[j], fallen[j], learned.encoding.knobs[j])
     return out

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lutra_models.gp.options import Targets
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.surrogate.transforms import Transform
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 from lutra_models.metrics import P99, TARGETS, Objective
-
-_NOISE = 0.05
-"""The typical relative spread of two readings of one configuration."""
 
 
 def targets(history: History) -> tuple[str, ...]:
@@ -76,19 +74,19 @@ class Grouped:
         return np.concatenate(self.readings)
 
 
-def readings_of(grouped: Grouped, encoding: Encoding, good: float, drawn: bool = False) -> Readings:
+def readings_of(grouped: Grouped, encoding: Encoding, good: float, options: Targets, drawn: bool = False) -> Readings:
     """What a surrogate is fitted to; `good` is +1 where larger is better, else -1.
 
     Where `drawn`, the bad tail is drawn in: what is terrible need not be modelled precisely. Below the median by more
     than the distance from the median to the best, standard units grow with the logarithm only (after HEBO,
     Cowen-Rivers et al., JAIR 2022).
     """
-    transform = Transform.of(grouped.values, good)
+    transform = Transform.of(grouped.values, good, options)
     each = [transform.forward(v) for v in grouped.readings]
     z = np.array([np.mean(v) for v in each])
     if drawn:
-        z = good * _drawn_in(good * z)
-    guess = min(max(transform.relative(_NOISE, grouped.values), 0.01), 0.7)
+        z = good * _drawn_in(good * z, options.least_half)
+    guess = min(max(transform.relative(options.noise, grouped.values), options.least_noise), options.most_noise)
     scatter = float(sum(np.sum((v - np.mean(v)) ** 2) for v in each))
     repeats = np.array([len(v) for v in each], dtype=float)
     freedom = int(np.sum(repeats - 1))
@@ -97,9 +95,9 @@ def readings_of(grouped: Grouped, encoding: Encoding, good: float, drawn: bool =
     return Readings(x, z, repeats, scatter, freedom, transform, guess, np.zeros((len(z), 0)), none, none)
 
 
-def _drawn_in(z: Array) -> Array:
+def _drawn_in(z: Array, least_half: float) -> Array:
     """The rows below the median less the upper half's width, on a logarithm from there."""
     middle, best = float(np.median(z)), float(np.max(z))
-    width = max(best - middle, 0.25)
+    width = max(best - middle, least_half)
     depth = np.maximum(middle - width - z, 0.0)
     return np.asarray(np.where(depth > 0, middle - width - width * np.log1p(depth / width), z))

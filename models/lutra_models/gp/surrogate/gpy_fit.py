@@ -1,4 +1,4 @@
-"""Gaussian-process surrogates. The only module that imports GPy.
+"""The surrogate that GPy fits. The only module that imports GPy.
 
 Shapes: n distinct configurations, d features, p trends.
 
@@ -22,30 +22,15 @@ from paramz.domains import _POSITIVE
 from paramz.transformations import Exponent
 
 from lutra_models.errors import FitFailed
+from lutra_models.gp.options import Belief, Surrogates
 from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.base import posterior_at, verify
 from lutra_models.gp.surrogate.dataset import Readings
 from lutra_models.gp.surrogate.map_estimate import LogNormal, Problem, find_mode
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 
-
-@dataclass(frozen=True)
-class Belief:
-    """The prior of each length-scale, relative to that of Hvarfner et al.: its median times e^`shift`."""
-
-    shift: float
-    sigma: float
-
-
-BROAD = Belief(0.0, math.sqrt(3.0))
-"""For searching: a knob matters little until the data say otherwise."""
-WARY = Belief(-2.0, 0.7)
-"""For predicting: what was measured says little about what was not, until the data say otherwise."""
-
 _GPY = threading.Lock()
 """GPy keeps parts of its state per process; one fit at a time."""
-_STEPS, _LAST_STEPS = 60, 3
-_VARIANCE = LogNormal(0.0, 0.5)
-_NOISE_SIGMA = 1.2
 
 
 class _SharedNoise(Gaussian):  # type: ignore[misc]
@@ -79,21 +64,26 @@ class _Prior:
         return np.asarray(normal - 0.5 * self.freedom / x + 0.5 * self.scatter / x**2)
 
 
-def fit_gp(readings: Readings, belief: Belief = BROAD) -> GaussianProcess:
-    """The posterior at the hyperparameters' mode. Raises FitFailed where the numbers admit none."""
-    if not (np.all(np.isfinite(readings.x)) and np.all(np.isfinite(readings.z))):
-        raise FitFailed("the observations hold numbers that are not finite")
-    problem = _problem(readings, belief)
-    try:
-        with np.errstate(all="ignore"):
-            found = find_mode(problem, _STEPS)
-        with _GPY, warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            model = gpy_model(readings, problem, found)
-            model.optimize("lbfgs", max_iters=_LAST_STEPS, messages=False)
-            return _posterior(model, readings)
-    except (np.linalg.LinAlgError, FloatingPointError, ValueError) as e:
-        raise FitFailed(f"no Gaussian process could be fitted to {len(readings.z)} rows: {e}") from e
+@dataclass(frozen=True)
+class GPySurrogate:
+    """Starts where plain numpy finds the mode, and gives GPy the last word."""
+
+    name: str = "gpy"
+
+    def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
+        """The posterior at the hyperparameters' mode. Raises FitFailed where the numbers admit none."""
+        verify(readings)
+        problem = Problem.of(readings, belief, options)
+        try:
+            with np.errstate(all="ignore"):
+                found = find_mode(problem, options.steps)
+            with _GPY, warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                model = gpy_model(readings, problem, found)
+                model.optimize("lbfgs", max_iters=options.last_steps, messages=False)
+                return _posterior(model, readings)
+        except (np.linalg.LinAlgError, FloatingPointError, ValueError) as e:
+            raise FitFailed(f"no Gaussian process could be fitted to {len(readings.z)} rows: {e}") from e
 
 
 def gpy_model(readings: Readings, problem: Problem, point: Array) -> Any:
@@ -117,34 +107,10 @@ def gpy_model(readings: Readings, problem: Problem, point: Array) -> Any:
     return model
 
 
-def _problem(readings: Readings, belief: Belief) -> Problem:
-    d = readings.x.shape[1]
-    return Problem(
-        readings.x,
-        readings.z - readings.trends @ readings.slopes,
-        1.0 / readings.repeats,
-        LogNormal(math.sqrt(2.0) + 0.5 * math.log(d) + belief.shift, belief.sigma),
-        _VARIANCE,
-        LogNormal(2.0 * math.log(readings.noise_guess), _NOISE_SIGMA),
-        (readings.trends * readings.doubts**2) @ readings.trends.T,
-        readings.scatter,
-        readings.freedom,
-    )
-
-
 def _posterior(model: Any, readings: Readings) -> GaussianProcess:
-    numbers = np.array(model.param_array)
-    if not np.all(np.isfinite(numbers)):
-        raise FitFailed(f"the fit ended at hyperparameters that are not finite: {numbers.tolist()}")
     matern = model.kern.parts[0] if readings.trends.shape[1] else model.kern
-    return GaussianProcess(
-        np.hstack([readings.x, readings.trends]),
-        readings.z,
-        1.0 / readings.repeats,
-        np.array(matern.lengthscale, dtype=float),
-        float(matern.variance[0]),
-        float(model.likelihood.variance[0]),
-        readings.transform,
-        readings.slopes,
-        readings.doubts,
-    )
+    scales = np.array(matern.lengthscale, dtype=float)
+    return posterior_at(readings, scales, float(matern.variance[0]), float(model.likelihood.variance[0]))
+
+
+GPY = GPySurrogate()

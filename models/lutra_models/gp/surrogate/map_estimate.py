@@ -17,7 +17,9 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
+from lutra_models.gp.options import Belief, Surrogates
 from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.dataset import Readings
 from lutra_models.gp.surrogate.posterior import JITTER
 
 _ROOT5 = math.sqrt(5.0)
@@ -47,6 +49,21 @@ class Problem:
     """(n, n) covariance of what other workloads contribute, fixed."""
     scatter: float = 0.0
     freedom: int = 0
+
+    @classmethod
+    def of(cls, readings: Readings, belief: Belief, options: Surrogates) -> Problem:
+        d = readings.x.shape[1]
+        return cls(
+            readings.x,
+            readings.z - readings.trends @ readings.slopes,
+            1.0 / readings.repeats,
+            LogNormal(math.sqrt(2.0) + 0.5 * math.log(d) + belief.shift, belief.sigma),
+            LogNormal(0.0, options.variance_sigma),
+            LogNormal(2.0 * math.log(readings.noise_guess), options.noise_sigma),
+            (readings.trends * readings.doubts**2) @ readings.trends.T,
+            readings.scatter,
+            readings.freedom,
+        )
 
 
 def find_mode(problem: Problem, steps: int) -> Array:

@@ -24,6 +24,12 @@ JITTER = 1e-8
 _NONE = np.zeros(0)
 
 
+def matern(square: Array, variance: float) -> Array:
+    """The Matérn-5/2 covariances of rows whose squared distances, in length-scales, are `square`."""
+    r = math.sqrt(5.0) * np.sqrt(np.maximum(square, 0.0))
+    return np.asarray(variance * (1.0 + r + r * r / 3.0) * np.exp(-r))
+
+
 @dataclass(frozen=True)
 class Spread:
     """How much wider than the posterior says the interval of a reading is; see `calibration`.
@@ -82,11 +88,10 @@ class GaussianProcess:
         """Covariances (len(one), len(two))."""
         a, b = one[:, : self.d] / self.lengthscales, two[:, : self.d] / self.lengthscales
         square = np.sum(a * a, 1)[:, None] + np.sum(b * b, 1)[None, :] - 2.0 * (a @ b.T)
-        r = math.sqrt(5.0) * np.sqrt(np.maximum(square, 0.0))
-        matern = self.variance * (1.0 + r + r * r / 3.0) * np.exp(-r)
+        near = matern(square, self.variance)
         if not len(self.slopes):
-            return np.asarray(matern)
-        return np.asarray(matern + (one[:, self.d :] * self.doubts**2) @ two[:, self.d :].T)
+            return near
+        return np.asarray(near + (one[:, self.d :] * self.doubts**2) @ two[:, self.d :].T)
 
     def prior_variance(self, x: Array) -> Array:
         """(m,) at (m, d + p)."""
@@ -118,9 +123,8 @@ class GaussianProcess:
         precision = np.sum(self.factor * self.factor, 0)
         return self.z - self.weights / precision, 1.0 / precision
 
-    def readings(self, x: Array, level: float) -> tuple[Array, Array, Array]:
-        """Median, low and high (m,) of one reading at (m, d + p), in the metric's unit."""
-        mean, variance = self.latent(x)
+    def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array, Array]:
+        """Median, low and high (m,) of one reading, in the metric's unit, where the latent target is so distributed."""
         s, z = self.spread, NormalDist().inv_cdf(0.5 + level / 2.0)
         worse = z * np.sqrt(s.noise * self.noise + s.worse**2 * variance)
         better = z * np.sqrt(s.noise * self.noise + s.better**2 * variance)

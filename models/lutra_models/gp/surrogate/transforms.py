@@ -13,14 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from lutra_models.gp.options import DEFAULT, Targets
 from lutra_models.gp.space.encoding import Array
-
-_LIFT = 0.1
-"""What is added before its logarithm to a reading of which more is better, as a share of the median reading."""
-_PRIOR_SPREAD = 0.25
-"""How far, relatively, a database's readings spread over its settings, before anything else is known …"""
-_PRIOR_ROWS = 2.0
-"""… and how many readings that belief weighs."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +27,16 @@ class Transform:
     lift: float = 0.0
 
     @classmethod
-    def of(cls, values: Array, good: float = 1.0) -> Transform:
+    def of(cls, values: Array, good: float = 1.0, options: Targets = DEFAULT.targets) -> Transform:
         """The transform for readings (n,) of one metric; `good` is +1 where larger is better, else -1."""
         log = bool(np.all(values >= 0) and np.any(values > 0))
         lifted = log and (good > 0 or bool(np.any(values == 0)))
-        lift = _LIFT * float(np.median(values[values > 0])) if lifted else 0.0
+        lift = options.lift * float(np.median(values[values > 0])) if lifted else 0.0
         f = np.log(values + lift) if log else values
         typical = 1.0 if log else max(float(np.mean(np.abs(f))), 1e-12)
-        squares = float(np.sum((f - np.mean(f)) ** 2)) + _PRIOR_ROWS * (_PRIOR_SPREAD * typical) ** 2
-        return cls(log, float(np.mean(f)), float(np.sqrt(squares / (len(f) + _PRIOR_ROWS))), lift)
+        rows = options.prior_readings
+        squares = float(np.sum((f - np.mean(f)) ** 2)) + rows * (options.prior_spread * typical) ** 2
+        return cls(log, float(np.mean(f)), float(np.sqrt(squares / (len(f) + rows))), lift)
 
     def forward(self, values: Array) -> Array:
         f = np.log(np.maximum(values + self.lift, 1e-300)) if self.log else values

@@ -5,38 +5,31 @@ They are not thrown away: they come back as past workloads, whose relative effec
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from lutra_models.history import History, Observation
+from lutra_models.history import History, Observation, same_context
 from lutra_models.knobs import Value
-
-_ALIKE = 0.25
-"""Numbers within this relative distance are the same circumstances: a load never repeats exactly."""
 
 
 def split(history: History) -> tuple[History, tuple[History, ...]]:
-    """The history of its own context alone, and one history for each other context that its observations name."""
+    """The history of its own context alone, and one history for each other context that its observations name.
+
+    Where nothing was measured in its own context yet, the first of them holds no observations.
+    """
     groups: list[tuple[Mapping[str, Value], list[Observation]]] = [(history.context or {}, [])]
     for observation in history.observations:
         context = {**(history.context or {}), **(observation.context or {})}
-        group = next((g for known, g in groups if _agree(known, context)), None)
+        group = next((g for known, g in groups if same_context(known, context)), None)
         if group is None:
             group = []
             groups.append((context, group))
         group.append(observation)
-    own, *others = (members for _, members in groups)
-    if not others or not own:
+    own, *others = groups
+    if not others:
         return history, ()
-    return replace(history, observations=tuple(own)), tuple(replace(history, observations=tuple(o)) for o in others)
+    return _only(history, *own), tuple(_only(history, *other) for other in others)
 
 
-def _agree(one: Mapping[str, Value], two: Mapping[str, Value]) -> bool:
-    return all(_alike(value, two[name]) for name, value in one.items() if name in two)
-
-
-def _alike(one: Value, two: Value) -> bool:
-    if isinstance(one, str) or isinstance(two, str):
-        return one == two
-    return math.isclose(one, two, rel_tol=_ALIKE)
+def _only(history: History, context: Mapping[str, Value], observations: list[Observation]) -> History:
+    return replace(history, context=context, observations=tuple(observations))

@@ -14,6 +14,7 @@ import numpy as np
 
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
+from lutra_models.gp.options import Transfer
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.space.space_map import Bridge
 from lutra_models.gp.surrogate.dataset import Readings
@@ -22,15 +23,13 @@ from lutra_models.gp.surrogate.transforms import Transform
 from lutra_models.gp.transfer import similarity
 from lutra_models.history import History
 
-_SLOPE, _DOUBT = 0.9, 0.4
-
 
 def candidates(encoding: Encoding, metric: str, transform: Transform, past: Sequence[Snapshot]) -> dict[int, Trend]:
     """By place in `past`, a trend of each workload that has the metric on the same scale and a knob in common."""
     out = {}
     for i, snapshot in enumerate(past):
-        gp = snapshot.posteriors.get(metric)
-        if gp is None or gp.transform.log != transform.log or snapshot.trends.get(metric):
+        gp = snapshot.bare(metric)
+        if gp is None or gp.transform.log != transform.log:
             continue
         bridge = Bridge(encoding, snapshot.encoding, snapshot.home)
         if bridge.shared:
@@ -46,6 +45,7 @@ def weighed(
     own: GaussianProcess,
     where: Sequence[Array],
     rng: np.random.Generator,
+    options: Transfer,
 ) -> tuple[tuple[Trend, ...], Readings]:
     """The trends that survive, centred on the rows here, and the readings with their columns.
 
@@ -56,19 +56,19 @@ def weighed(
         return (), readings
     said = [t.gp.latent(t.bridge.features(codes)) for t in trends]
     means, deviations = np.array([m for m, _ in said]), np.sqrt(np.array([v for _, v in said]))
-    weights = similarity.weights(readings.z, own, means, deviations, where, rng)
-    kept = [i for i in range(len(trends)) if weights[i] > 0.02]
+    weights = similarity.weights(readings.z, own, means, deviations, where, rng, options)
+    kept = [i for i in range(len(trends)) if weights[i] > options.least_weight]
     centred = [replace(trends[i], centre=float(np.mean(trends[i].column(codes)))) for i in kept]
     if not centred:
         return (), readings
     columns = np.stack([t.column(codes) for t in centred], axis=1)
     w = weights[kept]
-    return tuple(centred), replace(readings, trends=columns, slopes=_SLOPE * w, doubts=_DOUBT * w)
+    return tuple(centred), replace(readings, trends=columns, slopes=options.slope * w, doubts=options.doubt * w)
 
 
-def counters_in(history: History, past: Sequence[Snapshot]) -> list[Array]:
+def counters_in(history: History, past: Sequence[Snapshot], options: Transfer) -> list[Array]:
     """Where this workload's counters lie among those of each past one, see `similarity.places`."""
     rows = [o.metrics for o in history.completed]
     names = set(rows[0]).intersection(*rows) if rows else set()
     here = {n: float(np.median([row[n] for row in rows])) for n in names}
-    return similarity.places(here, [s.signature for s in past])
+    return similarity.places(here, [s.signature for s in past], options)

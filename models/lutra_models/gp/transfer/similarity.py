@@ -19,25 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from lutra_models.gp.fitted.snapshot import Signature
+from lutra_models.gp.options import DEFAULT, Transfer
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 
-_DRAWS = 128
-_RANKABLE, _JUDGED = 3, 5
-"""Rows from which rankings are compared, and from which a coin's ranking is a reason to drop."""
-_COIN = 0.42
-_MARGIN = 0.1
-_OUTSIDE = 2.0
-_STRANGE = 0.25
-"""Share of its counters outside the past's from which a workload is a stranger."""
 
-
-def places(here: Mapping[str, float], past: Sequence[Signature]) -> list[Array]:
+def places(here: Mapping[str, float], past: Sequence[Signature], options: Transfer = DEFAULT.transfer) -> list[Array]:
     """Per past workload, where this workload's counters lie among its own: 0 its median, 1 its ends, more outside.
 
-    Only counters that both have, on logarithms; an end is a tenth of the range away from what was seen.
+    Only counters that both have, on logarithms; an end is `margin` of the range away from what was seen.
     """
-    return [np.array([_place(magnitude(here[n]), magnitude(s[n])) for n in s if n in here]) for s in past]
+    return [np.array([_place(magnitude(here[n]), magnitude(s[n]), options) for n in s if n in here]) for s in past]
 
 
 def magnitude(counter: Array | float | Sequence[float]) -> Array:
@@ -45,47 +37,57 @@ def magnitude(counter: Array | float | Sequence[float]) -> Array:
     return np.asarray(np.sign(counter) * np.log1p(np.abs(counter)))
 
 
-def _place(value: Array, deciles: Array) -> float:
-    margin = _MARGIN * (deciles[-1] - deciles[0]) + 1e-12
+def _place(value: Array, deciles: Array, options: Transfer) -> float:
+    margin = options.margin * (deciles[-1] - deciles[0]) + 1e-12
     if value < deciles[0] - margin or value > deciles[-1] + margin:
-        return _OUTSIDE
+        return options.outside
     return float(abs(2.0 * np.interp(value, deciles, np.linspace(0.0, 1.0, len(deciles))) - 1.0))
 
 
-def distances(places: Sequence[Array]) -> Array:
+def distances(places: Sequence[Array], options: Transfer = DEFAULT.transfer) -> Array:
     """(p,) mean place of the counters; as far as possible where there are none in common."""
-    return np.array([float(np.mean(p)) if len(p) else _OUTSIDE for p in places])
+    return np.array([float(np.mean(p)) if len(p) else options.outside for p in places])
 
 
-def strangers(places: Sequence[Array]) -> npt.NDArray[np.bool_]:
+def strangers(places: Sequence[Array], options: Transfer = DEFAULT.transfer) -> npt.NDArray[np.bool_]:
     """(p,) whether too many counters lie outside what the past workload ever showed."""
-    return np.array([bool(len(p)) and float(np.mean(p >= _OUTSIDE)) > _STRANGE for p in places], dtype=bool)
+    far = [bool(len(p)) and float(np.mean(p >= options.outside)) > options.strange for p in places]
+    return np.array(far, dtype=bool)
 
 
 def weights(
-    z: Array, own: GaussianProcess, means: Array, deviations: Array, where: Sequence[Array], rng: np.random.Generator
+    z: Array,
+    own: GaussianProcess,
+    means: Array,
+    deviations: Array,
+    where: Sequence[Array],
+    rng: np.random.Generator,
+    options: Transfer = DEFAULT.transfer,
 ) -> Array:
     """(p,) weights that sum to at most 1; 0 is dropped.
 
     `z` (n,) targets here, `own` this workload's posterior on its own, `means` and `deviations` (p, n) what each past
     workload says of these rows, `where` the places of this workload's counters in each.
     """
-    welcome = ~strangers(where)
+    welcome = ~strangers(where, options)
     if not np.any(welcome):
         return np.zeros(len(means))
-    if len(z) < _RANKABLE:
-        apart = distances(where)
-        closeness = np.where(welcome, np.exp(-4.0 * (apart - np.min(apart[welcome]))), 0.0)
+    if len(z) < options.rankable_rows:
+        apart = distances(where, options)
+        closeness = np.where(welcome, np.exp(-options.closeness * (apart - np.min(apart[welcome]))), 0.0)
         return np.asarray(closeness / np.sum(closeness))
     mean, variance = own.left_out()
-    mine = _losses(mean + np.sqrt(variance) * rng.standard_normal((_DRAWS, len(z))), z)
+    mine = _losses(mean + np.sqrt(variance) * rng.standard_normal((options.draws, len(z))), z)
     losses = np.array(
-        [_losses(m + d * rng.standard_normal((_DRAWS, len(z))), z) for m, d in zip(means, deviations, strict=True)]
+        [
+            _losses(m + d * rng.standard_normal((options.draws, len(z))), z)
+            for m, d in zip(means, deviations, strict=True)
+        ]
     )
     typical = np.median(losses, axis=1)
     kept = welcome & (typical <= np.quantile(mine, 0.95))
-    if len(z) >= _JUDGED:
-        kept &= typical < _COIN
+    if len(z) >= options.judged_rows:
+        kept &= typical < options.coin
     if not np.any(kept):
         return np.zeros(len(means))
     racing = np.where(kept[:, None], losses, np.inf)

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from lutra_models.catalog import engines
-from lutra_models.catalog.facts import Host, Role
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.knobs import Value
+from lutra_models.server import Host, Role
 from lutra_models.wire import Name, SettingValue
 from pydantic import Field, field_validator
 

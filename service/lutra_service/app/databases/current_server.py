@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from lutra_models import serial
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Host, Server
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.history import Mode, weaker
 from lutra_models.maintenance import closed
+from lutra_models.server import Host, Server
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.db.schema.records import Database, Session

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from lutra_models.catalog import Catalog
-from lutra_models.catalog.facts import Policy, Server
+from lutra_models.catalog.memory import check
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.history import Mode
 from lutra_models.knobs import Configuration, KnobSpace, Refusal, Value
 from lutra_models.maintenance import MaintenanceWindow
-from lutra_models.memory import check
+from lutra_models.server import Policy, Server
 
 from lutra_service.db.schema.records import Database
 

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from lutra_models.catalog.facts import ServerSetting
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Domain, Value
+from lutra_models.server import ServerSetting
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import InvalidRequest

@@ -122,6 +122,7 @@ def _check_model(model: Document, request: Mapping[str, Any]) -> None:
 
 def _posteriors(model: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from model["posteriors"].values()
+    yield from model.get("alone", {}).values()
     for trends in model["trends"].values():
         yield from (trend["gp"] for trend in trends)
 

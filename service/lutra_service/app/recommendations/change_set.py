@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from lutra_models.catalog import Change
+from lutra_models.catalog.memory import limit_bytes, worst_case
 from lutra_models.knobs import Configuration, Value
-from lutra_models.memory import limit_bytes, worst_case
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.common.documents import Document

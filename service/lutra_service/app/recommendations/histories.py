@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.lifecycle import Origin
@@ -77,13 +79,14 @@ def observation(report: StoredReport, session: Session, space: KnobSpace) -> Obs
     """A report as an observation; None where it says nothing of a configuration over this space."""
     if report.configuration is None or any(name not in report.configuration for name in space.names):
         return None
-    configuration = Configuration(report.configuration).restrict(space.names)
+    configuration, context = Configuration(report.configuration).restrict(space.names), report.context or None
     if report.failure is not None:
-        return Observation.failed(configuration, report.failure)
+        return Observation.failed(configuration, report.failure, context=context)
     metrics = targets_of(report, session)
     if not metrics or report.window_start is None or report.window_end is None:
         return None
-    return Observation(configuration, metrics, window=Window(report.window_start, report.window_end))
+    window = Window(report.window_start, report.window_end)
+    return Observation(configuration, metrics, context=context, window=window)
 
 
 def targets_of(report: StoredReport, session: Session | None) -> dict[str, float]:
@@ -95,10 +98,12 @@ def targets_of(report: StoredReport, session: Session | None) -> dict[str, float
 
 
 def _newest(read: list[Observation]) -> list[Observation]:
+    """Of each configuration under each load the newest windows, oldest first."""
     kept: list[Observation] = []
-    counts: dict[Configuration, int] = {}
+    counts: Counter[tuple[Configuration, Configuration]] = Counter()
     for one in reversed(read):
-        counts[one.configuration] = counts.get(one.configuration, 0) + 1
-        if counts[one.configuration] <= WINDOWS_PER_CONFIGURATION:
+        alike = one.configuration, Configuration(one.context or {})
+        counts[alike] += 1
+        if counts[alike] <= WINDOWS_PER_CONFIGURATION:
             kept.append(one)
     return kept[::-1]

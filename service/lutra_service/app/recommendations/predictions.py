@@ -1,10 +1,11 @@
-"""What settings would give, by the newest snapshot: answered with numpy alone."""
+"""What settings would give, by the newest snapshot of the load of now: answered with numpy alone."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from lutra_models.advice import Prediction
+from lutra_models.history import same_context
 from lutra_models.knobs import Configuration
 
 from lutra_service.app.databases.server_context import ServerContext
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from lutra_models.gp.fitted.snapshot import Snapshot
 
 LEVEL = 0.9
+LOOKED_AT = 16
+"""Of a database's snapshots the newest few, where the load keeps changing."""
 
 
 def predict(unit: UnitOfWork, at: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
-    """By the newest snapshot; empty where there is none."""
-    newest = unit.snapshots.newest_id(at.database.id)
+    """By the newest snapshot of the load of now; empty where there is none."""
+    newest = newest_of_this_load(unit, at)
     return {} if newest is None else snapshot(newest, unit).predict([at.active.replace(configuration)], LEVEL)[0]
 
 
@@ -34,6 +37,13 @@ def record(unit: UnitOfWork, database_id: str) -> dict[str, Document]:
                 line["n"] += 1
                 line["held"] += p["low"] <= measured[metric] <= p["high"]
     return told
+
+
+def newest_of_this_load(unit: UnitOfWork, at: ServerContext) -> str | None:
+    """The id of the newest snapshot whose readings were taken under the load that the agent reported last."""
+    load = at.database.context or {}
+    latest = unit.snapshots.newest_ids(at.database.id, LOOKED_AT)
+    return next((id_ for id_ in latest if same_context(load, snapshot(id_, unit).context)), None)
 
 
 _read: dict[str, Snapshot] = {}

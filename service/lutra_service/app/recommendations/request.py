@@ -7,6 +7,7 @@ from typing import Any
 
 from lutra_models import __version__, serial
 from lutra_models.errors import SessionClosed
+from lutra_models.gp.options import DEFAULT as OPTIONS
 from lutra_models.knobs import fingerprint
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -71,8 +72,10 @@ def _compute(
         "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
         "safe": at.mode != "lab",
         "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
+        "options": OPTIONS.to_dict(),
     }
     asked = [session.id, task, entropy, number, handovers, seen.key, at.server.settings_hash, __version__]
+    asked.append(OPTIONS.fingerprint)
     recommendation = Recommendation(
         id=unit.new_id("rec"),
         database_id=at.database.id,

@@ -13,7 +13,7 @@ from lutra_models.knobs import Configuration
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import change_set
-from lutra_service.app.recommendations.predictions import LEVEL, record, snapshot
+from lutra_service.app.recommendations.predictions import LEVEL, newest_of_this_load, record, snapshot
 from lutra_service.common import serialize
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
@@ -38,11 +38,17 @@ class WhatIf:
 def what_if(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], level: float = LEVEL) -> WhatIf:
     """`settings` (texts with units, or numbers) laid over the current ones. A question: nothing is stored or refused.
 
-    Raises NotEnoughObservations before anything was fitted, InvalidConfiguration for a value that is none.
+    Raises NotEnoughObservations before anything was fitted under the load of now, InvalidConfiguration for a value that
+    is none.
     """
-    stored = unit.snapshots.newest(at.database.id)
-    if stored is None:
-        raise NotEnoughObservations(f"{at.database.id}: nothing was fitted yet; a session's third trial brings a model")
+    newest = newest_of_this_load(unit, at)
+    if newest is None:
+        load = ", ".join(f"{name} {value}" for name, value in (at.database.context or {}).items())
+        under = f" under this load ({load})" if load else ""
+        raise NotEnoughObservations(
+            f"{at.database.id}: nothing was fitted yet{under}; a session's third trial brings a model"
+        )
+    stored = unit.snapshots.get(newest)
     asked = at.parse(settings)
     configuration = at.active.replace(asked)
     target = at.active.restrict(at.space.names).replace(asked)

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Mapping
 from threading import Lock
 
 from lutra_models.catalog import load
-from lutra_models.catalog.facts import Server, ServerSetting
 from lutra_models.errors import InvalidReport, LutraError
+from lutra_models.server import Server, ServerSetting
 from lutra_models.wire import Report
 
 from lutra_service.common.documents import Document

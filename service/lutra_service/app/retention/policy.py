@@ -1,6 +1,6 @@
 """What is kept, and for how long.
 
-Windows older than the retention are merged, one for each configuration, so that a session still learns from
+Windows older than the retention are merged, one for each configuration and load, so that a session still learns from
 them; a trial's one window is left as it is. Of what stays beyond that age the newest rows stay, a bounded number of
 them for each database. `RULES` names all of it: a table that grows has its line there.
 """
@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+from lutra_models.knobs import Configuration
 
 from lutra_service.app.access.audit import KEPT as AUDIT_KEPT
 from lutra_service.common import limits
@@ -68,7 +70,8 @@ def _windows(store: Store, before: datetime) -> int:
     done = 0
     for database in store.read(lambda unit: unit.retention.databases()):
         for group in store.read(_mergeable(database, before)):
-            done += _to_the_end(store, _merging(group, before))
+            while gone := store.write(_merging(group, before)):
+                done += gone
     return done
 
 
@@ -112,20 +115,31 @@ def _to_the_end(store: Store, batch: Callable[[UnitOfWork], int]) -> int:
     while True:
         gone = store.write(batch)
         done += gone
-        if gone < BATCH - 1:  # a full batch of windows leaves the one that the others went into
+        if gone < BATCH:
             return done
 
 
 def _merging(group: Group, before: datetime) -> Callable[[UnitOfWork], int]:
     def batch(unit: UnitOfWork) -> int:
         unit.databases.lock(group["database_id"])
-        windows = unit.retention.windows(group, before)
-        if len(windows) < 2:
-            return 0
-        unit.reports.replace(windows[-1].id, **merged(windows))
-        return unit.retention.delete_reports([w.id for w in windows[:-1] if w.id is not None])
+        return sum(_into_one(unit, windows) for windows in _by_load(unit.retention.windows(group, before)))
 
     return batch
+
+
+def _by_load(windows: Sequence[StoredReport]) -> list[list[StoredReport]]:
+    """The windows of each load: a mean over two loads is a reading of neither."""
+    apart: dict[Configuration, list[StoredReport]] = {}
+    for window in windows:
+        apart.setdefault(Configuration(window.context), []).append(window)
+    return list(apart.values())
+
+
+def _into_one(unit: UnitOfWork, windows: Sequence[StoredReport]) -> int:
+    if len(windows) < 2:
+        return 0
+    unit.reports.replace(windows[-1].id, **merged(windows))
+    return unit.retention.delete_reports([w.id for w in windows[:-1] if w.id is not None])
 
 
 def merged(reports: Sequence[StoredReport]) -> dict[str, Any]:

@@ -41,10 +41,6 @@ class Snapshots(Repository[Snapshot]):
     record = Snapshot
     noun = "snapshot"
 
-    def newest(self, database_id: str) -> Snapshot | None:
-        found = self.page(self.table.c.database_id == database_id, limit=1, newest_first=True)
-        return found[0] if found else None
-
     def of_others(self, session_id: str, database: Database, limit: int) -> list[str]:
         """Ids of models that other sessions on this engine left, the latest first.
 
@@ -62,9 +58,11 @@ class Snapshots(Repository[Snapshot]):
         asked = own.group_by(c.session_id).union(others.group_by(c.database_id))
         return sorted(self._db.execute(asked).scalars(), reverse=True)[:limit]
 
-    def newest_id(self, database_id: str) -> str | None:
+    def newest_ids(self, database_id: str, limit: int) -> list[str]:
+        """The newest first."""
         c = self.table.c
-        return self._db.execute(select(func.max(c.id)).where(c.database_id == database_id)).scalar()
+        asked = select(c.id).where(c.database_id == database_id).order_by(c.id.desc()).limit(limit)
+        return list(self._db.execute(asked).scalars())
 
 
 def _measured_sessions() -> Any:

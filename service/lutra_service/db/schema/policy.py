@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from lutra_models import serial
-from lutra_models.catalog.facts import Policy
+from lutra_models.server import Policy
 
 Past = Literal["all", "label", "none"]
 """Whose models a database leans on, and who may lean on its own; those without a label share one."""

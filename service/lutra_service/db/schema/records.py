@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from lutra_models.catalog.facts import Policy, Role
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
 from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, SessionState
 from lutra_models.metrics import Limit, Objective
+from lutra_models.server import Policy, Role
 from lutra_models.wire import Rules
 
 from lutra_service.common.documents import Document

@@ -19,7 +19,7 @@ from lutra_agent.errors import ConfigError, DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.runtime.compose import running
 from lutra_lab.servers.mysqld import ScratchMysqld
-from lutra_models.catalog.facts import Host
+from lutra_models.server import Host
 
 from tests.support.agents import TOKEN, document, write_toml
 from tests.support.engines import program

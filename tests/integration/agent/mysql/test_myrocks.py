@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from lutra_agent.changes.restore import restore
 from lutra_agent.state.snapshot import BASELINE, Snapshot
-from lutra_models.catalog import Policy, load
+from lutra_models.catalog import load
+from lutra_models.server import Policy
 
 from tests.support.conformance import Subject
 from tests.support.engines import missing, scratch

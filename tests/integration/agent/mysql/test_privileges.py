@@ -9,7 +9,7 @@ import pytest
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.errors import ApplyRefused
 from lutra_lab.servers.mysqld import ScratchMysqld
-from lutra_models.catalog.facts import Host
+from lutra_models.server import Host
 
 from tests.support.engines import MYSQLDS, scratch
 from tests.support.subjects import engine_of

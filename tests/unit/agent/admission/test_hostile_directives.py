@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lutra_agent.state import provisional
-from lutra_models.catalog import Policy, load
-from lutra_models.memory import worst_case
+from lutra_models.catalog import load
+from lutra_models.catalog.memory import worst_case
+from lutra_models.server import Policy
 
 from tests.support.directed import ALWAYS, CONFIRM_S, MEMORY_FRACTION, NEVER_TODAY, Directed, directed
 from tests.support.fake_engine import HOST, SETTINGS

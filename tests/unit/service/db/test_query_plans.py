@@ -130,7 +130,7 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "whether an event is known": lambda u: u.events._one(
         u.events.table.c.database_id == BIG, u.events.table.c.agent_event == "e"
     ),
-    "the newest model": lambda u: u.snapshots.newest("db_000007"),
+    "the newest model": lambda u: u.snapshots.newest_ids("db_000007", 16),
     "a repeated request": lambda u: u.answers.given("tok_1", "k_000001"),
     "stored settings": lambda u: u.databases.settings(BIG, "h_000002"),
     "old heartbeats": lambda u: u.retention.delete_heartbeats(BIG, BEFORE),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lutra_models import gp, serial
+from lutra_service.workers import worker
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
 
@@ -25,7 +27,7 @@ class Fitting(Fakes):
         result = super().recommend(request)
         history = serial.history_from_dict(request["history"])
         if len(history.observations) >= 2:
-            snapshot = gp.fit(history, rng=np.random.default_rng(1))
+            snapshot = gp.fit(history, rng=np.random.default_rng(1)).snapshot
             result["snapshot"] = snapshot.to_dict()
         return result
 
@@ -75,3 +77,62 @@ def test_what_would_be_refused_is_told_and_still_answered(tuned: tuple[Service, 
     assert told["refusal"]["code"] == "memory_budget_exceeded"
     assert service.code("POST", path, {"settings": {"work_mem": "much"}}) == (422, "invalid_configuration")
     assert service.code("POST", path, {"settings": {}, "level": 1}) == (422, "invalid_request")
+
+
+def qps_of(settings: Document) -> float:
+    return 500 + 80 * math.log2(settings["shared_buffers"] / 1024) + 30 * math.log2(settings["max_wal_size"] / 100)
+
+
+def measured(agent: Agent, directive: Document | None) -> None:
+    assert directive is not None
+    agent.carry_out(directive, qps=qps_of(directive["settings"]), p99_ms=8000 / qps_of(directive["settings"]))
+
+
+@pytest.mark.slow
+def test_what_was_promised_of_a_recommendation_is_predicted_of_its_settings_to_the_bit(tmp_path: Path) -> None:
+    with running(tmp_path, executor=fake_executor(worker)) as service:
+        first, second = (service.agent(service.database(name)) for name in ("first", "second"))
+        for agent, approval, trials in ((first, "automatic", 8), (second, "manual", 20)):
+            agent.send()
+            body = {**SESSION, "approval": approval, "max_trials": trials}
+            service.take("POST", f"/v1/databases/{agent.database}/sessions", body)
+        for _ in range(9):
+            measured(first, first.directive(wait=30))
+        leaning = 0
+        for _ in range(6):
+            made = service.take("POST", f"/v1/databases/{second.database}/recommendations", None, Prefer="wait=30")
+            assert made["state"] == "proposed", made
+            if made["predictions"]:
+                asked = {"settings": made["configuration"]}
+                answer = service.take("POST", f"/v1/databases/{second.database}/predictions", asked)
+                assert answer["predictions"] == made["predictions"]
+                (newest,) = service.store.read(lambda u: u.snapshots.newest_ids(second.database, 1))
+                stored = service.store.read(lambda u, id_=newest: u.snapshots.get(id_))
+                leaning += any(stored.payload["trends"].values())
+            service.take("POST", f"/v1/recommendations/{made['id']}/approve")
+            measured(second, second.directive(wait=30))
+        assert leaning
+
+
+@pytest.mark.slow
+def test_a_what_if_rests_on_readings_of_the_load_of_now(tmp_path: Path) -> None:
+    """Eight times the clients, and an eighth of the throughput: neither load's readings are the other's."""
+    with running(tmp_path, executor=fake_executor(worker)) as service:
+        agent = service.agent(service.database())
+        agent.facts = {"context": {"clients": 8}}
+        agent.send()
+        service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, "max_trials": 9})
+        path = f"/v1/databases/{agent.database}/predictions"
+        medians = []
+        for clients, factor in ((8, 1.0), (64, 0.125)):
+            agent.facts = {"context": {"clients": clients}}
+            directive = agent.directive(wait=30)
+            agent.send()
+            if medians:
+                assert service.code("POST", path, {"settings": {}}) == (409, "not_enough_observations")
+            for _ in range(4):
+                assert directive is not None
+                agent.carry_out(directive, qps=factor * qps_of(directive["settings"]), p99_ms=10.0 / factor)
+                directive = agent.directive(wait=30)
+            medians.append(service.take("POST", path, {"settings": {}})["predictions"]["qps"]["median"])
+        assert medians[1] / medians[0] == pytest.approx(0.125, rel=0.25)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from lutra_models.catalog.facts import ServerSetting
+from lutra_models.server import ServerSetting
 
 from tests.support.service import MEMORY_BYTES, POSTGRESQL, Agent, Document, Service
 

@@ -75,6 +75,15 @@ def test_old_windows_become_one_for_each_configuration(service: Service, databas
     assert windows(service, database)[0]["metrics"]["qps"] == pytest.approx(2300.0)
 
 
+def test_old_windows_of_two_loads_are_not_drawn_together(service: Service, database: str) -> None:
+    agent = service.agent(database, mode="observe")
+    for clients, qps in ((8, 900.0), (64, 300.0), (8, 1100.0), (64, 500.0)):
+        agent.send(agent.report(context={"clients": clients}, **agent.window(qps=qps)))
+    assert prune(service.store, EVERYTHING)["windows"] == 2
+    assert [w["metrics"]["qps"] for w in windows(service, database)] == [400.0, 1000.0]
+    assert prune(service.store, EVERYTHING)["windows"] == 0
+
+
 def test_what_came_within_the_retention_stays(service: Service, database: str, url: str) -> None:
     agent = service.agent(database, mode="observe")
     watch(agent, 1.0, 2.0, 3.0, 4.0)
@@ -222,7 +231,7 @@ def stored(start: datetime, metrics: dict[str, float]) -> StoredReport:
     )
 
 
-readings = st.dictionaries(st.sampled_from(["qps", "p99_ms"]), st.floats(0, 1e12), max_size=2)
+readings = st.dictionaries(st.sampled_from(["qps", "p99_ms"]), st.floats(0, 1e12, allow_subnormal=False), max_size=2)
 
 
 @given(st.lists(readings, min_size=2, max_size=12), st.data())

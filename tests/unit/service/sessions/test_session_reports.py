@@ -41,9 +41,10 @@ def store(service: Service, session: str, numbers: range, **more: Any) -> None:
                 "window_end": end,
                 "sent_at": end,
                 "received_at": end,
+                "context": {},
                 **more,
             }
-            common: dict[str, Any] = {"agent": "a", "epoch": epoch, "sequence": n, "context": {}, "outcomes": []}
+            common: dict[str, Any] = {"agent": "a", "epoch": epoch, "sequence": n, "outcomes": []}
             unit.reports.add(StoredReport(database_id=database.id, session_id=session, **common, **values))
 
     service.store.write(add)
@@ -103,3 +104,14 @@ def test_of_a_recommendations_windows_the_newest_are_read_in_their_order(
     found = service.store.read(lambda u: u.reports.of_recommendation(id_, newest=3))
     assert [r.metrics["qps"] for r in found] == [5.0, 6.0, 7.0]
     assert read(service, session, 9, trials_only=True) == [float(n) for n in range(1, 8)]
+
+
+def test_the_load_of_each_window_goes_with_it(service: Service, session: str) -> None:
+    store(service, session, range(1, 3), context={"clients": 8})
+    store(service, session, range(3, 5), context={"clients": 64}, settings_hash="h2")
+    failed = {"metrics": {}, "failure": "driver_failed"}
+    store(service, session, range(5, 6), context={"clients": 64}, settings_hash="h3", **failed)
+    store(service, session, range(6, 7), settings_hash="h4")
+    seen = service.take("GET", f"/v1/sessions/{session}/history")["observations"]
+    clients = [o["context"] and o["context"]["clients"] for o in seen]
+    assert clients == [8, 8, 64, 64, 64, None]

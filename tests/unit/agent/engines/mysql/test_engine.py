@@ -10,8 +10,8 @@ from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.mysql.engine import MysqlFamily
 from lutra_agent.engines.mysql.mysql import MySQL
 from lutra_agent.errors import CollectionFailed
-from lutra_models.catalog.facts import Host
 from lutra_models.guardrails import GUARDS
+from lutra_models.server import Host
 
 from tests.support.fake_mysql import FakeConnection
 

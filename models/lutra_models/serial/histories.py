@@ -11,11 +11,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from lutra_models.catalog import load
-from lutra_models.catalog.facts import Host, Policy, Server, ServerSetting
+from lutra_models.catalog.reader import load
 from lutra_models.history import History, Observation, Window
-from lutra_models.knobs import Choice, Domain, Knob, KnobSpace, Number, Rule
+from lutra_models.knobs import KnobSpace, Rule
 from lutra_models.metrics import Limit, Objective
+from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
+from lutra_models.serial.servers import policy_from_dict, policy_to_dict, server_from_dict, server_to_dict
+from lutra_models.server import Policy, Server
 
 Document = dict[str, Any]
 FORMAT = 1
@@ -58,16 +60,6 @@ def history_from_dict(document: Mapping[str, Any]) -> History:
     )
 
 
-def knob_to_dict(knob: Knob) -> Document:
-    return {"name": knob.name, "applies": knob.applies, "risk": knob.risk, "domain": _domain_to_dict(knob.domain)}
-
-
-def knob_from_dict(document: Mapping[str, Any]) -> Knob:
-    domain = document["domain"]
-    read: Domain = Choice(tuple(domain["options"])) if "options" in domain else Number(**domain)
-    return Knob(document["name"], read, document["applies"], document["risk"])
-
-
 def observation_to_dict(observation: Observation) -> Document:
     window = observation.window
     return {
@@ -88,60 +80,6 @@ def observation_from_dict(document: Mapping[str, Any]) -> Observation:
         window=None if window is None else Window(*(datetime.fromisoformat(moment) for moment in window)),
         failure=document["failure"],
     )
-
-
-def server_to_dict(server: Server) -> Document:
-    return {
-        "engine": server.engine,
-        "version": server.version,
-        "role": server.role,
-        "peak_connections": server.peak_connections,
-        "host": asdict(server.host),
-        "settings": settings_to_dict(server.settings),
-    }
-
-
-def server_from_dict(document: Mapping[str, Any]) -> Server:
-    return Server(
-        document["engine"],
-        document["version"],
-        settings_from_dict(document["settings"]),
-        Host(**document["host"]),
-        document["role"],
-        document["peak_connections"],
-    )
-
-
-def settings_to_dict(settings: Mapping[str, ServerSetting]) -> Document:
-    return {name: asdict(setting) | {"options": list(setting.options)} for name, setting in settings.items()}
-
-
-def settings_from_dict(document: Mapping[str, Any]) -> dict[str, ServerSetting]:
-    return {name: ServerSetting(**{**s, "options": tuple(s["options"])}) for name, s in document.items()}
-
-
-def policy_to_dict(policy: Policy) -> Document:
-    return {
-        "pins": dict(policy.pins),
-        "ranges": {name: list(ends) for name, ends in policy.ranges.items()},
-        "movable": None if policy.movable is None else sorted(policy.movable),
-        "restart": policy.restart,
-        "durability": policy.durability,
-        "memory_fraction": policy.memory_fraction,
-    }
-
-
-def policy_from_dict(document: Mapping[str, Any]) -> Policy:
-    movable = document.get("movable")
-    ranges = {name: (low, high) for name, (low, high) in document.get("ranges", {}).items()}
-    read = {**document, "ranges": ranges, "movable": None if movable is None else frozenset(movable)}
-    return Policy(**read)
-
-
-def _domain_to_dict(domain: Domain) -> Document:
-    if isinstance(domain, Choice):
-        return {"options": list(domain.options)}
-    return {**asdict(domain), "special": list(domain.special)}
 
 
 def _rules(document: Mapping[str, Any]) -> Iterable[Rule]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lutra_models.catalog import Policy, Server, load
+from lutra_models.catalog.reader import load
 from lutra_models.catalog.sums import MemorySum, MemoryTerm, limit_bytes
 from lutra_models.knobs import Configuration, Refusal, Value
+from lutra_models.server import Policy, Server
 
 __all__ = ["MemorySum", "MemoryTerm", "check", "limit_bytes", "worst_case"]
 

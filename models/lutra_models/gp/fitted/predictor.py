@@ -1,0 +1,70 @@
+"""Predictions whose bits depend on nothing but the model's numbers and the row asked about.
+
+The last bits of a matrix product change with the number of its rows, and with the threads that BLAS has in a process.
+What a recommendation promises and what the same settings are predicted to give later, in another process, have to be
+equal. So both come from here: one row at a time, in sums that BLAS has no part in.
+Shapes: n distinct configurations, d features, p trends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.posterior import JITTER, GaussianProcess, matern
+
+
+class Predictor:
+    """One target's posterior, asked one row at a time."""
+
+    def __init__(self, gp: GaussianProcess) -> None:
+        self.gp = gp
+        self._places = gp.x[:, : gp.d] / gp.lengthscales
+        self._trends = gp.x[:, gp.d :] * gp.doubts**2 if len(gp.doubts) else gp.x[:, gp.d :]
+        k = np.array([self._covariances(row) for row in gp.x])
+        k[np.diag_indices(len(k))] += gp.noise * gp.share + JITTER
+        self._factor = _inverse(_cholesky(k))
+        off = gp.z - np.array([self._prior_mean(row) for row in gp.x])
+        self._weights = np.einsum("ji,j->i", self._factor, np.einsum("ij,j->i", self._factor, off))
+
+    def latent(self, row: Array) -> tuple[float, float]:
+        """Mean and variance of the noiseless target at (d + p,), in standard units."""
+        k = self._covariances(row)
+        half = np.einsum("ij,j->i", self._factor, k)
+        prior = self.gp.variance + float(np.sum((row[self.gp.d :] * self.gp.doubts) ** 2))
+        mean = self._prior_mean(row) + float(np.sum(k * self._weights))
+        return mean, max(prior - float(np.sum(half * half)), 1e-12)
+
+    def left_out(self) -> tuple[Array, Array]:
+        """As `GaussianProcess.left_out`."""
+        precision = np.sum(self._factor * self._factor, axis=0)
+        return self.gp.z - self._weights / precision, 1.0 / precision
+
+    def _prior_mean(self, row: Array) -> float:
+        return float(np.sum(row[self.gp.d :] * self.gp.slopes))
+
+    def _covariances(self, row: Array) -> Array:
+        """(n,) of the target at the row (d + p,) with the rows measured."""
+        apart = self._places - row[: self.gp.d] / self.gp.lengthscales
+        k = matern(np.sum(apart * apart, axis=1), self.gp.variance)
+        return np.asarray(k + np.sum(self._trends * row[self.gp.d :], axis=1))
+
+
+def _cholesky(k: Array) -> Array:
+    """(n, n) the lower factor. Raises LinAlgError where `k` is not positive definite."""
+    lower = np.zeros_like(k)
+    for j in range(len(k)):
+        column = k[j:, j] - np.einsum("ij,j->i", lower[j:, :j], lower[j, :j])
+        if not column[0] > 0:
+            raise np.linalg.LinAlgError(f"the covariance of {len(k)} rows is not positive definite")
+        lower[j:, j] = column / np.sqrt(column[0])
+    return lower
+
+
+def _inverse(lower: Array) -> Array:
+    """(n, n) of a lower triangular matrix."""
+    out = np.zeros_like(lower)
+    for j in range(len(lower)):
+        out[j, :j] = -np.einsum("i,ij->j", lower[j, :j], out[:j, :j]) / lower[j, j]
+        out[j, j] = 1.0 / lower[j, j]
+    return out

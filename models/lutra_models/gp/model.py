@@ -1,0 +1,167 @@
+"""What one history teaches, as an object that is asked: which configuration next, which is best, what would it give?"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lutra_models.advice import Prediction, Recommendation
+from lutra_models.errors import NotEnoughObservations
+from lutra_models.gp.fitted.snapshot import Snapshot
+from lutra_models.gp.learning.fit import ENOUGH, teachable
+from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.options import Options
+from lutra_models.gp.reasons import final_reasons, reasons
+from lutra_models.gp.saved import generator_from_dict, generator_to_dict, learned_from_dict, learned_to_dict
+from lutra_models.gp.search.careful import CAREFUL
+from lutra_models.gp.search.exploring import EXPLORING
+from lutra_models.gp.search.final import final
+from lutra_models.gp.search.strategy import Strategy
+from lutra_models.gp.space.encoding import Array
+from lutra_models.history import History
+from lutra_models.knobs import Configuration, Value
+from lutra_models.serial.histories import history_from_dict, history_to_dict
+from lutra_models.server import Policy, Server
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A history and what was fitted to it; `fit` makes one. Asked the same again, it answers the same.
+
+    `history` holds the readings of its own context alone. `learned` is None before the first reading of the objective.
+    `leans` says that it was given past workloads.
+    """
+
+    history: History
+    learned: Learned | None
+    leans: bool
+    options: Options
+    rng: np.random.Generator
+    """Where the fit left the generator. Each answer draws from a copy."""
+
+    @property
+    def predicts(self) -> bool:
+        """Whether there are readings enough to predict from: two of the objective."""
+        return self.learned is not None and teachable(self.history)
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What predictions need, as plain numbers. Raises NotEnoughObservations."""
+        from lutra_models.gp.transfer.signature import signature  # sklearn is slow to import, and only this needs it
+
+        if self.learned is None or not self.predicts:
+            metric = self.history.objective.metric
+            count = len(self.history.values(metric))
+            raise NotEnoughObservations(
+                f"{metric} was measured {count} times; a model needs at least {ENOUGH} readings"
+            )
+        return replace(self.learned.snapshot, signature=signature(self.history, self.options.transfer))
+
+    def recommend(self, count: int = 1, *, safe: bool = False) -> tuple[Recommendation, ...]:
+        """The `count` configurations to measure next.
+
+        `safe` recommends only what is held to be no worse than the current configuration.
+        """
+        return recommendations(self, count, safe, self._generator())
+
+    def best(self, baseline: Configuration | None = None) -> Recommendation:
+        """What to deploy now: of what was measured and never failed, the best by posterior.
+
+        The current configuration stays, and so does `baseline`, where nothing is better by more than a reading's noise;
+        see `search.final`. Raises NotEnoughObservations where nothing was measured and there is no `baseline`.
+        """
+        if self.learned is not None:
+            origin, chosen = final(self.learned, baseline)
+        elif baseline is not None:
+            origin, chosen = "baseline", baseline
+        else:
+            metric = self.history.objective.metric
+            raise NotEnoughObservations(f"{metric} was not measured under any configuration yet")
+        before = self.history.current
+        why = final_reasons(before, chosen, origin) if before else ()
+        return Recommendation(chosen, origin, self._predicted(chosen), why)
+
+    def predict(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
+        """Per row, a reading's distribution for each metric. Raises NotEnoughObservations."""
+        return self.snapshot.predict(rows, level)
+
+    def columns(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> dict[str, Array]:
+        """`predict` as arrays by name, for a data frame. Raises NotEnoughObservations."""
+        return self.snapshot.columns(rows, level)
+
+    def importance(self) -> dict[str, float]:
+        """How much each knob matters, the strongest first: 1 is first by every measure, 0 last by every one.
+
+        Three measures are averaged, see `search.knob_ranking`. Raises NotEnoughObservations.
+        """
+        from lutra_models.gp.search.knob_ranking import mean_places  # sklearn again
+
+        self.snapshot  # noqa: B018  (raises where there is too little)
+        assert self.learned is not None
+        encoding, gp = self.learned.encoding, self.learned.wary
+        places = mean_places(encoding, gp, self._generator(), self.options.search)
+        last = max(len(places) - 1, 1)
+        names = self.history.space.names
+        return {names[j]: 1.0 - float(places[j]) / last for j in np.argsort(places, kind="stable")}
+
+    def save(self, server: Server | None = None, policy: Policy | None = None) -> dict[str, Any]:
+        """A JSON-able document: the history, what was fitted, the options and the generator's state.
+
+        Rules are code: they come back where the document also holds the `server` and the `policy` that they were made
+        from. Raises ValueError for a generator that `numpy.random.default_rng` did not make.
+        """
+        return {
+            "format": _FORMAT,
+            "history": history_to_dict(self.history, server, policy),
+            "learned": None if self.learned is None else learned_to_dict(self.learned),
+            "leans": self.leans,
+            "options": self.options.to_dict(),
+            "rng": generator_to_dict(self.rng),
+        }
+
+    @classmethod
+    def load(cls, document: Mapping[str, Any]) -> Model:
+        """The model that `save` wrote. Raises ValueError for a document of another format."""
+        if document.get("format") != _FORMAT:
+            raise ValueError(f"unknown model format {document.get('format')!r}, expected {_FORMAT}")
+        history, options = history_from_dict(document["history"]), Options.from_dict(document["options"])
+        kept = document["learned"]
+        learned = None if kept is None else learned_from_dict(kept, history=history, options=options)
+        return cls(history, learned, document["leans"], options, generator_from_dict(document["rng"]))
+
+    def _predicted(self, configuration: Configuration) -> dict[str, Prediction]:
+        if self.learned is None or not self.predicts:
+            return {}
+        return self.learned.snapshot.predict([configuration])[0]
+
+    def _generator(self) -> np.random.Generator:
+        return copy.deepcopy(self.rng)
+
+
+def recommendations(model: Model, count: int, safe: bool, rng: np.random.Generator) -> tuple[Recommendation, ...]:
+    """As `model.recommend`, with the randomness of `rng`."""
+    if count < 1:
+        raise ValueError(f"count must be at least 1, got {count}")
+    chosen: list[Recommendation] = []
+    for _ in range(count):
+        pending = (*model.history.pending, *(r.configuration for r in chosen))
+        chosen.append(_next(model, pending, safe, rng))
+    return tuple(chosen)
+
+
+def _next(model: Model, pending: tuple[Configuration, ...], safe: bool, rng: np.random.Generator) -> Recommendation:
+    history = model.history
+    learned = model.learned if model.leans or safe or model.predicts else None
+    strategy: Strategy = CAREFUL if safe else EXPLORING
+    origin, configuration = strategy.choose(replace(history, pending=pending), learned, rng, model.options)
+    before = history.current or (history.observations[0].configuration if history.observations else None)
+    snapshot = learned.snapshot if learned else None
+    why = reasons(before, configuration, history.objective, snapshot, origin) if before else ()
+    return Recommendation(configuration, origin, model._predicted(configuration), why)

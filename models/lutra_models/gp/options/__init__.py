@@ -1,0 +1,27 @@
+"""What steers the recommender: one frozen value that is part of a model's identity."""
+
+from lutra_models.gp.options.rooms import (
+    DEFAULT,
+    Belief,
+    Calibration,
+    Effort,
+    Options,
+    Safety,
+    Search,
+    Surrogates,
+    Targets,
+    Transfer,
+)
+
+__all__ = [
+    "DEFAULT",
+    "Belief",
+    "Calibration",
+    "Effort",
+    "Options",
+    "Safety",
+    "Search",
+    "Surrogates",
+    "Targets",
+    "Transfer",
+]

@@ -1,0 +1,236 @@
+"""Every number that steers the recommender, by the room that it steers. The defaults are what is served.
+
+Options are part of a model's identity: the same history, seed and options give the same bits. A variant is raced
+against the defaults with `python -m benchmarks tuning race --variant search.opening_trials=8`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lutra_models.gp.options.reading import laid_over
+from lutra_models.knobs import fingerprint
+
+
+@dataclass(frozen=True)
+class Targets:
+    """How readings become what a surrogate is fitted to."""
+
+    lift: float = 0.1
+    """What is added before its logarithm to a reading of which more is better, as a share of the median reading."""
+    prior_spread: float = 0.25
+    """How far, relatively, a database's readings spread over its settings, before anything else is known …"""
+    prior_readings: float = 2.0
+    """… and how many readings that belief weighs."""
+    noise: float = 0.05
+    """The typical relative spread of two readings of one configuration."""
+    least_noise: float = 0.01
+    """The first guess of the noise's deviation, in standard units, is at least this …"""
+    most_noise: float = 0.7
+    """… and at most this."""
+    least_half: float = 0.25
+    """The upper half's least width, in standard units: what lies farther below the median is drawn in by logarithm."""
+
+
+@dataclass(frozen=True)
+class Belief:
+    """The prior of each length-scale, relative to that of Hvarfner et al.: its median times e^`shift`."""
+
+    shift: float
+    sigma: float
+
+
+@dataclass(frozen=True)
+class Surrogates:
+    """How posteriors are fitted."""
+
+    name: str = "gpy"
+    """One of `surrogate.table.SURROGATES`."""
+    broad: Belief = Belief(0.0, math.sqrt(3.0))
+    """For searching: a knob matters little until the data say otherwise."""
+    wary: Belief = Belief(-2.0, 0.7)
+    """For predicting: what was measured says little about what was not, until the data say otherwise."""
+    steps: int = 60
+    """Steps of L-BFGS towards the hyperparameters' mode …"""
+    last_steps: int = 3
+    """… and of GPy's own optimiser from there."""
+    variance_sigma: float = 0.5
+    """The deviation of the logarithm of the kernel's variance around one."""
+    noise_sigma: float = 1.2
+    """The deviation of the logarithm of the noise's variance around its first guess."""
+    proving_rows: int = 5
+    """Rows from which past workloads have to prove that they help to foresee what was measured here."""
+    boundary_noise: float = 0.2
+    """The first guess of the noise's deviation where the target is whether a configuration runs."""
+    boundary_blur: float = 0.1
+    """How far from certain a configuration is that lies exactly on others: variance of the boundary, in label units."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What intervals are widened by, so that nine of ten readings lie inside; see `surrogate.calibration`."""
+
+    worse: float = 1.4
+    """What the latent deviation is multiplied by on the bad side …"""
+    worse_by_cliff: float = 1.9
+    """… and what is added to that once trials have failed."""
+    better: float = 1.1
+    """The same on the good side …"""
+    better_by_cliff: float = 1.25
+    """… and once trials have failed."""
+    noise: float = 1.3
+    """What the noise's variance is multiplied by."""
+    headroom: float = 0.04
+    """How far above the best reading so far anything is expected, relatively …"""
+    early_headroom: float = 0.8
+    """… and what is added to that, over n^1.5, n being the configurations measured."""
+    few_rows: float = 2.0
+    """Half again as wide from three rows: fewer than `enough_rows` leave the hyperparameters a guess …"""
+    enough_rows: float = 12.0
+    """… (as in Student's t)."""
+    failures: float = 6.0
+    """Failed trials after which cliffs are taken for granted (by 1 - 1/e)."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """How far past workloads are believed."""
+
+    slope: float = 0.9
+    """What the coefficient of a past workload of full weight is expected to be …"""
+    doubt: float = 0.4
+    """… and the deviation of that belief."""
+    least_weight: float = 0.02
+    """A past workload that weighs no more is left out."""
+    draws: int = 128
+    """Posterior draws whose rankings are compared."""
+    rankable_rows: int = 3
+    """Rows from which rankings are compared …"""
+    judged_rows: int = 5
+    """… and from which a coin's ranking is a reason to drop a past workload."""
+    coin: float = 0.42
+    """The share of pairs ranked wrongly from which a ranking is hardly better than a coin."""
+    closeness: float = 4.0
+    """How fast a past workload's weight falls with the distance of its signature, before anything is ranked."""
+    margin: float = 0.1
+    """How far beyond the past's range, as a share of it, a counter still counts as inside."""
+    outside: float = 2.0
+    """The place of a counter outside the past's range, where its median is 0 and its ends are 1."""
+    strange: float = 0.25
+    """The share of its counters outside the past's from which a workload is a stranger."""
+    factors: int = 5
+    """Factors of the counters whose loadings are clustered …"""
+    most_clusters: int = 12
+    """… into at most so many clusters …"""
+    least_rows: int = 10
+    """… where there are at least so many observations."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far candidates are improved by local steps: rounds, steps per round, and how much they shrink by round."""
+
+    rounds: int
+    steps: int
+    shrink: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """Which configuration comes next."""
+
+    acquisition: str = "log_ei"
+    """One of `search.acquisition.ACQUISITIONS`."""
+    opening_trials: int = 6
+    """Trials before the search trusts the model: the current configuration, the starts and space-filling ones."""
+    opening_candidates: int = 64
+    """Points of which the one farthest from everything tried fills the space; a power of two."""
+    incumbents: int = 3
+    """The best configurations around which is searched."""
+    everywhere: int = 512
+    """Candidates that fill the space; a power of two."""
+    near: int = 512
+    """Candidates around the incumbents."""
+    climbers: int = 8
+    """Candidates that are improved by local steps."""
+    thorough: Effort = Effort(14, 32, 0.75)
+    """To the top of the acquisition. Past workloads are rugged, and worth it; else taken in turns with the next …"""
+    cursory: Effort = Effort(6, 24, 0.6)
+    """… up to a good place near where it happens to start: this spreads the trials of a long search."""
+    asked: int = 48
+    """Candidates of which the rules are asked."""
+    halvings: int = 6
+    """Steps by which what a rule refuses is drawn towards an allowed configuration."""
+    moves: tuple[float, ...] = (-1.0, -0.5, -0.25, -0.1, 0.1, 0.25, 0.5, 1.0)
+    """By how much a single move changes a number's place."""
+    free_knobs: int = 30
+    """Knobs that the search may move from the start; one more for each configuration measured."""
+    leading_knobs: int = 10
+    """Knobs whose products join the Lasso path, by their own correlation with the target."""
+    shuffles: int = 8
+    """How often each knob is shuffled among the rows to see whether it matters."""
+    slack: float = 0.02
+    """What the score may lose for the sake of fewer changes, where a recommendation rests on past workloads."""
+    luck: float = 2.0
+    """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
+
+
+@dataclass(frozen=True)
+class Safety:
+    """What a safe recommendation is."""
+
+    probability: float = 0.95
+    """That it stays within the tolerance, runs, and keeps the limits."""
+    tolerance: float = 0.05
+    """How much worse than the current configuration still counts as no worse, relatively: the width of the noise."""
+    lesson: float = 0.35
+    """By how much each bad surprise widens what is believed possible."""
+    bad: float = 0.1
+    """Relatively worse than the current configuration: a bad surprise."""
+    telling_knobs: int = 2
+    """Settings that a surprise may differ in from a sound configuration to be blamed on them."""
+    prudence: float = 100.0
+    """How much a missing certainty weighs against any gain."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that steers the recommender."""
+
+    targets: Targets = field(default_factory=Targets)
+    surrogate: Surrogates = field(default_factory=Surrogates)
+    calibration: Calibration = field(default_factory=Calibration)
+    transfer: Transfer = field(default_factory=Transfer)
+    search: Search = field(default_factory=Search)
+    safety: Safety = field(default_factory=Safety)
+
+    @property
+    def fingerprint(self) -> str:
+        """A stable digest of every number."""
+        return fingerprint(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-able values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Options:
+        """The options that `to_dict` wrote; what it does not name keeps its default. Raises ValueError."""
+        read: Options = laid_over(cls(), data)
+        return read
+
+    def varied(self, **values: Any) -> Options:
+        """With other values by dotted names: `varied(**{"search.opening_trials": 8})`. Raises ValueError."""
+        options = self
+        for name, value in values.items():
+            nested: Any = value
+            for part in reversed(name.split(".")):
+                nested = {part: nested}
+            options = laid_over(options, nested)
+        return options
+
+
+DEFAULT = Options()

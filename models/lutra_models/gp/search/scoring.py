@@ -1,0 +1,49 @@
+"""What a search maximises, and where it may go.
+
+Shapes: m candidates, k knobs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lutra_models.gp.learning.learned import Learned, codes_of, fantasised
+from lutra_models.gp.options import Search
+from lutra_models.gp.search import initial_design
+from lutra_models.gp.search.acquisition import acquisition
+from lutra_models.gp.search.maximise import Field, Score
+from lutra_models.gp.space.encoding import Array, Encoding
+from lutra_models.history import History
+from lutra_models.knobs import Configuration
+
+
+def score_of(history: History, learned: Learned, ranked: list[Configuration]) -> Score:
+    """The acquisition over the best by posterior, times the probabilities of running and of keeping the limits."""
+    incumbent = learned.encoding.codes(ranked[:1])
+    best = float(learned.sign * learned.searching.latent(learned.inputs(incumbent))[0][0])
+    keeps = float(learned.log_limits(incumbent)[0]) >= np.log(0.5)
+    believed = fantasised(learned.searching, learned.inputs(codes_of(learned.encoding, history.pending)))
+    worth = acquisition(learned.options.search.acquisition)
+
+    def score(codes: Array) -> Array:
+        mean, variance = believed.latent(learned.inputs(codes))
+        gain = worth.score(learned.sign * mean, np.sqrt(variance), best)
+        return np.asarray(learned.log_running(codes) + learned.log_limits(codes) + (gain if keeps else 0.0))
+
+    return score
+
+
+def field_of(history: History, encoding: Encoding, options: Search) -> Field:
+    """What was neither tried nor proposed and no rule refuses, with what was sound so far to draw others towards."""
+    known = {o.configuration for o in history.observations} | set(history.pending)
+    sound = [c for c in (history.current, *history.starts) if c is not None and initial_design.legal(history, c)]
+    sound += [c for c in dict.fromkeys(o.configuration for o in history.completed) if initial_design.legal(history, c)]
+
+    def allowed(configuration: Configuration) -> bool:
+        return configuration not in known and initial_design.legal(history, configuration)
+
+    distinct = list(dict.fromkeys(sound))
+    seen = [*distinct, *(o.configuration for o in history.observations), *history.pending]
+    standing = {n: tuple(dict.fromkeys(c[n] for c in seen)) for n in history.space.names}
+    codes = encoding.codes(distinct)
+    return Field(encoding, allowed, codes, standing=standing, answers=history.answers, options=options)

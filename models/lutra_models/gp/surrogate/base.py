@@ -1,0 +1,55 @@
+"""What fits a surrogate: the protocol, and what every implementation shares.
+
+Shapes: n distinct configurations, d features.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from lutra_models.errors import FitFailed
+from lutra_models.gp.options import Belief, Surrogates
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.dataset import Readings
+from lutra_models.gp.surrogate.posterior import GaussianProcess
+
+
+class Surrogate(Protocol):
+    """Fits a Gaussian process. A value without state: the same readings give the same bits, from any thread.
+
+    An implementation stands in `table.SURROGATES` and passes tests/unit/gp/test_surrogates.py.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
+        """The posterior of the readings' targets. Raises FitFailed where the numbers admit none."""
+
+
+def verify(readings: Readings) -> None:
+    if not (np.all(np.isfinite(readings.x)) and np.all(np.isfinite(readings.z))):
+        raise FitFailed("the observations hold numbers that are not finite")
+
+
+def posterior_at(readings: Readings, lengthscales: Array, variance: float, noise: float) -> GaussianProcess:
+    """The posterior at `lengthscales` (d,) and the variances of the kernel and of one reading's noise.
+
+    Raises FitFailed where one of them is not finite.
+    """
+    numbers = [*lengthscales.tolist(), variance, noise]
+    if not np.all(np.isfinite(numbers)):
+        raise FitFailed(f"the fit ended at hyperparameters that are not finite: {numbers}")
+    return GaussianProcess(
+        np.hstack([readings.x, readings.trends]),
+        readings.z,
+        1.0 / readings.repeats,
+        lengthscales,
+        variance,
+        noise,
+        readings.transform,
+        readings.slopes,
+        readings.doubts,
+    )

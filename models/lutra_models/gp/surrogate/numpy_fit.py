@@ -1,0 +1,33 @@
+"""The hyperparameters' mode as plain numpy finds it, without GPy: a tenth of the time, and no second opinion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lutra_models.errors import FitFailed
+from lutra_models.gp.options import Belief, Surrogates
+from lutra_models.gp.surrogate.base import posterior_at, verify
+from lutra_models.gp.surrogate.dataset import Readings
+from lutra_models.gp.surrogate.map_estimate import Problem, find_mode
+from lutra_models.gp.surrogate.posterior import GaussianProcess
+
+
+@dataclass(frozen=True)
+class NumpySurrogate:
+    name: str = "numpy"
+
+    def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
+        """The posterior at the hyperparameters' mode. Raises FitFailed where the numbers admit none."""
+        verify(readings)
+        d = readings.x.shape[1]
+        try:
+            with np.errstate(all="ignore"):
+                found = np.exp(find_mode(Problem.of(readings, belief, options), options.steps))
+                return posterior_at(readings, found[:d], float(found[d]), float(found[d + 1]))
+        except (np.linalg.LinAlgError, FloatingPointError, ValueError) as e:
+            raise FitFailed(f"no Gaussian process could be fitted to {len(readings.z)} rows: {e}") from e
+
+
+NUMPY = NumpySurrogate()

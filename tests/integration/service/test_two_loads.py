@@ -1,0 +1,92 @@
+"""A real server under two loads: each has its own predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from lutra_lab.servers.postgresql import ScratchPostgres
+
+from tests.support.agents import agent_process, document, until, write_toml
+from tests.support.engines import scratch
+from tests.support.served import Served
+from tests.support.service import Document
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+SESSION = {
+    "objective": {"metric": "p99_ms", "goal": "minimize"},
+    "mode": "lab",
+    "approval": "automatic",
+    "max_trials": 100,
+    "seed": 1,
+}
+POLICY = {"restart": False, "movable": ["work_mem", "random_page_cost", "commit_delay"]}
+TRIALS = 4
+
+
+@pytest.fixture
+def server() -> Iterator[ScratchPostgres]:
+    with scratch("postgres18") as made:
+        made.fill(1)
+        yield made
+
+
+@dataclass
+class Scene:
+    """A database in a lab session, and its agent's folder."""
+
+    served: Served
+    server: ScratchPostgres
+    folder: Path
+    database: str
+    token: str
+    session: str = ""
+
+    def agent(self, clients: int) -> AbstractContextManager[Any]:
+        driver = {"kind": "pgbench", "bin": str(self.server.bin_dir / "pgbench"), "script": "select-only"}
+        driver |= {"clients": clients, "warmup_s": 0.5, "duration_s": 2}
+        url, where = f"http://127.0.0.1:{self.served.port}", {"database": self.database}
+        made = document(self.server, url, self.folder / "state", service=where, driver=driver)
+        return agent_process(write_toml(self.folder / f"{clients}.toml", made), self.token)
+
+    def trials(self) -> list[Document]:
+        found = self.served.api.take("GET", f"/v1/sessions/{self.session}/trials")["items"]
+        return [t for t in found if t["measured"]]
+
+    def measured_under(self, clients: int) -> tuple[list[Document], Document]:
+        """Some trials' readings under a load, and what is then predicted of the settings that are active."""
+        api, before = self.served.api, len(self.trials()) if self.session else 0
+        with self.agent(clients):
+            if not self.session:
+                until(lambda: api.take("GET", f"/v1/databases/{self.database}")["agent"])
+                self.session = api.take("POST", f"/v1/databases/{self.database}/sessions", SESSION)["id"]
+            until(lambda: len(self.trials()) >= before + TRIALS, within_s=180)
+        answer = api.take("POST", f"/v1/databases/{self.database}/predictions", {"settings": {}})
+        return [t["measured"] for t in self.trials()[before:]], answer["predictions"]
+
+
+@pytest.fixture
+def scene(server: ScratchPostgres, tmp_path: Path) -> Iterator[Scene]:
+    with Served(tmp_path) as served:
+        body = {"name": "shop", "engine": "postgresql", "policy": POLICY}
+        database = served.api.take("POST", "/v1/databases", body)["id"]
+        made = served.api.take("POST", f"/v1/databases/{database}/tokens", {"name": "a", "scopes": ["agent"]})
+        yield Scene(served, server, tmp_path, database, made["token"])
+
+
+def test_predictions_for_two_loads_differ_as_the_measurements_do(scene: Scene) -> None:
+    predicted, measured = [], []
+    for clients in (8, 64):
+        readings, predictions = scene.measured_under(clients)
+        measured.append(median(r["p99_ms"] for r in readings))
+        predicted.append(predictions["p99_ms"])
+    assert measured[1] > 2 * measured[0], "eight times the clients wait longer for the same cores"
+    for reading, prediction in zip(measured, predicted, strict=True):
+        assert prediction["median"] == pytest.approx(reading, rel=0.5)
+    assert predicted[1]["median"] / predicted[0]["median"] == pytest.approx(measured[1] / measured[0], rel=0.5)
