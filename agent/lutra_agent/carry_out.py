@@ -73,7 +73,7 @@ class CarryOut:
         """What really happened, whatever a server, a file or an operator may do. Raises NotYet."""
         waiting = Journal.found(self._state)
         if waiting is not None:  # its way back would be lost under the next one's
-            raise NotYet(f"{waiting.directive} is still to be taken back")
+            raise NotYet(f"{waiting.directive} is still to be undone")
         try:
             server, bounds, now = self._look(), self._bounds(), self._clock.now()
             had = Known.of(self._state, bounds.mode == "lab")
@@ -241,8 +241,8 @@ class CarryOut:
             guard.go_back(self._engine, self._control, before, found.names, journal.was_restarting)
         except (ApplyRefused, DidNotStart, DatabaseUnavailable, CollectionFailed) as barred:
             # The journal stays: the loop tries again until the server is back.
-            log.critical("directive %s could not be taken back yet: %s", directive.id, barred)
-            message = f"{error}; not yet taken back: {barred}"
+            log.critical("directive %s could not be undone yet: %s", directive.id, barred)
+            message = f"{error}; not yet undone: {barred}"
             return self._answers.keep(self._answers.outcome(directive.id, "failed", error.code, message))
         return self._answers.finish(
             self._answers.outcome(

@@ -92,7 +92,7 @@ def go_back(engine: Engine, control: Control, snapshot: Snapshot, names: list[st
         except CollectionFailed as error:
             raise ApplyRefused("internal_error", str(error)) from error
         except (DatabaseUnavailable, DidNotStart) as error:
-            log.error("the way back by statements failed: %s", error)
+            log.error("restoring by statements failed: %s", error)
             if control.up():  # it lives, and is to be given the statements again: nothing to start
                 raise
     _by_file(engine, control, snapshot, names, restart)
@@ -115,7 +115,7 @@ def _by_statements(engine: Engine, control: Control, snapshot: Snapshot, names: 
     except ApplyRefused as error:
         if snapshot.file is None:
             raise
-        log.error("the server refuses the way back (%s): restoring its file", error)
+        log.error("the server refuses to be restored by statements (%s): restoring its file", error)
         _restore(engine, snapshot, snapshot.file)
         return _only_by_restart(engine, control, statements)
     _restore_bytes(engine, snapshot, names)

@@ -130,7 +130,7 @@ class Loop:
         try:
             self._take_back(verdict)
         except (DatabaseUnavailable, DidNotStart, ApplyRefused, CollectionFailed) as barred:
-            log.critical("the change cannot be taken back yet: %s", barred)
+            log.critical("the change cannot be undone yet: %s", barred)
 
     def _silence(self, error: Exception) -> Verdict:
         if isinstance(error, DatabaseUnavailable):

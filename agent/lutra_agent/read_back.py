@@ -42,7 +42,7 @@ def read_back(
 
     found = control.settle(left)
     if unread:  # there is nothing more that the agent could do
-        log.error("what stands after the way back cannot be read: %s", unread)
+        log.error("what is active after the undo cannot be read: %s", unread)
     elif found:
         raise ApplyRefused("not_active_after_apply", f"still not as before: {', '.join(found)}")
     control.way_back.end()

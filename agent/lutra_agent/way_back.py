@@ -52,6 +52,6 @@ class WayBack:
         try:
             self._state.save(WAY_BACK, {"stage": stage})
         except OSError as error:  # the agent's own disk is full: that must not bar the way back
-            log.error("how far the way back has come cannot be kept: %s", error)
+            log.error("the progress of the undo cannot be stored: %s", error)
         else:
             self._unkept = None

@@ -121,7 +121,7 @@ def _rolled_back(unit: Unit, applied: Recommendation) -> None:
     for later in unit.recommendations.in_states(applied.database_id, ("applied",)):
         if any(c["setting"] not in (applied.configuration or {}) for c in later.changes or ()):
             continue
-        error = f"taken back by the rollback of {applied.parent_id}"
+        error = f"undone by the rollback of {applied.parent_id}"
         unit.recommendations.step(later, "reverted", error=error, ended_at=unit.now)
         unit.announce(later.id, later.session_id)
 
