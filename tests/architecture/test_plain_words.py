@@ -36,7 +36,7 @@ WORDS = (
     Private("(take|takes|taken|took|taking) back", "undo, undone"),
     Private("laid over", "merged with"),
     Private("heed(s|ed|less)?", "obey, respect"),
-    Private("drawn together", "merged"),
+    Private("draws?( \\w+)+ together|drawn together", "merge"),
     Private("dial(s|led|ling)?", "connect"),
     Private("vouch(ed|es)?", "confirm"),
     Private("foresees?|foreseen|foretold", "predict", code=True),
