@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -79,3 +80,9 @@ def test_an_installed_service_makes_its_schema_and_a_token(programs: Path, tmp_p
 @pytest.mark.parametrize("program", ["lutra", "lutra-agent"])
 def test_an_installed_program_says_its_version(program: str, programs: Path, tmp_path: Path) -> None:
     assert run(programs / program, "--version", folder=tmp_path).strip()
+
+
+def test_the_wheels_have_the_names_that_the_documentation_gives_them(wheels: Path) -> None:
+    named = re.findall(r"dist/([\w.-]+\.whl)", (ROOT / "docs" / "operate" / "install.md").read_text())
+    assert named
+    assert set(named) <= {wheel.name for wheel in wheels.glob("*.whl")}
