@@ -6,12 +6,14 @@ import json
 import re
 from typing import get_args
 
+import lutra_service.main  # noqa: F401  (which makes the service's metrics)
 import pytest
 from lutra_agent.config import parse
 from lutra_agent.errors import ConfigError
 from lutra_models.guardrails import GUARDS
 from lutra_models.wire import ApplyCode
 from lutra_service.settings import Settings
+from prometheus_client import REGISTRY
 
 from tests.docs.pages import ROOT, name, pages
 
@@ -32,6 +34,15 @@ def test_every_variable_of_the_service_is_listed() -> None:
 def test_every_code_with_which_an_agent_refuses_is_explained() -> None:
     explained = (REFERENCE / "rest.md").read_text()
     assert not [code for code in get_args(ApplyCode) if f"`{code}`" not in explained]
+
+
+def test_every_metric_of_the_service_itself_is_listed() -> None:
+    listed = (REFERENCE / "metrics.md").read_text()
+    ours = [
+        m.name + ("_total" if m.type == "counter" else "") for m in REGISTRY.collect() if m.name.startswith("lutra_")
+    ]
+    assert ours
+    assert not [n for n in ours if f"`{n}`" not in listed]
 
 
 def test_every_guard_is_listed_with_its_defaults() -> None:
