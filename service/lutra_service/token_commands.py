@@ -39,7 +39,7 @@ def token() -> None:
 @click.option("--database", help="Limit the token to this database (db_…). An agent's token needs one.")
 @click.option("--expires", type=duration, help="The token expires after this time, such as 90d. [default: never]")
 def create(name: str, scopes: tuple[str, ...], database: str | None, expires: timedelta | None) -> None:
-    """Create a token and print it once. The service keeps only its digest."""
+    """Create a token and print it: this once, for only its digest is kept."""
     from lutra_service.app.access import create_token
     from lutra_service.opening import opened
 
@@ -53,7 +53,7 @@ def create(name: str, scopes: tuple[str, ...], database: str | None, expires: ti
 @click.option("--all", "everything", is_flag=True, help="Revoked and expired tokens too.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def list_tokens(database: str | None, everything: bool, as_json: bool) -> None:
-    """List tokens, without their secrets: the service does not keep those."""
+    """List tokens, never their secrets: those are not kept."""
     from lutra_service.opening import opened
 
     with opened() as store:
@@ -66,7 +66,7 @@ def list_tokens(database: str | None, everything: bool, as_json: bool) -> None:
 @token.command()
 @click.argument("token_id")
 def revoke(token_id: str) -> None:
-    """Revoke a token (tok_…), of any database."""
+    """Revoke a token (tok_…), whatever it is bound to."""
     from lutra_service.app.access import revoke_token
     from lutra_service.opening import opened
 
@@ -80,7 +80,7 @@ def revoke(token_id: str) -> None:
 @click.option("--grace", type=duration, default="0s", help="The old token stays valid for this time. [default: 0s]")
 @click.option("--expires", type=duration, help="The new token expires after this time. [default: as the old one]")
 def rotate(token_id: str, grace: timedelta, expires: timedelta | None) -> None:
-    """Replace TOKEN_ID (tok_…) by a token with a new secret, and print it once."""
+    """Put a token with a new secret in the place of TOKEN_ID (tok_…), and print it: this once."""
     from lutra_service.app.access import rotate_token
     from lutra_service.opening import opened
 
@@ -95,7 +95,7 @@ def rotate(token_id: str, grace: timedelta, expires: timedelta | None) -> None:
 @click.option("--limit", type=click.IntRange(1, PAGE), default=50, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with before and after.")
 def audit(database: str | None, action: str | None, limit: int, as_json: bool) -> None:
-    """Show the audit trail: who did what to what, newest first."""
+    """Who did what to what, newest first."""
     from lutra_service.opening import opened
 
     with opened() as store:
