@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 
 ROOT = Path(__file__).parents[2]
+FOLDERS = ("agent", "benchmarks", "docs", "models", "notebooks", "service", "tests")
 _FENCE = re.compile(r"^( *)```(\S*) *$")
 _MARKER = re.compile(r"^ *<!-- (.+?) -->$")
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")
@@ -38,10 +38,8 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Every Markdown file that belongs to the project, those that are not committed yet included."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return sorted(path for name in set(listed) if (path := ROOT / name).exists())
+    """Every Markdown file of the project."""
+    return sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 
 
 def name(page: Path) -> str:

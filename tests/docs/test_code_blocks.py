@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -27,6 +28,7 @@ from lutra_agent.cli import main as lutra_agent
 from lutra_agent.config import DatabaseConfig, parse
 
 from tests.docs.pages import ROOT, Block, blocks, pages
+from tests.support.engines import missing
 from tests.support.served import Served
 from tests.support.service import Agent, Document
 from tests.support.sessions import tune
@@ -126,6 +128,8 @@ def here(world: World, text: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("block", of("sh"))
 def test_a_block_of_commands_succeeds(block: Block, world: World) -> None:
+    if "curl" in block.text and shutil.which("curl") is None:
+        missing("curl")
     script = PRELUDE + here(world, block.text)
     done = subprocess.run(
         ["bash", "-c", script], cwd=ROOT, env=world.environment(block.text), capture_output=True, text=True, check=False
