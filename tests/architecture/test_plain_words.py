@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,6 +70,9 @@ def found(texts: Iterator[Text], words: tuple[Private, ...] = WORDS) -> list[str
 def documentation() -> Iterator[Text]:
     for page in pages():
         yield from (Text(f"{name(page)}:{line}", text) for line, text in prose(page))
+    for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "markdown"]
+        yield from (Text(name(notebook), line) for cell in cells for line in cell["source"])
 
 
 def help_of(command: click.Command, path: str) -> Iterator[Text]:

@@ -11,6 +11,7 @@ import configparser
 import importlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -56,6 +57,19 @@ TABLES = {
     "database": {"engine": "postgresql", "host": "/var/run/postgresql", "port": 5432, "dbname": "postgres"},
 }
 """What a part of an agent's file is completed with."""
+
+
+DEFINES = re.compile(r"(\w+\(\) \{.*\}|\w+=\S+)")
+"""A line of a block that only makes the abbreviations of the page's later blocks."""
+
+
+def only_defines(block: Block) -> bool:
+    return block.language == "sh" and all(DEFINES.fullmatch(line) for line in block.text.splitlines())
+
+
+def abbreviations(block: Block) -> str:
+    """What the page defined before this block."""
+    return "".join(b.text for b in BLOCKS if b.page == block.page and b.line < block.line and only_defines(b))
 
 
 def of(language: str, run: bool = True) -> list[Any]:
@@ -130,7 +144,7 @@ def here(world: World, text: str) -> str:
 def test_a_block_of_commands_succeeds(block: Block, world: World) -> None:
     if "curl" in block.text and shutil.which("curl") is None:
         missing("curl")
-    script = PRELUDE + here(world, block.text)
+    script = PRELUDE + here(world, abbreviations(block) + block.text)
     done = subprocess.run(
         ["bash", "-c", script], cwd=ROOT, env=world.environment(block.text), capture_output=True, text=True, check=False
     )
