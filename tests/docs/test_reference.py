@@ -15,6 +15,7 @@ from lutra_models.wire import ApplyCode
 from lutra_service.settings import Settings
 from prometheus_client import REGISTRY
 
+from benchmarks.__main__ import BENCHMARKS
 from tests.docs.pages import ROOT, name, pages
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -43,6 +44,12 @@ def test_every_metric_of_the_service_itself_is_listed() -> None:
     ]
     assert ours
     assert not [n for n in ours if f"`{n}`" not in listed]
+
+
+def test_every_benchmark_is_in_its_index() -> None:
+    index = (ROOT / "benchmarks" / "README.md").read_text()
+    listed = set(re.findall(r"^\| \[?(\w+)", index, re.MULTILINE)) - {"benchmark"}
+    assert listed == {benchmark for benchmark, _ in BENCHMARKS}
 
 
 def test_every_guard_is_listed_with_its_defaults() -> None:
