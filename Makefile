@@ -1,10 +1,12 @@
-.PHONY: setup demo test lint check bench attacks audit lab lock
+.PHONY: setup demo notebook test lint check dist bench attacks audit lab lock
 
 PY := .venv/bin/python
+MEMBERS := models agent service lab
+DIST := dist
 SPREAD := -n auto --dist loadfile --no-loadscope-reorder
-STAMP := .venv/.lutra-$(shell cat requirements.lock models/pyproject.toml agent/pyproject.toml service/pyproject.toml lab/pyproject.toml | cksum | cut -d' ' -f1)
+STAMP := .venv/.lutra-$(shell cat requirements.lock $(MEMBERS:%=%/pyproject.toml) | cksum | cut -d' ' -f1)
 
-setup: $(STAMP)  ## build .venv from requirements.lock, the four distributions installed editable into it
+setup: $(STAMP)  ## build .venv from requirements.lock, every distribution installed editable into it
 
 $(STAMP):
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Lutra needs Python 3.11 or newer; python3 is $$(python3 -V)"; exit 1; }
@@ -13,12 +15,15 @@ $(STAMP):
 	@UV=$$(command -v uv || echo "python3 -m uv"); \
 	  $$UV venv --quiet --allow-existing --python python3 .venv && \
 	  $$UV pip sync --quiet --compile-bytecode --python $(PY) --require-hashes requirements.lock && \
-	  $$UV pip install --quiet --python $(PY) --no-deps --no-build-isolation -e models -e agent -e service -e lab
-	@$(PY) -m compileall -q models agent service lab
+	  $$UV pip install --quiet --python $(PY) --no-deps --no-build-isolation $(MEMBERS:%=-e %)
+	@$(PY) -m compileall -q $(MEMBERS)
 	@rm -f .venv/.lutra-* && touch $@
 
 demo: setup  ## tune an embedded PostgreSQL 18 under pgbench, start to end
 	.venv/bin/lutra demo
+
+notebook: setup  ## open the notebooks in JupyterLab; they read LUTRA_URL and LUTRA_TOKEN
+	.venv/bin/jupyter lab --notebook-dir notebooks
 
 test: setup  ## every test that this machine can run
 	$(PY) -m pytest $(SPREAD)
@@ -30,6 +35,9 @@ lint: setup  ## ruff, mypy, import-linter
 
 check: lint  ## the same, and the quick tests
 	$(PY) -m pytest $(SPREAD) -m "not slow and not engine"
+
+dist: setup  ## build the wheels of every distribution into dist/, without the network
+	@for member in $(MEMBERS); do $(PY) -m uv build --quiet --wheel --no-build-isolation --python $(PY) -o $(DIST) $$member || exit 1; done
 
 bench: setup  ## the speed of a recommendation, of REST answers and of ingestion, and the agent's footprint; `python -m benchmarks` lists the rest
 	$(PY) -m benchmarks tuning speed
@@ -52,5 +60,5 @@ lab: setup  ## tune MariaDB, MySQL and PostgreSQL on a small host, an hour a stu
 
 lock:  ## re-resolve requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  models/pyproject.toml agent/pyproject.toml service/pyproject.toml lab/pyproject.toml pyproject.toml --all-extras --group dev \
+	  $(MEMBERS:%=%/pyproject.toml) pyproject.toml --all-extras --group dev \
 	  --no-emit-package lutra-models --no-emit-package lutra-agent --no-emit-package lutra-service -o requirements.lock

@@ -34,7 +34,7 @@ from benchmarks.lab.studies import STUDIES, Study, named
     default=RESULTS,
     help="Where results are kept; other than the default, with their report.",
 )
-@click.option("--report", "wanted", is_flag=True, help="Only write docs/lab-results.md and its plots.")
+@click.option("--report", "wanted", is_flag=True, help="Only write RESULTS.md and its plots.")
 def main(
     names: tuple[str, ...],
     trials: int,
@@ -58,7 +58,7 @@ def main(
         _measure([named(n) for n in names] or list(STUDIES), Plan(trials, rounds), setting, results, seed)
     from benchmarks.lab import report  # plots are slow to import, and only a report needs them
 
-    for path in report.write(results, report.DOCS if results == RESULTS else results):
+    for path in report.write(results, report.HERE if results == RESULTS else results):
         click.echo(f"wrote {path}")
 
 

@@ -12,25 +12,26 @@ from benchmarks.lab.session import Row, trials
 from benchmarks.lab.studies import Study
 from benchmarks.lab.summary import predicted
 
-PREDICTED = "lab-predicted.svg"
+PREDICTED = "figures/predicted.svg"
 _TITLES = {"qps": "QPS", "p99_ms": "p99, ms"}
 Layers = alt.LayerChart | alt.FacetChart
 _COLOURS = alt.Scale(scheme="tableau10")
 
 
 def file_of(study: Study) -> str:
-    return f"lab-{study.name}.svg"
+    return f"figures/{study.name}.svg"
 
 
-def write(seen: Mapping[Study, Sequence[Row]], docs: Path) -> list[Path]:
-    """Every plot that there are rows for."""
+def write(seen: Mapping[Study, Sequence[Row]], folder: Path) -> list[Path]:
+    """Every plot that there are rows for, in `folder`/figures."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
     written = []
     for study, rows in seen.items():
         if trials(rows):
-            written.append(docs / file_of(study))
+            written.append(folder / file_of(study))
             over_trials(study, rows).save(written[-1])
     if any(predicted(rows, "qps") for rows in seen.values()):
-        written.append(docs / PREDICTED)
+        written.append(folder / PREDICTED)
         against_measured(seen).save(written[-1])
     return written
 

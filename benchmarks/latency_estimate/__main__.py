@@ -1,6 +1,6 @@
 """The p99 that the agent estimates from pg_stat_statements, against the one that sysbench's clients saw.
 
-PostgreSQL 15 and sysbench must be installed. Prints Markdown; writes results.json beside itself and the plot in docs/.
+PostgreSQL 15 and sysbench must be installed. Prints Markdown; writes results.json and the plot beside itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.latency_estimate.measure import DATABASE, Seen, measure
 from benchmarks.latency_estimate.shape import shapes
 
 HERE = Path(__file__).parent
-PLOT = HERE.parents[1] / "docs" / "latency.svg"
+PLOT = HERE / "estimated-and-measured.svg"
 OPTIONS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100", "shared_buffers": "256MB"}
 
 

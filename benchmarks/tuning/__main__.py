@@ -20,7 +20,7 @@ MEASURED = (speed_command, scale_command, race_command, safe_command, warm_comma
 
 
 @click.group(invoke_without_command=True)
-@click.option("--report", "wanted", is_flag=True, help="Write docs/tuning-results.md and its plots.")
+@click.option("--report", "wanted", is_flag=True, help="Write RESULTS.md and its plots.")
 @results_option
 @click.pass_context
 def main(context: click.Context, wanted: bool, results: Path) -> None:

@@ -15,13 +15,15 @@ from benchmarks.tuning.summary import grouped, latest, race_rows
 _COLOURS = alt.Scale(scheme="tableau10")
 
 
-def write(results: Path, docs: Path) -> list[Path]:
-    """Every plot that there are results for."""
+def write(results: Path, folder: Path) -> list[Path]:
+    """Every plot that there are results for, in `folder`/figures."""
+    figures = folder / "figures"
+    figures.mkdir(parents=True, exist_ok=True)
     written = []
     for name, draw in PLOTS:
         chart = draw(results)
         if chart is not None:
-            written.append(docs / f"tuning-{name}.svg")
+            written.append(figures / f"{name}.svg")
             chart.save(written[-1])
     return written
 

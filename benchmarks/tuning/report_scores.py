@@ -32,7 +32,7 @@ def cold(results: Path) -> str:
         "the best reading so far. ± is the standard deviation over seeds. Failures and unsafe trials are per run of "
         f"{BUDGET}.",
         "",
-        "![score over trials](tuning-race.svg)",
+        "![score over trials](figures/race.svg)",
         "",
     ]
     for (task,), rows in by_task.items():

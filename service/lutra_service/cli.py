@@ -72,7 +72,7 @@ def main() -> None:
 @click.option("--host", help="Address to listen on. [default: LUTRA_HOST or 127.0.0.1]")
 @click.option("--port", type=click.IntRange(1, 65535), help="[default: LUTRA_PORT or 8000]")
 def serve(host: str | None, port: int | None) -> None:
-    """Run the service. It listens on loopback; anywhere else it wants TLS."""
+    """Run the service. It listens on loopback; anywhere else it needs TLS."""
     settings = _settings()
     given = {k: v for k, v in (("host", host), ("port", port)) if v is not None}
     settings = settings.model_copy(update=given)
@@ -90,7 +90,7 @@ def serve(host: str | None, port: int | None) -> None:
 
 @main.command()
 def migrate() -> None:
-    """Bring the database to this program's schema."""
+    """Create or update the schema of the database that LUTRA_DATABASE_URL names."""
     from lutra_service.db import migrate as migrations
     from lutra_service.db.schema.engine import make_engine
 
@@ -102,10 +102,10 @@ def migrate() -> None:
 @main.command()
 @click.option("--days", type=click.FloatRange(0, min_open=True), help="[default: LUTRA_RETENTION_DAYS or 14]")
 def prune(days: float | None) -> None:
-    """Draw old windows together and delete what is kept for nothing, as the service does every hour.
+    """Merge old windows and delete what nothing needs any more, as the service does every hour.
 
-    Windows that came more than DAYS ago become one for each configuration; a trial's own measurement stays. What older
-    recommendations were computed from goes: `lutra replay` computes those again that were asked for since then.
+    Windows older than DAYS become one per configuration; a trial's own measurement stays. The inputs of older
+    recommendations are deleted: `lutra replay` then computes only newer ones again.
     """
     from datetime import timedelta
 
@@ -121,7 +121,7 @@ def prune(days: float | None) -> None:
 @main.command()
 @click.argument("recommendation")
 def replay(recommendation: str) -> None:
-    """Compute a recommendation again from what it was given, and compare every bit."""
+    """Compute a recommendation again from its stored input, and compare every bit."""
     from lutra_models.errors import LutraError
 
     from lutra_service.app.jobs.executor import make_worker

@@ -111,7 +111,9 @@ def require_able(plan: Plan, engine: Engine, control: ServerControl) -> None:
     if plan.restart and not control.may_restart:
         raise ApplyRefused("restart_not_allowed", "restart.command is not configured")
     if plan.restart and save_file(engine.settings_file()) is None:
-        message = "a restart needs a way back: the agent's account must be able to read and write the settings file"
+        message = (
+            "a restart needs a copy to restore: the agent's account must be able to read and write the settings file"
+        )
         raise ApplyRefused("insufficient_privilege", message)
 
 

@@ -60,7 +60,7 @@ class DirectiveExecutor:
         """What really happened, whatever a server, a file or an operator may do. Raises Deferred."""
         open_journal = Journal.found(self._state)
         if open_journal is not None:  # the next change's journal would overwrite it
-            raise Deferred(f"{open_journal.directive} is still to be taken back")
+            raise Deferred(f"{open_journal.directive} is still to be undone")
         try:
             server, bounds, now = self._read_server(), self._bounds(), self._clock.now()
             past = PastConfigurations.of(self._state, bounds.mode == "lab")
@@ -186,7 +186,7 @@ class DirectiveExecutor:
         except (ApplyRefused, DidNotStart, DatabaseUnavailable, CollectionFailed) as prevented:
             # The journal stays: the loop tries again until the server is back.
             log.critical("directive %s could not be undone yet: %s", directive.id, prevented)
-            message = f"{error}; not yet taken back: {prevented}"
+            message = f"{error}; not yet undone: {prevented}"
             return self._outcomes.record(self._outcomes.make(directive.id, "failed", error.code, message))
         return self._outcomes.commit(
             self._outcomes.make(

@@ -103,7 +103,7 @@ def _missing(
         if not config.restart.command:
             yield "restart.command is not configured: settings that need a restart stay as they are"
         if save_file(database.engine.settings_file()) is None:
-            yield "run the agent under an account that may write the data directory: a restart needs a way back"
+            yield "run the agent under an account that may write the data directory: a restart needs a copy to restore"
 
 
 def connection(database: DatabaseConfig) -> str:

@@ -58,13 +58,13 @@ class Commands(click.Group):
 @click.group(cls=Commands)
 @click.version_option(__version__)
 def main() -> None:
-    """Lutra's agent: measures a database, carries out a change, takes it back."""
+    """Lutra's agent: measures a database, applies a change, undoes it."""
 
 
 @main.command()
 @with_config
 def run(config_file: Path) -> None:
-    """Ship windows and carry out directives until SIGTERM or SIGINT."""
+    """Send measurements and apply approved changes, until SIGTERM or SIGINT."""
     from lutra_agent.runtime.compose import running
     from lutra_agent.runtime.signals import DeferredSignals, Stopped
 
@@ -81,9 +81,9 @@ def run(config_file: Path) -> None:
 
 @main.command()
 @with_config
-@click.option("--json", "as_json", is_flag=True, help="The same as one JSON document.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def check(config_file: Path, as_json: bool) -> None:
-    """What can I see, what may I change, what is missing. Exit status 1 where something is."""
+    """Show what the agent sees, what it may change and what is missing. Exit status 1 when something is missing."""
     from lutra_agent.commands.check import examine, show
 
     found = examine(dialling(config_file, quiet=True))
@@ -94,11 +94,11 @@ def check(config_file: Path, as_json: bool) -> None:
 @main.command()
 @with_config
 @click.option("--to", "target", type=click.Choice(["last-known-good", "baseline"]), default="last-known-good")
-@click.option("--restart/--no-restart", default=True, help="Restart where a setting needs it.")
+@click.option("--restart/--no-restart", default=True, help="Restart the server when a setting needs it.")
 def rollback(config_file: Path, target: str, restart: bool) -> None:
-    """Go back to the last-known-good configuration, or to the baseline: what was there before the first change.
+    """Restore the last-known-good configuration, or the baseline: what was there before the first change.
 
-    Works with the service away and with the database down. Leaves the agent paused.
+    Works without the service and with the database down. Leaves the agent paused.
     """
     from lutra_agent.commands.rollback import roll_back
 
@@ -115,7 +115,7 @@ def rollback(config_file: Path, target: str, restart: bool) -> None:
 def tune(config_file: Path, objective: str, trials: int, limits: tuple[str, ...], seed: int) -> None:
     """Run a tuning session in lab mode: the driver makes the load, the service chooses, this agent applies.
 
-    Where an agent already runs with the same file, that one does the work and this command watches.
+    When an agent already runs with the same file, that agent does the work and this command watches.
     """
     from lutra_agent.commands.tune import run_session
     from lutra_agent.commands.tune_session import SessionRequest, limit
@@ -133,7 +133,7 @@ def tune(config_file: Path, objective: str, trials: int, limits: tuple[str, ...]
 @main.command()
 @with_config
 def pause(config_file: Path) -> None:
-    """Refuse every directive from now on; measuring goes on. Works with the service away."""
+    """Refuse every change from now on; the agent goes on measuring. Works without the service."""
     from lutra_agent.state.store import State
 
     State(configured(config_file, quiet=True).agent.state_dir).pause()
@@ -143,7 +143,7 @@ def pause(config_file: Path) -> None:
 @main.command()
 @with_config
 def resume(config_file: Path) -> None:
-    """Take directives again."""
+    """Accept changes again."""
     from lutra_agent.state.store import State
 
     State(configured(config_file, quiet=True).agent.state_dir).resume()

@@ -32,7 +32,7 @@ def confirmable(guard: GuardConfig, interval_s: float, warm_up: int) -> None:
     needed_s = (1 + warm_up + guard.confirm_windows) * interval_s
     if needed_s > guard.confirm_s:
         raise ConfigError(
-            f"guard.confirm_s: {guard.confirm_s:g} is too short, every change would be taken back: with "
+            f"guard.confirm_s: {guard.confirm_s:g} is too short, every change would be undone: with "
             f"agent.interval_s = {interval_s:g}, {warm_up} windows of warm-up (agent.warmup_windows, "
             f"agent.restart_warmup_s) and guard.confirm_windows = {guard.confirm_windows} it takes up to "
             f"{needed_s:g} s; allow so much, or make one of these smaller"

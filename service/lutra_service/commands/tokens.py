@@ -28,16 +28,16 @@ def duration(text: str) -> timedelta:
 
 @click.group()
 def token() -> None:
-    """Bearer tokens."""
+    """Create, list, rotate and revoke bearer tokens."""
 
 
 @token.command()
-@click.option("--name", required=True, help="Whose token it is.")
+@click.option("--name", required=True, help="Who uses the token.")
 @click.option(
     "--scope", "scopes", multiple=True, required=True, type=click.Choice(["agent", "read", "operate", "admin"])
 )
-@click.option("--database", help="Bind the token to this database (db_…); an agent's must be.")
-@click.option("--expires", type=duration, help="It expires after so long, such as 90d. [default: never]")
+@click.option("--database", help="Limit the token to this database (db_…). An agent's token needs one.")
+@click.option("--expires", type=duration, help="The token expires after this time, such as 90d. [default: never]")
 def create(name: str, scopes: tuple[str, ...], database: str | None, expires: timedelta | None) -> None:
     """Create a token and print it: this once, for only its digest is kept."""
     from lutra_service.app.access.tokens import create_token
@@ -49,8 +49,8 @@ def create(name: str, scopes: tuple[str, ...], database: str | None, expires: ti
 
 
 @token.command("list")
-@click.option("--database", help="Only those that are bound to this one (db_…).")
-@click.option("--all", "everything", is_flag=True, help="The revoked and expired ones too.")
+@click.option("--database", help="Only tokens of this database (db_…).")
+@click.option("--all", "everything", is_flag=True, help="Revoked and expired tokens too.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def list_tokens(database: str | None, everything: bool, as_json: bool) -> None:
     """List tokens, never their secrets: those are not kept."""
@@ -77,8 +77,8 @@ def revoke(token_id: str) -> None:
 
 @token.command()
 @click.argument("token_id")
-@click.option("--grace", type=duration, default="0s", help="The old secret lives on for so long. [default: 0s]")
-@click.option("--expires", type=duration, help="The new one expires after so long. [default: as the old one]")
+@click.option("--grace", type=duration, default="0s", help="The old token stays valid for this time. [default: 0s]")
+@click.option("--expires", type=duration, help="The new token expires after this time. [default: as the old one]")
 def rotate(token_id: str, grace: timedelta, expires: timedelta | None) -> None:
     """Put a token with a new secret in the place of TOKEN_ID (tok_…), and print it: this once."""
     from lutra_service.app.access.tokens import rotate_token
@@ -90,8 +90,8 @@ def rotate(token_id: str, grace: timedelta, expires: timedelta | None) -> None:
 
 
 @click.command()
-@click.option("--database", help="Only what concerns this one (db_…).")
-@click.option("--action", help="Only this, such as recommendation.approve.")
+@click.option("--database", help="Only entries of this database (db_…).")
+@click.option("--action", help="Only this action, such as recommendation.approve.")
 @click.option("--limit", type=click.IntRange(1, PAGE), default=50, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with before and after.")
 def audit(database: str | None, action: str | None, limit: int, as_json: bool) -> None:

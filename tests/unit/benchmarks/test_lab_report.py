@@ -85,7 +85,7 @@ def test_a_study_that_is_under_way_has_its_page_and_plots(tmp_path: Path) -> Non
     rows = [ABOUT, a_trial(1, 120.0, 100.0, 150.0), a_trial(2, 90.0, 100.0, 150.0)]
     write(tmp_path, rows)
     written = report.write(tmp_path, tmp_path)
-    page = (tmp_path / "lab-results.md").read_text()
+    page = (tmp_path / "RESULTS.md").read_text()
     assert "The final rounds are still to come." in page
     assert "Not run yet" in page
     assert "`mysql-write_only-qps-durable`" in page
@@ -97,7 +97,7 @@ def test_a_study_that_is_under_way_has_its_page_and_plots(tmp_path: Path) -> Non
 def test_a_page_names_what_was_changed_as_people_write_it(tmp_path: Path) -> None:
     write(tmp_path, [ABOUT, *finals(default=100, two_knobs=500, rule_based=700, lutra_10=600, lutra_20=1000)])
     report.write(tmp_path, tmp_path)
-    page = (tmp_path / "lab-results.md").read_text()
+    page = (tmp_path / "RESULTS.md").read_text()
     assert "| `innodb_buffer_pool_size` | 128MB | 2GB |" in page
     assert "| Lutra, 20 trials | 1,000 | 10.00 | 50.0 | 1.00 |" in page
 

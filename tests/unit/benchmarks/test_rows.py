@@ -59,7 +59,7 @@ def test_the_first_trial_that_reaches_a_level_is_by_the_mean_over_seeds() -> Non
 
 def test_a_report_without_results_says_how_to_get_them(tmp_path: Path) -> None:
     report.write(tmp_path / "none", tmp_path)
-    text = (tmp_path / "tuning-results.md").read_text()
+    text = (tmp_path / "RESULTS.md").read_text()
     for command in ("race", "warm", "coverage", "safe", "speed"):
         assert f"python -m benchmarks tuning {command}" in text
     assert "| botorch | 5 |" in text

@@ -42,7 +42,7 @@ PROBLEMS: dict[str, tuple[str, str, Document]] = {
     "401": ("Unauthorized", "There is no valid token.", _SCHEME),
     "403": ("Forbidden", "The token has another scope, or is bound to another database.", {}),
     "404": ("NotFound", "There is nothing of this id.", {}),
-    "409": ("Conflict", "The request is sound, and what is stored stands in its way.", {}),
+    "409": ("Conflict", "The request is sound, but conflicts with what is stored.", {}),
     "413": ("TooLarge", "The body is too large.", {}),
     "415": ("UnsupportedEncoding", "The body is packed in a way that is not taken.", {}),
     "422": ("Unprocessable", "A field, a parameter or a value is not what it has to be.", {}),

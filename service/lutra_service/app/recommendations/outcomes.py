@@ -117,7 +117,7 @@ def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED,)):
         if any(c["setting"] not in (applied.configuration or {}) for c in later.changes or ()):
             continue
-        error = f"taken back by the rollback of {applied.parent_id}"
+        error = f"undone by the rollback of {applied.parent_id}"
         unit.recommendations.step(later, State.REVERTED, error=error, ended_at=unit.now)
         unit.publish(later.id, later.session_id)
 

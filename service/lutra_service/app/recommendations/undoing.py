@@ -41,9 +41,9 @@ def _take_back(unit: UnitOfWork, row: Recommendation, by: str, why: str) -> None
     try:
         back = decide.take_back(unit, row.id, by)
     except (LutraError, LookupError, ValueError) as error:
-        told = f"{why}, but cannot be taken back: {error}"[:1000]
+        told = f"{why}, but cannot be undone: {error}"[:1000]
         if told != row.error:
-            log.error("%s cannot be taken back: %s", row.id, error)
+            log.error("%s cannot be undone: %s", row.id, error)
     else:
         told = f"{why}; {back.id} takes it back"
         if row.session_id is not None:

@@ -31,7 +31,7 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
     changed = server_identity.change(session, database)
     if changed is not None:
         withdraw_open(unit, session, audit.SERVICE, f"server_changed: {changed}")
-        pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume begins anew on it")
+        pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts again on it")
         return
     try:
         session = _with_baseline(unit, database, session)

@@ -107,7 +107,7 @@ def test_a_rollback_of_an_earlier_change_ends_the_later_one_too(service: Service
     agent.apply(directive["settings"])
     agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
     assert [look(service, r)["state"] for r in (earlier, later)] == ["reverted", "reverted"]
-    assert "taken back by the rollback" in look(service, later)["error"]
+    assert "undone by the rollback" in look(service, later)["error"]
 
 
 def test_a_long_word_of_an_agent_is_kept_as_far_as_there_is_room(service: Service, agent: Agent) -> None:
