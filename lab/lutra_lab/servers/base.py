@@ -7,7 +7,8 @@ import shutil
 import signal
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -40,6 +41,10 @@ class LabOptions:
     server: Mapping[str, str] = field(default_factory=dict)
     programs: tuple[str, str] | None = None
     needs: str | None = None
+
+
+Session = Callable[[str], str]
+"""The rows of a statement, unaligned: a row a line, its fields with bars between them."""
 
 
 class ScratchServer(ABC):
@@ -120,8 +125,8 @@ class ScratchServer(ABC):
         """Arguments by which the server's process, which has the first, and all that start or stop it are known."""
 
     @abstractmethod
-    def sql(self, statement: str, dbname: str | None = None) -> str:
-        """The rows of a statement, unaligned. Raises LabError."""
+    def session(self, dbname: str | None = None) -> AbstractContextManager[Session]:
+        """One connection for many statements. Raises LabError, and so does each statement."""
 
     @abstractmethod
     def fill(self, scale: int) -> None:
@@ -200,6 +205,11 @@ class ScratchServer(ABC):
             self._watch.dismiss()
             self._watch = None
 
+    def sql(self, statement: str, dbname: str | None = None) -> str:
+        """The rows of a statement, unaligned. Raises LabError."""
+        with self.session(dbname) as run:
+            return run(statement)
+
     def describe(self) -> dict[str, object]:
         """What an agent's configuration file needs to know."""
         include = {"include_file": str(self.include_file)} if self.include_file else {}
@@ -247,6 +257,10 @@ class ScratchServer(ABC):
         if done.returncode != 0:
             said = last_lines(self.log, before)
             raise LabError(f"the scratch server in {self.data_dir}: exit {done.returncode}\n{said}")
+
+
+def lines(rows: Iterable[Iterable[object]]) -> str:
+    return "\n".join("|".join("" if v is None else str(v) for v in row) for row in rows)
 
 
 def environment() -> dict[str, str]:
