@@ -148,7 +148,7 @@ def _errors() -> list[Any]:
     def below(cls: Any) -> list[Any]:
         return [s for c in cls.__subclasses__() for s in (c, *below(c))]
 
-    return [cls for cls in below(LutraError) if not cls.__module__.startswith("lutra_agent")]
+    return [cls for cls in below(LutraError) if not cls.__module__.startswith(("lutra_agent", "lutra_lab"))]
 
 
 if __name__ == "__main__":

@@ -141,10 +141,12 @@ class ScratchServer(ABC):
         """Make the data folder and the server's own file, and what else a new server needs before anybody uses it."""
 
     @abstractmethod
-    def _start(self) -> None: ...
+    def _start(self) -> None:
+        """Start what `_initialise` made. Raises LabError with the end of the log."""
 
     @abstractmethod
-    def _stop(self) -> None: ...
+    def stop(self) -> None:
+        """Stop the server; its data stay, and `start` comes back to them."""
 
     @classmethod
     def require_load(cls) -> None:
@@ -182,10 +184,6 @@ class ScratchServer(ABC):
         if not self.data_dir.exists():
             self._initialise()
         self._start()
-
-    def stop(self) -> None:
-        """Stop the server; its data stay, and `start` comes back to them."""
-        self._stop()
 
     def crash(self) -> None:
         """SIGKILL; returns when the server is gone with its children. Raises LabError where none runs, or one stays."""

@@ -117,7 +117,7 @@ class ScratchMysqld(ScratchServer):
     def _start(self) -> None:
         self._daemon.start()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         self._daemon.stop()
 
     def _initialise(self) -> None:

@@ -112,7 +112,7 @@ class ScratchPostgres(ScratchServer):
     def _start(self) -> None:
         self._run(self.start_command)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         if self.pid is not None:
             self._run(self.stop_command)
 
