@@ -113,7 +113,7 @@ def test_an_agent_that_was_away_past_the_confirmation_time_takes_the_change_back
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
     before = settings_of(own_postgres)
-    made = hurried(config(own_postgres, service.url, tmp_path / "state", "reload_only"), confirm_s=1)
+    made = hurried(config(own_postgres, service.url, tmp_path / "state", "reload_only"), confirm_s=3)
     service.offer("rec_1", {"work_mem": 8192})
     with running(made, shield=NoShield()) as loop:
         loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
