@@ -18,6 +18,11 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are processors: a good part of the tests' time is waiting for a server's seconds."""
+    return max(2, (os.cpu_count() or 1) * 3 // 2)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest is begun first, so that no process ends long after the others."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lutra_models.wire import Directive, Receipt, Report
@@ -26,6 +27,7 @@ def test_a_report_of_the_agents_type_is_taken_and_the_answer_is_a_receipt(tmp_pa
         assert Directive.model_validate(agent.directive()).settings["work_mem"] == 8192
 
 
+@pytest.mark.slow
 def test_no_body_whatever_makes_the_service_fail(tmp_path_factory) -> None:  # type: ignore[no-untyped-def]
     with running(tmp_path_factory.mktemp("service")) as service:
         agent = service.agent(service.database())

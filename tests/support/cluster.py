@@ -57,7 +57,12 @@ def answering(answer: str, marker: Path) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster_module, "compute", _named(answers[answer]))
         with distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            protocol="tcp",
+            dashboard_address=None,
+            local_directory=str(marker.parent),
         ) as local:
             yield local.scheduler_address
 
@@ -79,6 +84,11 @@ def encrypted(folder: Path) -> Iterator[tuple[str, dict[str, Path]]]:
         files |= {f"tls_{role}_cert": str(certificate), f"tls_{role}_key": str(key)}
     security: Any = distributed.Security(require_encryption=True, **files)
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, protocol="tls", security=security, dashboard_address=None
+        n_workers=1,
+        threads_per_worker=1,
+        protocol="tls",
+        security=security,
+        dashboard_address=None,
+        local_directory=str(folder),
     ) as local:
         yield local.scheduler_address, {"dask_tls_ca": ca, "dask_tls_cert": certificate, "dask_tls_key": key}

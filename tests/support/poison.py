@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from tests.support.service import Document, Fakes
+from tests.support.fakes import Document, Fakes
 
 
 def warm() -> None:

@@ -32,9 +32,9 @@ from lutra_service.main import create_app
 from lutra_service.workers.protocol import opened, sealed
 
 from tests.support.documented import Documented
+from tests.support.fakes import Document, Fakes
 
 MEMORY_BYTES = 8 << 30
-Document = dict[str, Any]
 Task = Callable[[Mapping[str, Any]], Document]
 
 POSTGRESQL: dict[str, ServerSetting] = {
@@ -54,37 +54,6 @@ POSTGRESQL: dict[str, ServerSetting] = {
     "autovacuum_max_workers": ServerSetting("3", "", "integer", 1, 262143, applies="restart"),
 }
 """A small PostgreSQL 16: some of its settings, at their defaults."""
-
-
-class Fakes:
-    """The worker's tasks, without mathematics: the current configuration first, then steps along work_mem."""
-
-    def recommend(self, request: Mapping[str, Any]) -> Document:
-        history = serial.history_from_dict(request["history"])
-        current = history.current
-        assert current is not None
-        count = len(history.observations)
-        if count == 0:
-            return answer(dict(current), "current", count)
-        work_mem = 4096 + 1024 * max(1, request["entropy"][1] - 1)
-        predictions = {"qps": {"median": 900.0, "low": 500.0, "high": 1500.0, "level": 0.9, "far": False}}
-        return answer({**current, "work_mem": work_mem}, "improvement", count, predictions if count > 1 else {})
-
-    def handover(self, request: Mapping[str, Any]) -> Document:
-        history = serial.history_from_dict(request["history"])
-        best = max(history.completed, key=lambda o: o.metrics["qps"])
-        return answer(dict(best.configuration), "handover", len(history.observations))
-
-
-def answer(configuration: Document, origin: str, observations: int, predictions: Document | None = None) -> Document:
-    return {
-        "configuration": configuration,
-        "origin": origin,
-        "predictions": predictions or {},
-        "reasons": [],
-        "snapshot": None,
-        "observations": observations,
-    }
 
 
 def a_model(request: Mapping[str, Any]) -> Document:

@@ -7,7 +7,8 @@ import shutil
 import signal
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -40,6 +41,10 @@ class LabOptions:
     server: Mapping[str, str] = field(default_factory=dict)
     programs: tuple[str, str] | None = None
     needs: str | None = None
+
+
+Session = Callable[[str], str]
+"""The rows of a statement, unaligned: a row a line, its fields with bars between them."""
 
 
 class ScratchServer(ABC):
@@ -120,8 +125,8 @@ class ScratchServer(ABC):
         """Arguments by which the server's process, which has the first, and all that start or stop it are known."""
 
     @abstractmethod
-    def sql(self, statement: str, dbname: str | None = None) -> str:
-        """The rows of a statement, unaligned. Raises LabError."""
+    def session(self, dbname: str | None = None) -> AbstractContextManager[Session]:
+        """One connection for many statements. Raises LabError, and so does each statement."""
 
     @abstractmethod
     def fill(self, scale: int) -> None:
@@ -136,10 +141,12 @@ class ScratchServer(ABC):
         """Make the data folder and the server's own file, and what else a new server needs before anybody uses it."""
 
     @abstractmethod
-    def _start(self) -> None: ...
+    def _start(self) -> None:
+        """Start what `_initialise` made. Raises LabError with the end of the log."""
 
     @abstractmethod
-    def _stop(self) -> None: ...
+    def stop(self) -> None:
+        """Stop the server; its data stay, and `start` comes back to them."""
 
     @classmethod
     def require_load(cls) -> None:
@@ -178,10 +185,6 @@ class ScratchServer(ABC):
             self._initialise()
         self._start()
 
-    def stop(self) -> None:
-        """Stop the server; its data stay, and `start` comes back to them."""
-        self._stop()
-
     def crash(self) -> None:
         """SIGKILL; returns when the server is gone with its children. Raises LabError where none runs, or one stays."""
         if self.pid is None:
@@ -199,6 +202,11 @@ class ScratchServer(ABC):
         if self._watch is not None:
             self._watch.dismiss()
             self._watch = None
+
+    def sql(self, statement: str, dbname: str | None = None) -> str:
+        """The rows of a statement, unaligned. Raises LabError."""
+        with self.session(dbname) as run:
+            return run(statement)
 
     def describe(self) -> dict[str, object]:
         """What an agent's configuration file needs to know."""
@@ -247,6 +255,10 @@ class ScratchServer(ABC):
         if done.returncode != 0:
             said = last_lines(self.log, before)
             raise LabError(f"the scratch server in {self.data_dir}: exit {done.returncode}\n{said}")
+
+
+def lines(rows: Iterable[Iterable[object]]) -> str:
+    return "\n".join("|".join("" if v is None else str(v) for v in row) for row in rows)
 
 
 def environment() -> dict[str, str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from lutra_lab.servers import daemon
-from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.base import ScratchServer, Session, lines
 from lutra_lab.servers.daemon import Daemon
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.loads import Load, make_data
@@ -91,9 +92,8 @@ class ScratchMysqld(ScratchServer):
     def arguments(self) -> tuple[str, str]:
         return self._daemon.argument, str(self.control_file)
 
-    def sql(self, statement: str, dbname: str | None = None) -> str:
-        rows = self._query(statement, host=self.host, port=self.port, database=dbname or self.dbname)
-        return "\n".join("|".join("" if v is None else str(v) for v in row) for row in rows)
+    def session(self, dbname: str | None = None) -> AbstractContextManager[Session]:
+        return self._session(host=self.host, port=self.port, database=dbname or self.dbname)
 
     def fill(self, scale: int, rows: int = ROWS) -> None:
         where = [f"--mysql-host={self.host}", f"--mysql-port={self.port}", f"--mysql-user={self.user}"]
@@ -117,7 +117,7 @@ class ScratchMysqld(ScratchServer):
     def _start(self) -> None:
         self._daemon.start()
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         self._daemon.stop()
 
     def _initialise(self) -> None:
@@ -142,16 +142,25 @@ class ScratchMysqld(ScratchServer):
         self.defaults.chmod(0o644)
         self._run(self.account.command(self._install()))
         self._start()
-        for statement in FIRST_STATEMENTS:
-            self._query(statement, unix_socket=str(self.socket))
+        with self._session(unix_socket=str(self.socket)) as run:
+            for statement in FIRST_STATEMENTS:
+                run(statement)
 
-    def _query(self, statement: str, **where: Any) -> Sequence[tuple[Any, ...]]:
+    @contextmanager
+    def _session(self, **where: Any) -> Iterator[Session]:
         import pymysql
 
+        def run(statement: str) -> str:
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute(statement)
+                    return lines(cursor.fetchall())
+            except pymysql.Error as error:
+                raise LabError(f"{statement}: {error}") from error
+
         try:
-            with pymysql.connect(user=self.user, autocommit=True, **where) as connection, connection.cursor() as cursor:
-                cursor.execute(statement)
-                rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
-                return rows
+            connection = pymysql.connect(user=self.user, autocommit=True, **where)
         except pymysql.Error as error:
-            raise LabError(f"{statement}: {error}") from error
+            raise LabError(str(error)) from error
+        with connection:
+            yield run

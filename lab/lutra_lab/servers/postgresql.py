@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from lutra_lab.servers import binaries
-from lutra_lab.servers.base import LabOptions, ScratchServer, environment
+from lutra_lab.servers.base import LabOptions, ScratchServer, Session, environment, lines
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.loads import Load, make_data
 from lutra_lab.servers.ports import LONGEST_SOCKET
@@ -69,16 +70,23 @@ class ScratchPostgres(ScratchServer):
     def arguments(self) -> tuple[str]:
         return (str(self.data_dir),)
 
-    def sql(self, statement: str, dbname: str | None = None) -> str:
+    @contextmanager
+    def session(self, dbname: str | None = None) -> Iterator[Session]:
         import psycopg
 
-        try:
-            with psycopg.connect(self.conninfo(dbname), autocommit=True) as connection:
+        def run(statement: str) -> str:
+            try:
                 cursor = connection.execute(statement.encode())
-                rows = cursor.fetchall() if cursor.description else []
+                return lines(cursor.fetchall() if cursor.description else ())
+            except psycopg.Error as error:
+                raise LabError(f"{statement}: {error}") from error
+
+        try:
+            connection = psycopg.connect(self.conninfo(dbname), autocommit=True)
         except psycopg.Error as error:
-            raise LabError(f"{statement}: {error}") from error
-        return "\n".join("|".join("" if v is None else str(v) for v in row) for row in rows)
+            raise LabError(str(error)) from error
+        with connection:
+            yield run
 
     def fill(self, scale: int) -> None:
         where = ["-h", self.host, "-p", str(self.port), "-U", self.user, self.dbname]
@@ -104,7 +112,7 @@ class ScratchPostgres(ScratchServer):
     def _start(self) -> None:
         self._run(self.start_command)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
         if self.pid is not None:
             self._run(self.stop_command)
 

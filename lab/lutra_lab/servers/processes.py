@@ -43,17 +43,17 @@ def named(pid_file: Path, argument: str) -> int | None:
 def end(arguments: Collection[str], number: signal.Signals, patience_s: float = PATIENCE_S) -> None:
     """Signal each of them once, also one that comes meanwhile, until none runs. Raises LabError where one stays."""
     deadline = time.monotonic() + patience_s
-    signalled: set[psutil.Process] = set()
     while alive := having(arguments):
-        if time.monotonic() > deadline:
-            raise LabError(f"{alive[0].name()} (process {alive[0].pid}) survived {number.name} for {patience_s:g} s")
-        for process in set(alive) - signalled:
+        for process in alive:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
-        signalled.update(alive)
-        time.sleep(POLL_S)
-    for process in signalled:
-        _reap(process.pid)
+        # These alone, meanwhile: to read every command line of a machine takes long.
+        while running := [p for p in alive if runs(p)]:
+            if time.monotonic() > deadline:
+                raise LabError(f"process {running[0].pid} survived {number.name} for {patience_s:g} s")
+            time.sleep(POLL_S)
+        for process in alive:
+            _reap(process.pid)
 
 
 def kill(arguments: Collection[str], first: signal.Signals) -> None:

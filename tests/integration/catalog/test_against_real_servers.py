@@ -23,6 +23,9 @@ select json_agg(json_build_object('name', name, 'value', setting, 'unit', coales
   'low', min_val, 'high', max_val, 'options', enumvals, 'context', context, 'default', boot_val))::text
 from pg_settings"""
 
+KEPT = "select setting from pg_file_settings where name = '{}' order by seqno desc limit 1"
+"""What the file says of a setting."""
+
 pytestmark = pytest.mark.engine
 
 
@@ -65,17 +68,18 @@ def test_no_setting_of_an_older_or_newer_version_is_on_this_server(cluster: Scra
 def test_the_server_takes_both_ends_of_every_range_and_prints_them_back(cluster: ScratchPostgres) -> None:
     server = server_of(cluster)
     everything = Policy(movable=frozenset(r.name for r in CATALOG.rows_for(server.version)), durability=True)
-    for knob in CATALOG.space(server, everything):
-        unit = server.settings[knob.name].unit
-        values = [knob.domain.low, knob.domain.high, *knob.domain.special] if isinstance(knob.domain, Number) else []
-        for value in values or knob.domain.options:  # type: ignore[union-attr]
-            for change in CATALOG.changes(server, {knob.name: value}):
-                cluster.sql(change.do)
-                kept = cluster.sql(
-                    f"select setting from pg_file_settings where name = '{knob.name}' order by seqno desc limit 1"
-                )
-                assert CATALOG.parse(server, knob.name, kept) == change.after, (knob.name, kept, unit)
-                cluster.sql(change.undo)
+    with cluster.session() as run:
+        for knob in CATALOG.space(server, everything):
+            unit = server.settings[knob.name].unit
+            values = (
+                [knob.domain.low, knob.domain.high, *knob.domain.special] if isinstance(knob.domain, Number) else []
+            )
+            for value in values or knob.domain.options:  # type: ignore[union-attr]
+                for change in CATALOG.changes(server, {knob.name: value}):
+                    run(change.do)
+                    kept = run(KEPT.format(knob.name))
+                    assert CATALOG.parse(server, knob.name, kept) == change.after, (knob.name, kept, unit)
+                    run(change.undo)
     assert "=" not in (cluster.data_dir / "postgresql.auto.conf").read_text().replace("# ", "")
 
 

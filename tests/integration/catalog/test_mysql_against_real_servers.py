@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from lutra_lab.servers.base import Session
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.catalog import Change, load
@@ -47,26 +48,26 @@ def values_of(knob: Knob) -> list[Value]:
     return [domain.low, domain.high, *domain.special, *odd]
 
 
-def carry_out(server: ScratchMysqld, statements: str) -> None:
+def carry_out(run: Session, statements: str) -> None:
     for statement in statements.split("; "):
         if not statement.startswith("in the include file: "):
-            server.sql(statement)
+            run(statement)
     if "innodb_buffer_pool_size" in statements:
-        _resized(server)
+        _resized(run)
 
 
-def _resized(server: ScratchMysqld) -> None:
+def _resized(run: Session) -> None:
     """The buffer pool grows and shrinks in the background."""
     for _ in range(150):
-        told = server.sql("SHOW STATUS LIKE 'Innodb_buffer_pool_resize_status_code'")
+        told = run("SHOW STATUS LIKE 'Innodb_buffer_pool_resize_status_code'")
         if told in ("", "Innodb_buffer_pool_resize_status_code|0"):
             return
         time.sleep(0.1)
 
 
-def active(server: ScratchMysqld, facts: Server, name: str) -> Value:
-    text = server.sql(f"SHOW GLOBAL VARIABLES LIKE '{name}'").partition("|")[2]
-    return load(server.engine).parse(facts, name, text)
+def active(run: Session, facts: Server, name: str) -> Value:
+    text = run(f"SHOW GLOBAL VARIABLES LIKE '{name}'").partition("|")[2]
+    return load(facts.engine).parse(facts, name, text)
 
 
 def test_the_server_has_every_row_of_its_version_but_those_of_a_plugin(server: ScratchMysqld) -> None:
@@ -84,7 +85,7 @@ def test_what_is_said_to_need_a_restart_is_read_only_and_the_rest_is_not(server:
         # Set to what it is: only a read-only variable objects.
         bare = setting.value.replace(".", "").isdigit()
         value = setting.value if bare else f"'{setting.value}'"
-        refusal = _refusal(server, f"SET GLOBAL {name} = {value}")
+        refusal = _refusal(server.sql, f"SET GLOBAL {name} = {value}")
         if refusal is not None and "read only" not in refusal:
             wrong.append((name, refusal))
             continue
@@ -97,18 +98,25 @@ def test_what_is_said_to_need_a_restart_is_read_only_and_the_rest_is_not(server:
 def test_every_value_that_may_be_proposed_at_once_is_read_back_equal_and_undone(server: ScratchMysqld) -> None:
     facts, catalog, different = facts_of(server), load(server.engine), []
     space = catalog.space(facts, Policy(movable=frozenset(facts.settings), durability=True, restart=False))
-    for knob in space:
-        if knob.name in ONE_WAY or knob.name.startswith("innodb_io_capacity"):
-            continue
-        for value in values_of(knob):
-            for change in catalog.changes(facts, {knob.name: value}):
-                carry_out(server, change.do)
-                if active(server, facts, knob.name) != change.after:
-                    different.append((knob.name, change.after, active(server, facts, knob.name)))
-                carry_out(server, change.undo)
-                if active(server, facts, knob.name) != change.before:
-                    different.append((f"undo of {knob.name}", change.before, active(server, facts, knob.name)))
+    with server.session() as run:
+        for knob in space:
+            if knob.name in ONE_WAY or knob.name.startswith("innodb_io_capacity"):
+                continue
+            for value in values_of(knob):
+                for change in catalog.changes(facts, {knob.name: value}):
+                    different += _wrong(run, facts, change)
     assert different == []
+
+
+def _wrong(run: Session, facts: Server, change: Change) -> list[tuple[str, Value, Value]]:
+    """What is otherwise active than the change says, once it is made and once it is undone."""
+    wrong = []
+    for told, statements, meant in (("", change.do, change.after), ("undo of ", change.undo, change.before)):
+        carry_out(run, statements)
+        found = active(run, facts, change.name)
+        if found != meant:
+            wrong.append((f"{told}{change.name}", meant, found))
+    return wrong
 
 
 @pytest.mark.parametrize(("capacity", "most"), [(60000, 70000), (150, 200), (5000, 70000)])
@@ -117,12 +125,13 @@ def test_a_limit_and_what_it_limits_arrive_together_and_go_back(
 ) -> None:
     facts = facts_of(server)
     made = load(server.engine).changes(facts, {"innodb_io_capacity": capacity, "innodb_io_capacity_max": most})
-    for change in made:
-        carry_out(server, change.do)
-    assert {c.name: active(server, facts, c.name) for c in made} == {c.name: c.after for c in made}
-    for change in reversed(made):
-        carry_out(server, change.undo)
-    assert {c.name: active(server, facts, c.name) for c in made} == {c.name: c.before for c in made}
+    with server.session() as run:
+        for change in made:
+            carry_out(run, change.do)
+        assert {c.name: active(run, facts, c.name) for c in made} == {c.name: c.after for c in made}
+        for change in reversed(made):
+            carry_out(run, change.undo)
+        assert {c.name: active(run, facts, c.name) for c in made} == {c.name: c.before for c in made}
 
 
 @pytest.mark.parametrize("engine", MYSQLDS)
@@ -134,7 +143,7 @@ def test_the_rule_based_configuration_starts_the_server_and_is_read_back_equal(e
         _keep(server, made)
         server.stop()
         server.start()
-        assert {c.name: active(server, facts, c.name) for c in made} == {c.name: c.after for c in made}
+        assert {c.name: active(server.sql, facts, c.name) for c in made} == {c.name: c.after for c in made}
 
 
 def test_a_buffer_pool_kept_down_by_its_maximum_grows_with_it_at_a_restart() -> None:
@@ -148,12 +157,12 @@ def test_a_buffer_pool_kept_down_by_its_maximum_grows_with_it_at_a_restart() -> 
         _keep(server, made)
         server.stop()
         server.start()
-        assert {c.name: active(server, facts, c.name) for c in made} == {c.name: c.after for c in made}
+        assert {c.name: active(server.sql, facts, c.name) for c in made} == {c.name: c.after for c in made}
 
 
-def _refusal(server: ScratchMysqld, statement: str) -> str | None:
+def _refusal(run: Session, statement: str) -> str | None:
     try:
-        server.sql(statement)
+        run(statement)
     except LabError as error:
         return str(error)
     return None

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lutra_agent.state import provisional
@@ -101,6 +102,7 @@ class Oracle:
         self.confirmed.append(self.live.active())
 
 
+@pytest.mark.slow
 @given(st.lists(steps, max_size=25), st.sampled_from([(), (ALWAYS,), (NEVER_TODAY,)]), st.integers(0, 10))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_is_ever_active_that_the_agents_file_forbids(asked: list[Any], own: tuple[Any, ...], nth: int) -> None:

@@ -46,6 +46,7 @@ def dial(engine: str, port: int, folder: Path, **more: Path) -> Exception:
     return refused.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encrypted", [False, True], ids=["plain", "a certificate of its own"])
 def test_a_postgresql_listener_that_asks_in_clear_gets_nothing(
     tmp_path: Path, certificate: tuple[Path, Path], encrypted: bool
@@ -75,6 +76,7 @@ def test_a_mysql_listener_gets_answers_to_challenges_alone(
         assert "name the server's socket as database.host" in str(refused)
 
 
+@pytest.mark.slow
 def test_another_authoritys_certificate_gets_nothing_at_all(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
     other = certificates.authority(tmp_path, "other")
     for engine, talk in (("postgresql", postgresql_in_clear), ("mysql", MYSQL["greets with sha256"])):

@@ -71,6 +71,7 @@ def changed(folder: Path) -> Bench:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hurts", [True, False], ids=["guard", "not confirmed in time"])
 def test_a_change_is_taken_back_while_the_services_answer_is_still_dripping(
     tmp_path: Path, service: FakeService, hurts: bool

@@ -213,6 +213,7 @@ def a_request(store: Store, database: str) -> Document:
     return store.read(read)
 
 
+@pytest.mark.slow
 def test_databases_take_turns_however_many_computations_of_one_wait(tmp_path: Path) -> None:
     fakes = Blocked()
     with running(tmp_path, executor=fake_executor(fakes), workers=1) as service:

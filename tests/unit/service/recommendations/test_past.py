@@ -95,6 +95,7 @@ def test_the_stricter_of_two_policies_counts(
         assert learned_from(service, one) == [one.database], "its own past is its own"
 
 
+@pytest.mark.slow
 def test_many_short_sessions_of_one_database_do_not_push_the_others_out(service: Service) -> None:
     sound, hostile, new = (registered(service, name) for name in ("sound", "hostile", "new"))
     tuned(service, sound)

@@ -202,6 +202,7 @@ class World:
         return [r for r, after in changed if r["kind"] != "rollback" and after.get(name) == value]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(stories)
 def test_no_order_of_decisions_and_outcomes_leaves_something_active_that_nobody_answers_for(
