@@ -52,7 +52,7 @@ class DirectiveExecutor:
         self._clock = clock
         self._read_server = read_server
         self._bounds = bounds
-        self._applier = Applier(engine, control, clock, read_server)
+        self._applier = Applier(engine, control, read_server)
         self._outcomes = Outcomes(state, clock, read_server)
         self._outbox = Outbox(state)
 
