@@ -10,7 +10,6 @@ from lutra_models.wire import ApplyCode
 
 from lutra_agent.admission.preconditions import Plan
 from lutra_agent.changes.verify import differences_from_target
-from lutra_agent.clock import Clock
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine, Statement
 from lutra_agent.errors import (
@@ -22,9 +21,6 @@ from lutra_agent.errors import (
     NotRestarted,
 )
 from lutra_agent.state.journal import Journal
-
-SETTLE_S = 5.0
-POLL_S = 0.1
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +36,9 @@ class ApplyFailed(Exception):
 class Applier:
     """`read_server` reads the live server, host included."""
 
-    def __init__(self, engine: Engine, control: ServerControl, clock: Clock, read_server: Callable[[], Server]) -> None:
+    def __init__(self, engine: Engine, control: ServerControl, read_server: Callable[[], Server]) -> None:
         self._engine = engine
         self._control = control
-        self._clock = clock
         self._read_server = read_server
 
     def apply(self, plan: Plan, journal: Journal, preferred: Sequence[Statement]) -> str:
@@ -57,7 +52,7 @@ class Applier:
         except ApplyFailed as error:
             if not preferred or preferred == own or error.code != "not_active_after_apply":
                 raise
-            log.warning("the baseline's own texts give other values by now (%s): setting these", error)
+            log.warning("the baseline's own texts give other values by now (%s): setting the values themselves", error)
             return self._attempt(plan, journal, own)
 
     def _attempt(self, plan: Plan, journal: Journal, statements: Sequence[Statement]) -> str:
@@ -82,15 +77,17 @@ class Applier:
             raise ApplyFailed(code, str(error)) from error
 
     def _verify(self, plan: Plan) -> str:
-        # A reload is asynchronous: the values arrive a moment later.
-        deadline = self._clock.monotonic() + SETTLE_S
-        while True:
-            unmet, rounded = differences_from_target(plan.target, plan.names, self._read_server(), self._engine.rounds)
-            if not unmet:
-                return "; ".join(rounded)
-            if self._clock.monotonic() > deadline:
-                raise ApplyFailed("not_active_after_apply", "; ".join(unmet))
-            self._clock.sleep(POLL_S)
+        rounded: list[str] = []
+
+        def left() -> list[str]:
+            nonlocal rounded
+            server = self._read_server()
+            unmet, rounded = differences_from_target(plan.target, plan.names, server, self._engine.rounds)
+            return unmet
+
+        if unmet := self._control.poll_until_empty(left):
+            raise ApplyFailed("not_active_after_apply", "; ".join(unmet))
+        return "; ".join(rounded)
 
 
 def failure_code(error: DatabaseUnavailable | CollectionFailed) -> ApplyCode:

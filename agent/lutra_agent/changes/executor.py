@@ -52,13 +52,13 @@ class DirectiveExecutor:
         self._clock = clock
         self._read_server = read_server
         self._bounds = bounds
-        self._applier = Applier(engine, control, clock, read_server)
+        self._applier = Applier(engine, control, read_server)
         self._outcomes = Outcomes(state, clock, read_server)
         self._outbox = Outbox(state)
 
     def execute(self, directive: Directive) -> Outcome:
         """What really happened, whatever a server, a file or an operator may do. Raises Deferred."""
-        open_journal = Journal.found(self._state)
+        open_journal = Journal.load(self._state)
         if open_journal is not None:  # the next change's journal would overwrite it
             raise Deferred(f"{open_journal.directive} is still to be undone")
         try:
@@ -86,7 +86,7 @@ class DirectiveExecutor:
         Raises DidNotStart, ApplyRefused and DatabaseUnavailable while the restore is impossible: the journal stays,
         try again.
         """
-        journal = Journal.found(self._state)
+        journal = Journal.load(self._state)
         if journal is None:
             return None
         code, message = journal.failure
@@ -133,7 +133,7 @@ class DirectiveExecutor:
 
     def _change(self, directive: Directive, plan: Plan, before: Snapshot, preferred: list[Statement]) -> Outcome:
         self._remember(plan, before)
-        journal = Journal.begun(self._state, directive.id, plan.names, before)
+        journal = Journal.begin(self._state, directive.id, plan.names, before)
         try:
             rounded = self._applier.apply(plan, journal, preferred)
         except ApplyFailed as error:

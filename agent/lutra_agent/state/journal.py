@@ -28,13 +28,13 @@ class Journal:
         }
 
     @classmethod
-    def begun(cls, state: State, directive: str, names: Sequence[str], before: Snapshot) -> Journal:
+    def begin(cls, state: State, directive: str, names: Sequence[str], before: Snapshot) -> Journal:
         journal = cls(state, directive, names, before)
         journal._save()
         return journal
 
     @classmethod
-    def found(cls, state: State) -> Journal | None:
+    def load(cls, state: State) -> Journal | None:
         content = state.load(JOURNAL)
         if content is None:
             return None

@@ -18,11 +18,11 @@ from lutra_agent.engines.mysql import grants
 from lutra_agent.engines.mysql.changing import Changing
 from lutra_agent.engines.mysql.collectors import COLLECTORS
 from lutra_agent.engines.mysql.collectors.base import Status
-from lutra_agent.engines.mysql.flavour import Flavour, Identity
+from lutra_agent.engines.mysql.flavour import Flavour, ServerIdentity
 from lutra_agent.engines.mysql.histogram import MS_PER_S, Histogram
 from lutra_agent.engines.mysql.server import replica
 from lutra_agent.engines.mysql.server.connect import Connection
-from lutra_agent.engines.mysql.targets import Seen, targets
+from lutra_agent.engines.mysql.targets import TargetCounters, targets
 from lutra_agent.errors import CollectionFailed, ConfigError
 
 
@@ -37,7 +37,7 @@ class MysqlFamily:
         self._now_s = now_s
         self._connection = Connection(database)
         self._changing = Changing(database, self._connection, now_s)
-        self._identity: tuple[int, Identity] | None = None
+        self._identity: tuple[int, ServerIdentity] | None = None
         self._standstill = replica.Standstill()
         self._peak = 0.0
 
@@ -51,33 +51,33 @@ class MysqlFamily:
         return " ".join(str(fact) for fact in (_pid(file), _started_s(file)) if fact is not None)
 
     def server(self, host: Host) -> Server:
-        identity = self._known()
+        identity = self._current_identity()
         settings = self._flavour.settings(self._connection, tuple(self._rows().values()), identity)
         peak, name = int(self._peak), identity.identifier
         return Server(self.family, identity.version, settings, host, self._role(), peak, name)
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
-        self._known()
+        self._current_identity()
         problems: list[str] = []
         status: Status = {str(n): str(v) for n, v in self._connection.rows("SHOW GLOBAL STATUS")}
         own = float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1]) + self._changing.questions
         readings = {"server": self._epoch(status), **self._readings(status, problems)}
         self._peak = max(self._peak, readings["threads"].gauges.get("most_used", 0.0) if "threads" in readings else 0.0)
         if "replication" in readings:
-            readings["replication"] = self._standstill.seen(readings["replication"], monotonic_s)
+            readings["replication"] = self._standstill.with_lag(readings["replication"], monotonic_s)
         try:
             histogram = self._histogram()
         except CollectionFailed as error:
             histogram = None
             problems.append(f"histogram: {error}")
-        seen = Seen(own, histogram, self._flavour.transactions(self._connection))
-        return Sample(at, monotonic_s, readings, seen, tuple(problems))
+        counters = TargetCounters(own, histogram, self._flavour.transactions(self._connection))
+        return Sample(at, monotonic_s, readings, counters, tuple(problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         return targets(before, after)
 
     def permissions(self, names: Iterable[str]) -> Permissions:
-        self._known()
+        self._current_identity()
         held, account = grants.read(self._connection)
         found = self._flavour.permissions(held, account, {n: self._restarts(n) for n in names})
         try:
@@ -100,7 +100,7 @@ class MysqlFamily:
         self._changing.wait()
 
     def settings_file(self) -> Path | None:
-        return self._flavour.file(self._known().data_dir)
+        return self._flavour.file(self._current_identity().data_dir)
 
     def settings_file_in(self, data_dir: Path | None) -> Path | None:
         return self._flavour.file(data_dir)
@@ -112,13 +112,13 @@ class MysqlFamily:
         return self._flavour.file_says(content)
 
     def data_dir(self) -> Path | None:
-        return self._known().data_dir
+        return self._current_identity().data_dir
 
     def process_id(self) -> int | None:
-        return self._known().pid
+        return self._current_identity().pid
 
     def visible(self) -> tuple[Visible, ...]:
-        self._known()
+        self._current_identity()
         held, account = grants.read(self._connection)
         status: Status = {str(n): str(v) for n, v in self._connection.rows("SHOW GLOBAL STATUS")}
         seen = []
@@ -158,7 +158,7 @@ class MysqlFamily:
         return Reading(counters, epoch=str(self._connection.generation))
 
     def _rows(self) -> dict[str, KnobRow]:
-        return {r.name: r for r in load(self.family).rows_for(self._known().version)}
+        return {r.name: r for r in load(self.family).rows_for(self._current_identity().version)}
 
     def _restarts(self, name: str) -> bool:
         row = self._rows().get(name)
@@ -175,7 +175,7 @@ class MysqlFamily:
         except CollectionFailed:
             return "primary"  # as far as this account may know; `permissions` lets nothing be changed then
 
-    def _known(self) -> Identity:
+    def _current_identity(self) -> ServerIdentity:
         """Read again after each dial: what answers then may be another server."""
         query = "SELECT VERSION(), @@GLOBAL.datadir, @@GLOBAL.pid_file"
         if self._identity is None or self._identity[0] != self._connection.generation:
@@ -184,7 +184,7 @@ class MysqlFamily:
                 raise ConfigError(f"database.engine = {self.family!r}, but the server calls itself {version}")
             file = Path(data_dir) / pid_file
             name = self._flavour.identifier(self._connection)
-            identity = Identity(version, Path(data_dir), _pid(file), _started_s(file), name)
+            identity = ServerIdentity(version, Path(data_dir), _pid(file), _started_s(file), name)
             self._identity = (self._connection.generation, identity)
         return self._identity[1]
 

@@ -16,7 +16,7 @@ from lutra_agent.engines.mysql.server.connect import Connection
 
 
 @dataclass(frozen=True)
-class Identity:
+class ServerIdentity:
     """What stays the same until the server restarts. `started_s` is an epoch second, None where nobody knows."""
 
     version: str
@@ -39,7 +39,7 @@ class Flavour(Protocol):
         ...
 
     def settings(
-        self, connection: Connection, rows: Sequence[KnobRow], identity: Identity
+        self, connection: Connection, rows: Sequence[KnobRow], identity: ServerIdentity
     ) -> dict[str, ServerSetting]: ...
 
     def restarts(self, connection: Connection, row: KnobRow) -> bool:

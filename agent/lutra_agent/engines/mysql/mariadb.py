@@ -11,7 +11,7 @@ from lutra_models.server import ServerSetting
 
 from lutra_agent.engines.common.engine import Permissions, Statement, Visible
 from lutra_agent.engines.mysql import include
-from lutra_agent.engines.mysql.flavour import Identity
+from lutra_agent.engines.mysql.flavour import ServerIdentity
 from lutra_agent.engines.mysql.histogram import Histogram, from_upper_ends
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.steps import Line, Sql, checked, literal, same
@@ -55,7 +55,9 @@ class MariaDB:
     def serves(self, version: str) -> bool:
         return "mariadb" in version.lower()
 
-    def settings(self, connection: Connection, rows: Sequence[KnobRow], identity: Identity) -> dict[str, ServerSetting]:
+    def settings(
+        self, connection: Connection, rows: Sequence[KnobRow], identity: ServerIdentity
+    ) -> dict[str, ServerSetting]:
         by_name = {r.name: r for r in rows}
         try:
             written = include.read(self._file)

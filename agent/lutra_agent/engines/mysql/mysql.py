@@ -11,7 +11,7 @@ from lutra_models.server import ServerSetting
 
 from lutra_agent.engines.common.engine import Permissions, Statement, Visible
 from lutra_agent.engines.mysql import persisted
-from lutra_agent.engines.mysql.flavour import Identity
+from lutra_agent.engines.mysql.flavour import ServerIdentity
 from lutra_agent.engines.mysql.histogram import Histogram, from_picoseconds
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.steps import Sql, checked, literal, same
@@ -43,7 +43,9 @@ class MySQL:
     def serves(self, version: str) -> bool:
         return "mariadb" not in version.lower()
 
-    def settings(self, connection: Connection, rows: Sequence[KnobRow], identity: Identity) -> dict[str, ServerSetting]:
+    def settings(
+        self, connection: Connection, rows: Sequence[KnobRow], identity: ServerIdentity
+    ) -> dict[str, ServerSetting]:
         by_name = {r.name: r for r in rows}
         loads = bool(connection.row("SELECT @@GLOBAL.persisted_globals_load")[0])
         shadow = None if loads else "persisted_globals_load = OFF: what is persisted is not read at the start"

@@ -14,7 +14,7 @@ NOT_REFUSED = ("aborted_before_login", "access_denied")
 
 
 @dataclass(frozen=True)
-class Seen:
+class TargetCounters:
     """What the targets are made of. `own_questions` are the agent's, which the server's count has to be cleared of."""
 
     own_questions: float
@@ -30,7 +30,7 @@ def targets(before: Sample, after: Sample) -> Targets:
     """
     seconds = after.monotonic_s - before.monotonic_s
     old, new = before.statements, after.statements
-    if not isinstance(old, Seen) or not isinstance(new, Seen):
+    if not isinstance(old, TargetCounters) or not isinstance(new, TargetCounters):
         return Targets()
     metrics = {}
     counted = _statements_between(before, after)
@@ -53,7 +53,7 @@ def _statements_between(before: Sample, after: Sample) -> dict[str, float] | Non
     return _between(before, after, "statements")
 
 
-def _ended(old: Seen, new: Seen, counted: Mapping[str, float]) -> float | None:
+def _ended(old: TargetCounters, new: TargetCounters, counted: Mapping[str, float]) -> float | None:
     """Transactions that ended: as the server counts them all, else COMMIT and ROLLBACK, where clients say so."""
     if old.transactions is not None and new.transactions is not None and new.transactions >= old.transactions:
         return new.transactions - old.transactions

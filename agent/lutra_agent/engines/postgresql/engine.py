@@ -26,15 +26,15 @@ IDENTITY = """SELECT current_setting('server_version'), pg_postmaster_start_time
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the two extensions showed at a sample, where they are there."""
+class ExtensionReadings:
+    """What the two extensions showed at a sample, where they are installed."""
 
     statements: statements.Statements | None = None
     histogram: histogram.Histogram | None = None
 
 
 @dataclass(frozen=True)
-class Identity:
+class ServerIdentity:
     """What stays the same until the server restarts."""
 
     version: str
@@ -60,7 +60,7 @@ class PostgreSQL:
             raise ConfigError("database.dbname is missing: the one in which pg_stat_statements was created")
         self._connection = Connection(database)
         self._reader = statements.StatementsReader()
-        self._identity: tuple[str, Identity] | None = None
+        self._identity: tuple[str, ServerIdentity] | None = None
         self._peak = 0.0
 
     def ping(self) -> None:
@@ -70,24 +70,26 @@ class PostgreSQL:
         return str(self._connection.row("SELECT pg_postmaster_start_time()::text")[0])
 
     def server(self, host: Host) -> Server:
-        identity, role = self._known()
+        identity, role = self._identity_and_role()
         names = tuple(r.name for r in load(self.family).rows_for(identity.version))
         settings = read_settings(self._connection, names, self.settings_file())
         return Server(self.family, identity.version, settings, host, role, int(self._peak), identity.identifier)
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
-        identity, _ = self._known()
+        identity, _ = self._identity_and_role()
         sample = Collect(self._connection, identity.major).sample(at, monotonic_s)
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges["connections"])
         try:
-            return replace(sample, statements=self._seen(identity))
+            return replace(sample, statements=self._extension_readings(identity))
         except CollectionFailed as error:
             return replace(sample, problems=(*sample.problems, f"statements: {error}"))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         seconds = after.monotonic_s - before.monotonic_s
-        found = _from_extensions(before.statements or Seen(), after.statements or Seen(), seconds)
+        found = _from_extensions(
+            before.statements or ExtensionReadings(), after.statements or ExtensionReadings(), seconds
+        )
         old, new = before.readings.get("database"), after.readings.get("database")
         if old is None or new is None:
             return found
@@ -97,7 +99,7 @@ class PostgreSQL:
         return replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
 
     def permissions(self, names: Iterable[str]) -> Permissions:
-        identity, _ = self._known()
+        identity, _ = self._identity_and_role()
         return read_permissions(self._connection, identity.major, tuple(names), self.settings_file())
 
     def execute(self, statements: Sequence[Statement]) -> None:
@@ -125,7 +127,7 @@ class PostgreSQL:
             raise ApplyRefused("insufficient_privilege", f"pg_reload_conf(): {error}") from error
 
     def settings_file(self) -> Path | None:
-        return self.settings_file_in(self._known()[0].data_dir)
+        return self.settings_file_in(self._identity_and_role()[0].data_dir)
 
     def settings_file_in(self, data_dir: Path | None) -> Path | None:
         return None if data_dir is None else data_dir / SETTINGS_FILE
@@ -137,34 +139,34 @@ class PostgreSQL:
         return parse_settings_file(content.decode(errors="replace"))
 
     def data_dir(self) -> Path | None:
-        return self._known()[0].data_dir
+        return self._identity_and_role()[0].data_dir
 
     def process_id(self) -> int | None:
-        directory = self._known()[0].data_dir
+        directory = self._identity_and_role()[0].data_dir
         try:
             return None if directory is None else int((directory / "postmaster.pid").read_text().split("\n", 1)[0])
         except (OSError, ValueError):
             return None
 
     def visible(self) -> tuple[Visible, ...]:
-        identity, _ = self._known()
+        identity, _ = self._identity_and_role()
         return visible(self._connection, identity.major, identity.statements, identity.histogram)
 
     def close(self) -> None:
         self._connection.close()
 
-    def _seen(self, identity: Identity) -> Seen:
-        return Seen(
+    def _extension_readings(self, identity: ServerIdentity) -> ExtensionReadings:
+        return ExtensionReadings(
             self._reader.read(self._connection, identity.statements) if identity.statements else None,
             histogram.read(self._connection, identity.histogram) if identity.histogram else None,
         )
 
-    def _known(self) -> tuple[Identity, Role]:
+    def _identity_and_role(self) -> tuple[ServerIdentity, Role]:
         """The server's identity, read again after each restart, and its role, read each time."""
         version, started, standby = self._connection.row(IDENTITY)
         if self._identity is None or self._identity[0] != started:
             views = statements.find(self._connection), histogram.find(self._connection)
-            self._identity = (started, Identity(version.split()[0], self._identifier(), self._data_dir(), *views))
+            self._identity = (started, ServerIdentity(version.split()[0], self._identifier(), self._data_dir(), *views))
         return self._identity[1], "standby" if standby else "primary"
 
     def _identifier(self) -> str:
@@ -180,7 +182,7 @@ class PostgreSQL:
             return None  # for superusers and members of pg_read_all_settings
 
 
-def _from_extensions(before: Seen, after: Seen, seconds: float) -> Targets:
+def _from_extensions(before: ExtensionReadings, after: ExtensionReadings, seconds: float) -> Targets:
     """qps and p99: a histogram is a measurement and goes before the estimate."""
     found = Targets()
     if before.statements is not None and after.statements is not None:

@@ -135,6 +135,45 @@ def test_several_kills_in_a_row(target: dict[str, Any], fault: str, kills: list[
     whole_or_undone(target, fault, kills, later_kills)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS, ids=" ".join)
+def test_a_rollback_killed_at_each_step(target: dict[str, Any]) -> None:
+    step = 0
+    while rolled_back_or_not(target, [step]):
+        step += 1
+    assert step > 5
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(TARGETS), KILLS)
+def test_a_rollback_killed_several_times(target: dict[str, Any], kills: list[int]) -> None:
+    rolled_back_or_not(target, kills)
+
+
+def rolled_back_or_not(target: dict[str, Any], kills: list[int]) -> int:
+    """Roll a provisional change back under `kills`: it is rolled back, or still provisional; how many kills hit."""
+    with TemporaryDirectory() as folder:
+        lives = Lives(())
+        made = agent(Path(folder), lives, "none")
+        before = made.active()
+        made.do(target)
+        changed = made.active()
+        lives.kills = list(kills)
+        former = {n: before[n] for n in target}
+        until_it_lives(lives, lambda: made.do(former, restore=True, rollback=True), lambda: made.executor().recover())
+        recorded = made.state.recorded_outcome("rec_2")
+        change = provisional.find(made.state)
+        assert made.state.load(JOURNAL) is None
+        if recorded is not None and recorded.outcome.state == "applied":
+            assert made.active() == before
+        else:
+            assert made.active() == changed
+            assert change is not None
+            assert change.directive == "rec_1"
+        return lives.killed
+
+
 def whole_or_undone(target: dict[str, Any], fault: str, kills: list[int], later_kills: list[int]) -> int:
     """Apply a change under `kills` and, where it is applied then, undo it under `later_kills`; how many kills hit."""
     with TemporaryDirectory() as folder:

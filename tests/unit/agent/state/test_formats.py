@@ -31,7 +31,7 @@ TOLD = (
 def test_each_file_says_what_earlier_agents_made_it_say(tmp_path: Path) -> None:
     state = State(tmp_path)
     outcome = Outcome(directive="rec_1", state="applied", at=NOON)
-    journal = Journal.begun(state, "rec_1", ("x",), BEFORE)
+    journal = Journal.begin(state, "rec_1", ("x",), BEFORE)
     journal.restarting()
     journal.failed("did_not_start", "why")
     Provisional("rec_1", ("x",), BEFORE.to_dict(), True, NOON, NOON).keep(state)

@@ -20,16 +20,16 @@ class Channel:
 
 
 class Standstill:
-    """A channel that stands still has no lag that the server knows; it is at least as far behind as it stood still.
+    """The server reports no lag of a stopped channel, which is at least as far behind as it has been stopped.
 
-    Counted from when it was first seen so: since when it really is, nobody tells.
+    That time counts from the first reading in which the channel was stopped: the server does not report the true one.
     """
 
     def __init__(self) -> None:
         self._since_s: float | None = None
 
-    def seen(self, found: Reading, monotonic_s: float) -> Reading:
-        """`found` with a lag of at least that."""
+    def with_lag(self, found: Reading, monotonic_s: float) -> Reading:
+        """`found` with a lag of at least that time."""
         if not found.gauges["stopped"]:
             self._since_s = None
             return found

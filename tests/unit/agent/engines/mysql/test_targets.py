@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.engines.common.engine import Reading, Sample
 from lutra_agent.engines.mysql.collectors.failures import FAILURES
-from lutra_agent.engines.mysql.targets import Seen, targets
+from lutra_agent.engines.mysql.targets import TargetCounters, targets
 
 from tests.support.fake_mysql import FakeConnection
 
@@ -19,8 +19,10 @@ def window(transactions: float | None = None, own: float = 0.0, **grew: dict[str
     old = {name: Reading(dict.fromkeys(counters, 100.0)) for name, counters in grew.items()}
     new = {name: Reading({c: 100.0 + v for c, v in counters.items()}) for name, counters in grew.items()}
     counted = None if transactions is None else 50.0
-    before = Sample(NOW, 0.0, old, Seen(7.0, None, counted))
-    after = Sample(NOW, 10.0, new, Seen(7.0 + own, None, None if counted is None else counted + (transactions or 0.0)))
+    before = Sample(NOW, 0.0, old, TargetCounters(7.0, None, counted))
+    after = Sample(
+        NOW, 10.0, new, TargetCounters(7.0 + own, None, None if counted is None else counted + (transactions or 0.0))
+    )
     return dict(targets(before, after).metrics)
 
 
