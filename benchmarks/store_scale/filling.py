@@ -33,7 +33,7 @@ def databases(store: Store) -> list[str]:
         return found
     made = [store.write(lambda u, n=n: register(u, f"db{n}", "postgresql", {})).id for n in range(DATABASES)]  # type: ignore[misc]
     asked = TuningSession(Objective("qps", "maximize"), (), "lab", "manual", 1000)
-    store.write(lambda unit: open_session(unit, made[0], asked, 1))
+    store.write(lambda unit: open_session(unit, made[0], asked, 1, by_agent=False))
     return made
 
 

@@ -30,7 +30,7 @@ class Listening:
     service: Service
     port: int
     connections: Connections
-    signals: Notifier
+    notifier: Notifier
 
     def raw(self, data: bytes = b"") -> socket.socket:
         """A connection of its own, on which `data` was sent."""

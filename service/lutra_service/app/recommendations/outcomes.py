@@ -1,10 +1,8 @@
-"""What became of a recommendation: the agent's outcome, then the measurement under it."""
+"""What became of a recommendation on its server: what its agent says, and what is found there."""
 
 from __future__ import annotations
 
 import logging
-from datetime import datetime
-from typing import Any
 
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
@@ -12,21 +10,15 @@ from lutra_models.wire import Outcome, Report
 
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.lifecycle.pausing import pause
-from lutra_service.app.recommendations.histories import targets_of
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
-from lutra_service.db.schema.records import Database, Recommendation, StoredReport
+from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
 
 log = logging.getLogger(__name__)
 
-WINDOWS_PER_TRIAL = 3
-"""Outside a lab: this many windows after the first, which is warm-up, make the measurement."""
-
 PAUSING = ("server_changed", "not_primary", "guardrail", "durability_not_allowed")
 """Refusals after which asking for the next trial at once is of no use."""
-
-
 LOST = "its agent lost its state before this was confirmed, and could not take it back"
 ELSEWHERE = "another server took over before this was confirmed"
 
@@ -157,64 +149,6 @@ def notice_active(unit: UnitOfWork, database: Database, configuration: Document)
         if approved.kind == Kind.ROLLBACK:
             _rolled_back(unit, unit.recommendations.get(approved.id))
         unit.publish(approved.id, database.id)
-
-
-def being_watched(unit: UnitOfWork, database: Database, start: datetime) -> Recommendation | None:
-    """Outside a lab: the applied recommendation that a window beginning at `start` says something of."""
-    for applied in unit.recommendations.in_states(database.id, (State.APPLIED,)):
-        session = unit.sessions.of(applied)
-        lab = effective_mode(database, session) == "lab"
-        if not lab and applied.applied_at is not None and start >= applied.applied_at:
-            return applied
-    return None
-
-
-def record_measurement(unit: UnitOfWork, id_: str, report: Report) -> None:
-    """In a lab one window is the measurement; elsewhere the mean of some, the first left out."""
-    recommendation = unit.recommendations.get(id_)
-    if recommendation.state not in (State.APPLIED, State.REVERTED, State.FAILED, State.REFUSED):
-        return
-    if report.failure is not None:
-        _failed(unit, recommendation, report.failure)
-    elif recommendation.state == State.APPLIED:
-        measured = _measured(unit, recommendation, lab=report.measures is not None)
-        if measured is not None and _provisional(recommendation):
-            unit.recommendations.change(id_, measured=measured)
-        elif measured is not None:
-            unit.recommendations.step(recommendation, State.CONFIRMED, measured=measured, ended_at=unit.now)
-    unit.publish(id_, recommendation.database_id, recommendation.session_id)
-
-
-def _provisional(recommendation: Recommendation) -> bool:
-    """Whether its agent may still take it back by itself because nothing confirms it."""
-    return recommendation.outcome is not None and recommendation.outcome.is_provisional
-
-
-def _failed(unit: UnitOfWork, recommendation: Recommendation, failure: str) -> None:
-    if recommendation.state == State.APPLIED:
-        unit.recommendations.step(recommendation, State.FAILED, error=failure, ended_at=unit.now)
-    elif recommendation.error is None or failure == "did_not_start":
-        unit.recommendations.change(recommendation.id, error=failure)
-
-
-def _measured(unit: UnitOfWork, recommendation: Recommendation, lab: bool) -> Document | None:
-    session = unit.sessions.of(recommendation)
-    windows = [r for r in unit.reports.of_recommendation(recommendation.id) if r.metrics]
-    if lab:
-        return _document(windows[-1], targets_of(windows[-1], session))
-    after_warm_up = windows[1:]
-    if len(after_warm_up) < WINDOWS_PER_TRIAL:
-        return None
-    readings = [targets_of(w, session) for w in after_warm_up]
-    names = set.intersection(*(set(r) for r in readings))
-    return _document(windows[-1], {n: sum(r[n] for r in readings) / len(readings) for n in sorted(names)})
-
-
-def _document(window: StoredReport, metrics: dict[str, float]) -> Document:
-    told: dict[str, Any] = dict(metrics)
-    if "p99_ms" in metrics:
-        told |= {"p99_source": window.p99_source, "p99_of": window.p99_of}
-    return told
 
 
 def _error(outcome: Outcome) -> str:

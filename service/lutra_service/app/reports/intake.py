@@ -14,7 +14,7 @@ from lutra_models.wire import Receipt, Report
 from lutra_service.app.access import quota
 from lutra_service.app.lifecycle import withdrawing
 from lutra_service.app.lifecycle.holding import Holder
-from lutra_service.app.recommendations import directives, outcomes, undoing
+from lutra_service.app.recommendations import directives, measurements, outcomes, undoing
 from lutra_service.app.reports import events, reported
 from lutra_service.app.reports.configurations import configuration
 from lutra_service.app.sessions.advance import advance
@@ -123,7 +123,7 @@ def _measured(unit: UnitOfWork, database: Database, report: Report) -> Recommend
         return found
     if report.window is None or not report.metrics:
         return None
-    return outcomes.being_watched(unit, database, report.window.start)
+    return measurements.being_watched(unit, database, report.window.start)
 
 
 def _session(unit: UnitOfWork, database: Database, report: Report, measured: Recommendation | None) -> Session | None:
@@ -159,7 +159,7 @@ def _act(unit: UnitOfWork, arrival: Arrival) -> None:
         outcomes.notice_active(unit, database, arrival.configuration)
         undoing.undo_forgotten(unit, database, report)
     if arrival.measured is not None and (report.metrics or report.failure):
-        outcomes.record_measurement(unit, arrival.measured.id, report)
+        measurements.record_measurement(unit, arrival.measured.id, report)
     if arrival.newest:
         withdrawing.settle(unit, database, report, arrival.configuration)
     undoing.undo_withdrawn(unit, database)

@@ -13,11 +13,11 @@ from tests.support.listening import head, listening, until
 from tests.support.service import Agent, Service, approved, running
 
 
-def waiting(signals: Notifier, id_: str) -> int:
-    return len(vars(signals)["_waiting"].get(id_, ()))
+def waiting(notifier: Notifier, id_: str) -> int:
+    return len(vars(notifier)["_waiting"].get(id_, ()))
 
 
-def signals_of(service: Service) -> Notifier:
+def notifier_of(service: Service) -> Notifier:
     found: Any = service.client
     return found.app.state.notifier  # type: ignore[no-any-return]
 
@@ -31,7 +31,7 @@ def test_no_more_requests_wait_for_one_database_than_its_share(tmp_path: Path) -
         agent = service.agent(service.database())
         agent.send()
         polls = [pool.submit(polled, agent) for _ in range(3)]
-        until(lambda: waiting(signals_of(service), agent.database) == 3)
+        until(lambda: waiting(notifier_of(service), agent.database) == 3)
         refused = polled(agent)
         assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
         assert "retry-after" in refused.headers
@@ -39,7 +39,7 @@ def test_no_more_requests_wait_for_one_database_than_its_share(tmp_path: Path) -
         assert now.status_code == 204  # who does not wait takes no place
         approved(service, agent, work_mem="8MB")
         assert {poll.result(20).status_code for poll in polls} == {200}
-        assert waiting(signals_of(service), agent.database) == 0
+        assert waiting(notifier_of(service), agent.database) == 0
 
 
 def test_no_more_requests_of_one_token_wait_than_its_share(tmp_path: Path) -> None:
@@ -48,10 +48,10 @@ def test_no_more_requests_of_one_token_wait_than_its_share(tmp_path: Path) -> No
         other = service.agent(agent.database)
         agent.send()
         polls = [pool.submit(polled, agent) for _ in range(2)]
-        until(lambda: waiting(signals_of(service), agent.database) == 2)
+        until(lambda: waiting(notifier_of(service), agent.database) == 2)
         assert polled(agent).status_code == 429
         polls.append(pool.submit(polled, other))
-        until(lambda: waiting(signals_of(service), agent.database) == 3)
+        until(lambda: waiting(notifier_of(service), agent.database) == 3)
         approved(service, agent, work_mem="8MB")
         assert {poll.result(20).status_code for poll in polls} == {200}
 
@@ -61,7 +61,7 @@ def test_a_token_that_is_revoked_while_it_waits_gets_no_directive(service: Servi
     tokens = f"/v1/databases/{agent.database}/tokens"
     with ThreadPoolExecutor(1) as pool:
         poll: Future[httpx.Response] = pool.submit(polled, agent)
-        until(lambda: waiting(signals_of(service), agent.database) == 1)
+        until(lambda: waiting(notifier_of(service), agent.database) == 1)
         (made,) = service.take("GET", tokens)["items"]
         service.take("DELETE", f"{tokens}/{made['id']}")
         approved(service, agent, work_mem="8MB")
@@ -74,7 +74,7 @@ def test_a_client_that_leaves_gives_its_place_back(tmp_path: Path) -> None:
         agent = served.service.agent(served.service.database())
         agent.send()
         path, token = f"/v1/databases/{agent.database}/directive", f"Authorization: {agent.headers['Authorization']}"
-        signals = served.notifier
+        notifier = served.notifier
         with served.raw(head("GET", path, token, "Prefer: wait=60")):
-            until(lambda: waiting(signals, agent.database) == 1)
-        until(lambda: waiting(signals, agent.database) == 0)
+            until(lambda: waiting(notifier, agent.database) == 1)
+        until(lambda: waiting(notifier, agent.database) == 0)
