@@ -2,7 +2,7 @@
 
 from lutra_models.advice import Prediction, Reason, Recommendation, Record
 from lutra_models.errors import LutraError
-from lutra_models.history import History, Observation, TuningSession, Window, Workload
+from lutra_models.history import History, Observation, TuningSession, Window
 from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Number, Refusal
 from lutra_models.metrics import Limit, Metric, Objective
 
@@ -27,5 +27,4 @@ __all__ = [
     "Refusal",
     "TuningSession",
     "Window",
-    "Workload",
 ]

@@ -164,15 +164,6 @@ class History:
         )
 
 
-@dataclass(frozen=True)
-class Workload:
-    """What is stored of one load on one database and hardware; `signature` is its pruned metrics' typical values."""
-
-    name: str
-    history: History
-    signature: Mapping[str, float]
-
-
 _STEPS: dict[SessionState, tuple[SessionState, ...]] = {
     "running": ("paused", "completed", "stopped"),
     "paused": ("running", "stopped"),
