@@ -56,13 +56,8 @@ class Model:
         """What predictions need, as plain numbers. Raises NotEnoughObservations."""
         from lutra_models.gp.transfer.signature import signature  # sklearn is slow to import, and only this needs it
 
-        if self.learned is None or not self.predicts:
-            metric = self.history.objective.metric
-            count = len(self.history.values(metric))
-            raise NotEnoughObservations(
-                f"{metric} was measured {count} times; a model needs at least {ENOUGH} readings"
-            )
-        return replace(self.learned.snapshot, signature=signature(self.history, self.options.transfer))
+        learned = self._fitted()
+        return replace(learned.snapshot, signature=signature(self.history, self.options.transfer))
 
     def recommend(self, count: int = 1, *, safe: bool = False) -> tuple[Recommendation, ...]:
         """The `count` configurations to measure next.
@@ -90,11 +85,11 @@ class Model:
 
     def predict(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
         """Per row, a reading's distribution for each metric. Raises NotEnoughObservations."""
-        return self.snapshot.predict(rows, level)
+        return self._fitted().snapshot.predict(rows, level)
 
     def columns(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> dict[str, Array]:
         """`predict` as arrays by name, for a data frame. Raises NotEnoughObservations."""
-        return self.snapshot.columns(rows, level)
+        return self._fitted().snapshot.columns(rows, level)
 
     def importance(self) -> dict[str, float]:
         """How much each knob matters, the strongest first: 1 is first by every measure, 0 last by every one.
@@ -103,10 +98,8 @@ class Model:
         """
         from lutra_models.gp.search.knob_ranking import mean_places  # sklearn again
 
-        self.snapshot  # noqa: B018  (raises where there is too little)
-        assert self.learned is not None
-        encoding, gp = self.learned.encoding, self.learned.wary
-        places = mean_places(encoding, gp, self._generator(), self.options.search)
+        learned = self._fitted()
+        places = mean_places(learned.encoding, learned.wary, self._generator(), self.options.search)
         last = max(len(places) - 1, 1)
         names = self.history.space.names
         return {names[j]: 1.0 - float(places[j]) / last for j in np.argsort(places, kind="stable")}
@@ -135,6 +128,16 @@ class Model:
         kept = document["learned"]
         learned = None if kept is None else learned_from_dict(kept, history=history, options=options)
         return cls(history, learned, document["leans"], options, generator_from_dict(document["rng"]))
+
+    def _fitted(self) -> Learned:
+        """What there is to predict from. Raises NotEnoughObservations."""
+        if self.learned is None or not self.predicts:
+            metric = self.history.objective.metric
+            count = len(self.history.values(metric))
+            raise NotEnoughObservations(
+                f"{metric} was measured {count} times; a model needs at least {ENOUGH} readings"
+            )
+        return self.learned
 
     def _predicted(self, configuration: Configuration) -> dict[str, Prediction]:
         if self.learned is None or not self.predicts:

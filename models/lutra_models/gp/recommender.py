@@ -5,6 +5,7 @@ Every function here is pure: the same history, options and generator give the sa
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ def fit(history: History, past: Past = (), *, rng: np.random.Generator, options:
     snapshots = _snapshots((*past, *elsewhere), options)
     known = teachable(history, _ONE_READING)
     learned = learn(history, snapshots, rng, _ONE_READING, options) if known else None
-    return Model(history, learned, bool(snapshots), options, rng)
+    return Model(history, learned, bool(snapshots), options, copy.deepcopy(rng))
 
 
 def recommend(

@@ -102,6 +102,14 @@ def test_asked_the_same_again_a_model_answers_the_same() -> None:
     assert model.best() == model.best()
 
 
+def test_what_is_drawn_from_the_generator_after_a_fit_changes_no_answer() -> None:
+    generator = rng()
+    model = fit(history(4), rng=generator)
+    before = model.recommend(2)
+    generator.random(100)
+    assert model.recommend(2) == before
+
+
 def test_a_model_of_nothing_measured_recommends_and_predicts_nothing() -> None:
     model = fit(history(0), rng=rng())
     assert model.recommend()[0].configuration == DEFAULT

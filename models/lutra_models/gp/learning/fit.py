@@ -55,28 +55,19 @@ def learn(
     spread = {
         name: calibrated(f.gp, history, direction(history, name), options.calibration) for name, f in fitted.items()
     }
-    enough = [name for name in wanted if len(grouped[name].values) >= ENOUGH]
+    enough = {name: fitted[name] for name in wanted if len(grouped[name].values) >= ENOUGH}
     snapshot = Snapshot(
         encoding,
         {name: spread[name] for name in enough},
         encoding.codes([history.current or history.observations[0].configuration])[0],
-        trends={name: fitted[name].trends for name in enough},
-        alone={name: fitted[name].alone for name in enough if fitted[name].trends},
+        trends={name: f.trends for name, f in enough.items()},
+        alone={name: f.alone for name, f in enough.items() if f.trends},
         context=history.context or {},
         options=options.fingerprint,
     )
     running = fit_feasibility(history, encoding, fitter.surrogate, options.surrogate)
-    return Learned(
-        history,
-        options,
-        encoding,
-        searching.gp,
-        searching.trends,
-        spread[metric],
-        fitted[metric].trends,
-        snapshot,
-        running,
-    )
+    wary, wary_trends = spread[metric], fitted[metric].trends
+    return Learned(history, options, encoding, searching.gp, searching.trends, wary, wary_trends, snapshot, running)
 
 
 @dataclass(frozen=True, eq=False)

@@ -214,7 +214,7 @@ class Options:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-able values."""
-        return asdict(self)
+        return asdict(self, dict_factory=_plain)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Options:
@@ -231,6 +231,10 @@ class Options:
                 nested = {part: nested}
             options = laid_over(options, nested)
         return options
+
+
+def _plain(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in pairs}
 
 
 DEFAULT = Options()

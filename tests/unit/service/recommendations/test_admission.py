@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.service import Agent, Document, Fakes, Service, answer, fake_executor, running
+from tests.support.fakes import Document, Fakes, answer
+from tests.support.service import Agent, Service, fake_executor, running
 
 LITTLE_MEMORY = {"policy": {"memory_fraction": 0.02}}
 

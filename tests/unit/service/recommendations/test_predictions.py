@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lutra_models import gp, serial
+from lutra_service.app.jobs import lease
 from lutra_service.workers import worker
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
@@ -112,6 +113,13 @@ def test_what_was_promised_of_a_recommendation_is_predicted_of_its_settings_to_t
             service.take("POST", f"/v1/recommendations/{made['id']}/approve")
             measured(second, second.directive(wait=30))
         assert leaning
+        job = service.store.read(lambda u: lease.job(u, made["id"]))
+    assert job.payload["options"] == gp.Options().to_dict()
+    assert job.payload["past"]
+    again = worker.recommend(job.payload)
+    assert (again["configuration"], again["predictions"]) == (made["configuration"], made["predictions"])
+    other = gp.Options().varied(**{"surrogate.steps": 5})
+    assert worker.recommend({**job.payload, "options": other.to_dict()})["snapshot"]["options"] == other.fingerprint
 
 
 @pytest.mark.slow
