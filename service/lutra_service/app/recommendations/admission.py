@@ -38,9 +38,9 @@ def admitted(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], k
 
 
 def known_to_run(recommendation: Recommendation, session: Session | None) -> Known:
-    """What was active when it was made, and when its session began; and what it says itself to be one of these."""
+    """What was active when it was asked for, and when its session began."""
     known = [recommendation.before, (session.baseline if session else None) or {}]
-    if recommendation.origin in (Origin.CURRENT, Origin.BASELINE):
+    if recommendation.origin == Origin.CURRENT:  # `before` is what was active when it was proposed
         known.append(recommendation.configuration or {})
     return known
 
