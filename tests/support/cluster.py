@@ -44,10 +44,19 @@ def _raises(error: Exception) -> Any:
 
 
 @contextmanager
+def local(folder: Path, **options: Any) -> Iterator[str]:
+    """The address of a cluster of one worker, all of whose files lie in the folder."""
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    with (
+        dask.config.set({"temporary-directory": str(folder)}),
+        distributed.LocalCluster(n_workers=1, dashboard_address=None, **options) as made,
+    ):
+        yield made.scheduler_address
+
+
+@contextmanager
 def answering(answer: str, marker: Path) -> Iterator[str]:
     """The address of a cluster whose worker gives `answer` whatever it is asked."""
-    import distributed
-
     answers: dict[str, Callable[..., Any]] = {
         "a pickle that runs code": lambda *_: Runs(marker),
         "a pickled error that runs code": lambda *_: _raises(RunsAsError(marker)),
@@ -56,15 +65,8 @@ def answering(answer: str, marker: Path) -> Iterator[str]:
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster_module, "compute", _named(answers[answer]))
-        with distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=False,
-            protocol="tcp",
-            dashboard_address=None,
-            local_directory=str(marker.parent),
-        ) as local:
-            yield local.scheduler_address
+        with local(marker.parent, threads_per_worker=1, processes=False, protocol="tcp") as address:
+            yield address
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,12 +85,5 @@ def encrypted(folder: Path) -> Iterator[tuple[str, dict[str, Path]]]:
     for role in ("client", "scheduler", "worker"):
         files |= {f"tls_{role}_cert": str(certificate), f"tls_{role}_key": str(key)}
     security: Any = distributed.Security(require_encryption=True, **files)
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        protocol="tls",
-        security=security,
-        dashboard_address=None,
-        local_directory=str(folder),
-    ) as local:
-        yield local.scheduler_address, {"dask_tls_ca": ca, "dask_tls_cert": certificate, "dask_tls_key": key}
+    with local(folder, threads_per_worker=1, protocol="tls", security=security) as address:
+        yield address, {"dask_tls_ca": ca, "dask_tls_cert": certificate, "dask_tls_key": key}

@@ -17,7 +17,7 @@ from lutra_service.workers.cluster import Cluster, cluster_worker
 from lutra_service.workers.processes import WorkerProcess, local_worker
 from lutra_service.workers.protocol import ComputationFailed, Limits, NoWorker, Worker, WorkerLost
 
-from tests.support import cluster as hostile
+from tests.support import cluster as clusters
 from tests.support import poison
 from tests.support.service import Agent, Document, Service, running
 
@@ -159,11 +159,8 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
 
 @pytest.fixture
 def scheduler(tmp_path: Path) -> Iterator[str]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, dashboard_address=None, local_directory=str(tmp_path)
-    ) as cluster:
-        yield cluster.scheduler_address
+    with clusters.local(tmp_path, threads_per_worker=2) as address:
+        yield address
 
 
 def test_a_dask_cluster_computes_without_any_other_change(tmp_path: Path, scheduler: str) -> None:
@@ -208,7 +205,7 @@ def test_what_a_hostile_cluster_answers_runs_nowhere(
 ) -> None:
     """The cluster's worker is in this process, where `compute` is not what the service thinks it is."""
     marker = tmp_path / "marker"
-    with hostile.answering(answer, marker) as address:
+    with clusters.answering(answer, marker) as address:
         worker = cluster_worker(Cluster(address), LIMITS, POISON)
         try:
             with pytest.raises(error, match=why):
@@ -223,7 +220,7 @@ def test_the_same_answer_runs_where_it_is_unpickled(tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     marker = tmp_path / "marker"
     with (
-        hostile.answering("a pickle that runs code", marker) as address,
+        clusters.answering("a pickle that runs code", marker) as address,
         distributed.Client(address, set_as_default=False) as client,
     ):
         from lutra_service.workers import cluster
@@ -233,7 +230,7 @@ def test_the_same_answer_runs_where_it_is_unpickled(tmp_path: Path) -> None:
 
 
 def test_an_encrypted_cluster_computes_for_who_has_a_certificate(tmp_path: Path) -> None:
-    with hostile.encrypted(tmp_path) as (address, files):
+    with clusters.encrypted(tmp_path) as (address, files):
         settings: dict[str, Any] = {"dask_scheduler": address, **files}
         worker = make_worker(Settings(**settings))
         stranger = cluster_worker(Cluster(address, tls_ca=files["dask_tls_ca"]), LIMITS)
