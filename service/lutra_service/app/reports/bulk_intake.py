@@ -83,7 +83,7 @@ def _plain(unit: UnitOfWork, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
     if not arrivals:
         return {}
     databases = unit.bulk.lock(a.database_id for a in arrivals)
-    kept = unit.bulk.kept(a.key for a in arrivals)
+    kept = unit.bulk.kept([a.key for a in arrivals])
     busy = unit.bulk.busy(databases)
     found: dict[str, Plain] = {}
     for arrival in arrivals:

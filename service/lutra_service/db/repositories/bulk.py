@@ -10,7 +10,7 @@ from typing import Any, cast
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 from sqlalchemy import Table as SqlTable
-from sqlalchemy import and_, bindparam, func, insert, literal_column, or_, select, tuple_, union, update
+from sqlalchemy import and_, bindparam, func, insert, literal_column, or_, select, union, update
 from sqlalchemy.orm import Session
 
 from lutra_service.common.documents import Document
@@ -28,8 +28,9 @@ _SESSIONS = cast(SqlTable, SessionRow.__table__)
 _SETTINGS = cast(SqlTable, SettingsRow.__table__)
 
 _IDS: Any = bindparam("ids", expanding=True)
-_KEYS: Any = bindparam("keys", expanding=True)
-_OF_KEYS = tuple_(_SETTINGS.c.database_id, _SETTINGS.c.hash).in_(_KEYS)
+_HASHES: Any = bindparam("hashes", expanding=True)
+# Of pairs SQLite would look at every row; two lists it looks up, and what they find besides is passed over.
+_OF_KEYS = and_(_SETTINGS.c.database_id.in_(_IDS), _SETTINGS.c.hash.in_(_HASHES))
 
 # Whoever holds a row is not waited for: one slow transaction must not hold up everybody's reports.
 _LOCK = (
@@ -124,15 +125,15 @@ class Bulk:
         """Those of the databases for which a report may have consequences: an open session, a change under way."""
         return set(self._db.execute(_BUSY, {"ids": list(ids)}).scalars())
 
-    def kept(self, keys: Iterable[Key]) -> dict[Key, Kept]:
-        rows = self._db.execute(_KEPT, {"keys": list(keys)})
+    def kept(self, keys: Sequence[Key]) -> dict[Key, Kept]:
+        rows = self._db.execute(_KEPT, _lists(keys))
         return {(id_, hash_): Kept(since, dict(unreadable or {})) for id_, hash_, since, unreadable in rows}
 
     def settings(self, keys: Sequence[Key]) -> dict[Key, Document]:
-        """The settings themselves."""
+        """The settings themselves, and maybe others of these databases."""
         if not keys:
             return {}
-        rows = self._db.execute(_DOCUMENTS, {"keys": list(keys)})
+        rows = self._db.execute(_DOCUMENTS, _lists(keys))
         return {(id_, hash_): document for id_, hash_, document in rows}
 
     def newest_sequence(self, database_id: str, agent: str, epoch: str) -> int | None:
@@ -154,3 +155,7 @@ class Bulk:
         learned = [{"database": id_, **{f"new_{name}": of[name] for name in LEARNED}} for id_, of in facts.items()]
         if learned:
             self._db.connection().execute(_UPDATE, learned)
+
+
+def _lists(keys: Sequence[Key]) -> dict[str, list[str]]:
+    return {"ids": sorted({id_ for id_, _ in keys}), "hashes": sorted({hash_ for _, hash_ in keys})}

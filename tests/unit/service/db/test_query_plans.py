@@ -133,12 +133,16 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "the newest model": lambda u: u.snapshots.newest_ids("db_000007", 16),
     "a repeated request": lambda u: u.answers.given("tok_1", "k_000001"),
     "stored settings": lambda u: u.databases.settings(BIG, "h_000002"),
+    "settings of some reports": lambda u: u.bulk.kept([(BIG, "h_000002"), ("db_000006", "h_000003")]),
+    "whose reports may have consequences": lambda u: u.bulk.busy([BIG, "db_000006", "db_000007"]),
+    "whether a report is stored": lambda u: u.bulk.is_stored(BIG, "a", "e", 200_000),
+    "an agent's newest number": lambda u: u.bulk.newest_sequence(BIG, "a", "e"),
     "old heartbeats": lambda u: u.retention.delete_heartbeats(BIG, BEFORE),
     "old windows": lambda u: u.retention.mergeable("db_000008", BEFORE),
     "surplus reports": lambda u: u.retention.delete_surplus_reports(BIG, BEFORE, 2000),
     "old answers": lambda u: u.retention.delete_answers(BEFORE),
 }
-PAGES = [name for name in QUESTIONS if "page" in name] + ["the newest model", "an agent's last number"]
+PAGES = [name for name in QUESTIONS if "page" in name] + ["the newest model", "an agent's last number", "an agent's newest number"]
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)])
