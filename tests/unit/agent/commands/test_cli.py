@@ -70,7 +70,7 @@ def test_the_lab_is_another_distributions_and_says_how_to_install_it_where_it_is
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert "\n  lab " in CliRunner().invoke(main, ["--help"]).output
-    monkeypatch.setattr("lutra_agent.cli.entry_points", lambda **_: EntryPoints())
+    monkeypatch.setattr("lutra_agent.commands.cli.entry_points", lambda **_: EntryPoints())
     assert "\n  lab " not in CliRunner().invoke(main, ["--help"]).output
     ended = CliRunner().invoke(main, ["lab", "--help"])
     assert (ended.exit_code, "pip install lutra-lab" in ended.output) == (2, True)

@@ -7,7 +7,7 @@ CODE = """
 import sys
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.families import family
-import lutra_agent.cli, lutra_agent.run, lutra_lab.cli
+import lutra_agent.commands.cli, lutra_agent.runtime.compose, lutra_lab.cli
 assert "pymysql" not in sys.modules, "imported without being asked for"
 sys.modules["pymysql"] = None
 for name in ("mysql", "mariadb"):
