@@ -142,7 +142,8 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "surplus reports": lambda u: u.retention.delete_surplus_reports(BIG, BEFORE, 2000),
     "old answers": lambda u: u.retention.delete_answers(BEFORE),
 }
-PAGES = [name for name in QUESTIONS if "page" in name] + ["the newest model", "an agent's last number", "an agent's newest number"]
+ORDERED = ["the newest model", "an agent's last number", "an agent's newest number"]
+PAGES = [name for name in QUESTIONS if "page" in name] + ORDERED
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)])
