@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from lutra_models.knobs import Configuration
 
@@ -19,9 +19,20 @@ from lutra_service.app.access.audit import KEPT as AUDIT_KEPT
 from lutra_service.common import limits
 from lutra_service.db.repositories.retention import BATCH, Group
 from lutra_service.db.schema.records import StoredReport
-from lutra_service.db.store import Store, UnitOfWork
+from lutra_service.db.store import UnitOfWork, Work
 
-Rule = Callable[[Store, datetime], int]
+T = TypeVar("T")
+
+
+class Transactions(Protocol):
+    """A store, or one that does the same at its leisure."""
+
+    def read(self, work: Work[T]) -> T: ...
+
+    def write(self, work: Work[T]) -> T: ...
+
+
+Rule = Callable[[Transactions, datetime], int]
 """Deletes what came before a moment and is not kept, each batch in a transaction of its own; how many rows went."""
 
 
@@ -42,7 +53,7 @@ class Pruned:
         return ", ".join(f"{name} {number}" for name, number in self.rows.items())
 
 
-def prune(store: Store, keep: timedelta) -> Pruned:
+def prune(store: Transactions, keep: timedelta) -> Pruned:
     """Reports come in meanwhile."""
     before = store.read(lambda unit: unit.now - keep)
     return Pruned({name: rule(store, before) for name, rule in RULES})
@@ -53,7 +64,7 @@ def _everywhere(batch: Callable[[UnitOfWork, datetime], int]) -> Rule:
 
 
 def _each_database(batch: Callable[[UnitOfWork, str, datetime], int]) -> Rule:
-    def rule(store: Store, before: datetime) -> int:
+    def rule(store: Transactions, before: datetime) -> int:
         databases = store.read(lambda unit: unit.retention.databases())
         return sum(_to_the_end(store, _of(batch, database, before)) for database in databases)
 
@@ -66,7 +77,7 @@ def _of(
     return lambda unit: batch(unit, database, before)
 
 
-def _windows(store: Store, before: datetime) -> int:
+def _windows(store: Transactions, before: datetime) -> int:
     done = 0
     for database in store.read(lambda unit: unit.retention.databases()):
         for group in store.read(_mergeable(database, before)):
@@ -109,7 +120,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
 """In this order: a recommendation goes after what is measured under it, a session after its recommendations."""
 
 
-def _to_the_end(store: Store, batch: Callable[[UnitOfWork], int]) -> int:
+def _to_the_end(store: Transactions, batch: Callable[[UnitOfWork], int]) -> int:
     """Repeat until a batch is not full."""
     done = 0
     while True:
