@@ -173,10 +173,13 @@ def _afterwards(
         if outcome["state"] == "applied" and outcome.get("confirm_by"):
             for name, value in outcome.get("active", {}).items():
                 known.setdefault(name, set()).add(value)
-    return [
-        *hostile_oracle.unexplained(oracle.moments, outcomes, settings),
+    of_directives = (
         *hostile_oracle.late(config, outcomes, known, ended),
         *hostile_oracle.restarts_outside(oracle.moments, outcomes, windows),
+    )
+    return [
+        *hostile_oracle.unexplained(oracle.moments, outcomes, settings),
+        *(_with_directive(story, service, settings) for story in of_directives),
         *traffic.not_guarded(service.outcomes),
         *(
             [f"{service.stray_tokens} requests brought the token to a redirect's target"]
@@ -184,6 +187,12 @@ def _afterwards(
             else []
         ),
     ]
+
+
+def _with_directive(story: str, service: Service, settings: dict[str, Any]) -> str:
+    """A story about a directive, and what that directive asked for."""
+    id_ = story.partition(" ")[0]
+    return f"{story}; it was of the kind {service.kinds.get(id_, 'unknown')!r} and asked for {settings.get(id_)}"
 
 
 def _by_kind(service: Service) -> dict[str, dict[str, int]]:
