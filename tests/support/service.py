@@ -260,7 +260,9 @@ def silent_for(service: Service, agent: Agent, minutes: int = 5) -> None:
     """As if this agent's last report had come so long ago."""
 
     def earlier(unit: UnitOfWork) -> None:
-        last = unit.reports.numbered(agent.database, agent.name, agent.epoch, agent.sequence)
+        c = unit.reports.table.c
+        of_agent = (c.database_id == agent.database, c.agent == agent.name, c.epoch == agent.epoch)
+        last = unit.reports._one(*of_agent, c.sequence == agent.sequence)
         assert last is not None
         unit.reports.replace(last.id, received_at=last.received_at - timedelta(minutes=minutes))
 

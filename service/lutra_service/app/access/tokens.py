@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -16,8 +15,6 @@ from lutra_service.common.documents import Document
 from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db.schema.records import Token
 from lutra_service.db.store import UnitOfWork
-
-log = logging.getLogger(__name__)
 
 Scope = Literal["agent", "read", "operate", "admin"]
 SCOPES: tuple[Scope, ...] = ("agent", "read", "operate", "admin")
@@ -56,14 +53,11 @@ class Principal:
             raise Forbidden(f"needs scope {' or '.join(scopes)}, this token has {', '.join(sorted(self.scopes))}")
 
 
-def authenticate(unit: UnitOfWork, secret: str | None) -> Principal:
-    """The token's bearer. The secret is looked up by its digest, so timing tells nothing of the ones that exist."""
-    token = unit.tokens.by_hash(secret_hash(secret)) if secret else None
-    return _bearer(token, unit.now)
-
-
 def bearers(unit: UnitOfWork, digests: Sequence[str]) -> list[Principal | Unauthorized]:
-    """The same for the digests of many secrets; a refusal is given, not raised."""
+    """Whose tokens these are, by the digests of their secrets: so timing tells nothing of the secrets that exist.
+
+    A refusal is given, not raised.
+    """
     tokens = unit.tokens.by_hashes(digests)
     found: list[Principal | Unauthorized] = []
     for digest in digests:

@@ -103,9 +103,9 @@ def _seen(unit: UnitOfWork, database: Database, report: Report) -> bool | None:
         if newest is not None and report.sequence > newest:
             return True
     of_agent = database.id, report.agent, report.epoch
-    if unit.bulk.is_stored(*of_agent, report.sequence):
+    if unit.reports.is_stored(*of_agent, report.sequence):
         return None
-    newest = unit.bulk.newest_sequence(*of_agent)
+    newest = unit.reports.newest_sequence(*of_agent)
     return newest is None or report.sequence > newest
 
 

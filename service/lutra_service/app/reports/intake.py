@@ -43,7 +43,7 @@ def accept(unit: UnitOfWork, database_id: str, report: Report) -> Receipt:
     database = unit.databases.lock(database_id)
     if report.engine != database.engine:
         raise InvalidReport(f"engine {report.engine!r} reported, but {database_id} is {database.engine}")
-    if unit.reports.numbered(database_id, report.agent, report.epoch, report.sequence) is not None:
+    if unit.reports.is_stored(database_id, report.agent, report.epoch, report.sequence):
         return Receipt(
             duplicate=True,
             settings_wanted=_settings_wanted(unit, database_id, report),

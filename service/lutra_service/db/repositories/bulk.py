@@ -10,7 +10,7 @@ from typing import Any, cast
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 from sqlalchemy import Table as SqlTable
-from sqlalchemy import and_, bindparam, func, insert, literal_column, or_, select, union, update
+from sqlalchemy import and_, bindparam, insert, or_, select, union, update
 from sqlalchemy.orm import Session
 
 from lutra_service.common.documents import Document
@@ -63,18 +63,6 @@ _KEPT = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.first_seen
     _OF_KEYS
 )
 _DOCUMENTS = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.settings).where(_OF_KEYS)
-_C = _REPORTS.c
-_OF_AGENT = (
-    _C.database_id == bindparam("database"),
-    _C.agent == bindparam("agent"),
-    _C.epoch == bindparam("epoch"),
-)
-_NEWEST = select(func.max(_C.sequence)).where(*_OF_AGENT)
-_ITSELF = select(_C.id).where(*_OF_AGENT, _C.sequence == bindparam("sequence")).limit(1)
-# The number is written out, so that a query that was prepared can use the index of those alone.
-_DRAWN_TOGETHER = (
-    select(_C.id).where(*_OF_AGENT, _C.windows > literal_column("1"), _C.sequence > bindparam("sequence")).limit(1)
-)
 _INSERT = insert(_REPORTS)
 LEARNED = (
     "engine_version",
@@ -135,14 +123,6 @@ class Bulk:
             return {}
         rows = self._db.execute(_DOCUMENTS, _lists(keys))
         return {(id_, hash_): document for id_, hash_, document in rows}
-
-    def newest_sequence(self, database_id: str, agent: str, epoch: str) -> int | None:
-        return self._db.execute(_NEWEST, {"database": database_id, "agent": agent, "epoch": epoch}).scalar()
-
-    def is_stored(self, database_id: str, agent: str, epoch: str, sequence: int) -> bool:
-        """Itself, or drawn together with later ones."""
-        numbered = {"database": database_id, "agent": agent, "epoch": epoch, "sequence": sequence}
-        return any(self._db.execute(asked, numbered).first() is not None for asked in (_ITSELF, _DRAWN_TOGETHER))
 
     def add(self, reports: Sequence[Mapping[str, Any]]) -> None:
         """Rows of reports, each counted against its database's quota."""

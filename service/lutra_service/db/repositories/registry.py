@@ -80,12 +80,8 @@ class Tokens(Repository[Token]):
     record = Token
     noun = "token"
 
-    def by_hash(self, hash_: str) -> Token | None:
-        """Revoked and expired ones too."""
-        return self._one(self.table.c.hash == hash_)
-
     def by_hashes(self, hashes: Collection[str]) -> dict[str, Token]:
-        """Several of them, by their digest."""
+        """By their digest; revoked and expired ones too."""
         return {token.hash: token for token in self._many(_BY_HASHES, {"hashes": sorted(hashes)})}
 
     def listed(self, database_id: str | None, limit: int, after: str | None) -> list[Token]:

@@ -5,12 +5,25 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, literal_column, select, text
+from sqlalchemy import ColumnElement, bindparam, func, literal_column, select, text
 
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Repository
 from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.schema.tables import ALIKE, LEARNED, ReportRow
+
+_C = ReportRow.__table__.c
+_OF_AGENT = (
+    _C.database_id == bindparam("database"),
+    _C.agent == bindparam("agent"),
+    _C.epoch == bindparam("epoch"),
+)
+_NEWEST = select(func.max(_C.sequence)).where(*_OF_AGENT)
+_ITSELF = select(_C.id).where(*_OF_AGENT, _C.sequence == bindparam("sequence")).limit(1)
+# The number is written out, so that a query that was prepared can use the index of those alone.
+_MERGED = (
+    select(_C.id).where(*_OF_AGENT, _C.windows > literal_column("1"), _C.sequence > bindparam("sequence")).limit(1)
+)
 
 
 class Reports(Repository[StoredReport]):
@@ -21,13 +34,10 @@ class Reports(Repository[StoredReport]):
     def _values(self, record: StoredReport) -> dict[str, Any]:
         return {k: v for k, v in record.__dict__.items() if k != "id"}
 
-    def numbered(self, database_id: str, agent: str, epoch: str, sequence: int) -> StoredReport | None:
-        """The report itself, or a later one into which old windows were merged: an agent sends them in order."""
-        c = self.table.c
-        same = (c.database_id == database_id, c.agent == agent, c.epoch == epoch)
-        itself = self._one(*same, c.sequence == sequence)
-        # The number is written out, so that a query that was prepared can use the index of those alone.
-        return itself or self._one(*same, c.windows > literal_column("1"), c.sequence > sequence)
+    def is_stored(self, database_id: str, agent: str, epoch: str, sequence: int) -> bool:
+        """Itself, or merged into a later one: an agent sends them in order."""
+        numbered = {"database": database_id, "agent": agent, "epoch": epoch, "sequence": sequence}
+        return any(self._db.execute(asked, numbered).first() is not None for asked in (_ITSELF, _MERGED))
 
     def replace(self, id_: int | None, **values: Any) -> None:
         self._update(self.table.c.id == id_, **values)
@@ -40,10 +50,7 @@ class Reports(Repository[StoredReport]):
         return self._db.execute(newest).scalar()
 
     def newest_sequence(self, database_id: str, agent: str, epoch: str) -> int | None:
-        c = self.table.c
-        return self._db.execute(
-            select(func.max(c.sequence)).where(c.database_id == database_id, c.agent == agent, c.epoch == epoch)
-        ).scalar()
+        return self._db.execute(_NEWEST, {"database": database_id, "agent": agent, "epoch": epoch}).scalar()
 
     def of_session(
         self, session_id: str, newest: int, since: datetime | None = None, trials_only: bool = False

@@ -108,8 +108,8 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "a page of windows": lambda u: u.reports.windows(BIG, 50, None),
     "a later page of windows": lambda u: u.reports.windows(BIG, 50, 40_000),
     "a page of a small database": lambda u: u.reports.windows("db_000006", 50, None),
-    "whether a report is known": lambda u: u.reports.numbered(BIG, "a", "e", 200_000),
-    "whether an old report is known": lambda u: u.reports.numbered(BIG, "a", "e", 7),
+    "whether a report is known": lambda u: u.reports.is_stored(BIG, "a", "e", 200_000),
+    "whether an old report is known": lambda u: u.reports.is_stored(BIG, "a", "e", 7),
     "an agent's last number": lambda u: u.reports.newest_sequence(BIG, "a", "e"),
     "reports without settings": lambda u: u.reports.fill_configuration(BIG, "h_000001", {}),
     "what a recommendation measured": lambda u: u.reports.of_recommendation("rec_000002"),
@@ -135,14 +135,12 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "stored settings": lambda u: u.databases.settings(BIG, "h_000002"),
     "settings of some reports": lambda u: u.bulk.kept([(BIG, "h_000002"), ("db_000006", "h_000003")]),
     "whose reports may have consequences": lambda u: u.bulk.busy([BIG, "db_000006", "db_000007"]),
-    "whether a report is stored": lambda u: u.bulk.is_stored(BIG, "a", "e", 200_000),
-    "an agent's newest number": lambda u: u.bulk.newest_sequence(BIG, "a", "e"),
     "old heartbeats": lambda u: u.retention.delete_heartbeats(BIG, BEFORE),
     "old windows": lambda u: u.retention.mergeable("db_000008", BEFORE),
     "surplus reports": lambda u: u.retention.delete_surplus_reports(BIG, BEFORE, 2000),
     "old answers": lambda u: u.retention.delete_answers(BEFORE),
 }
-ORDERED = ["the newest model", "an agent's last number", "an agent's newest number"]
+ORDERED = ["the newest model", "an agent's last number"]
 PAGES = [name for name in QUESTIONS if "page" in name] + ORDERED
 
 
