@@ -57,7 +57,8 @@ class Service:
             if self.honest or self.rng.random() < 0.4:
                 return None
             kind, made = self.liar.directive()
-            self.kinds.setdefault(made["id"], kind)
+            before = self.kinds.get(made["id"])
+            self.kinds[made["id"]] = f"{before}; {kind}" if before else kind
             self.offered[kind] += 1
             self.windows_told += made.get("rules", {}).get("maintenance_windows", [])
             return made

@@ -132,8 +132,7 @@ def _late(
 ) -> Iterator[str]:
     which = f"{outcome['directive']} of {_at(outcome):%H:%M:%S}"
     if outcome.get("confirm_by") is None:
-        new = {n: v for n, v in outcome.get("active", {}).items() if v not in known.get(n, ())}
-        if new:
+        if new := _new(outcome, known):
             yield f"{which} is active without having to be confirmed, and the agent never had {new} before"
         return
     confirm_by = datetime.fromisoformat(outcome["confirm_by"])
@@ -145,16 +144,24 @@ def _late(
 
 
 def restarts_outside(
-    moments: list[Moment], outcomes: list[Outcome], windows: tuple[MaintenanceWindow, ...]
+    outcomes: list[Outcome], known: Mapping[str, set[Any]], windows: tuple[MaintenanceWindow, ...]
 ) -> Iterator[str]:
-    """Restarts by a directive while no maintenance window was open. An undo waits for none."""
-    del moments
+    """Restarts by a directive to new values while no maintenance window was open.
+
+    An undo waits for none, nor does a rollback: unconfirmed, to values that the agent had before.
+    """
     for outcome in outcomes:
         if outcome["state"] != "applied" or not outcome.get("restarted"):
+            continue
+        if outcome.get("confirm_by") is None and not _new(outcome, known):
             continue
         at = _at(outcome)
         if current(windows, at) is None and current(windows, at - GRACE) is None:
             yield f"{outcome['directive']} restarted the server at {at:%H:%M:%S}, outside every maintenance window"
+
+
+def _new(outcome: Outcome, known: Mapping[str, set[Any]]) -> Outcome:
+    return {n: v for n, v in outcome.get("active", {}).items() if v not in known.get(n, ())}
 
 
 def _at(outcome: Outcome) -> datetime:

@@ -145,9 +145,13 @@ def _windows(now: datetime) -> tuple[MaintenanceWindow, ...]:
 def _config(
     server: ScratchServer, url: str, folder: Path, mode: str, windows: tuple[MaintenanceWindow, ...]
 ) -> tuple[Config, bool]:
-    """The agent's file, and whether it could name its own maintenance windows: an older agent's cannot."""
+    """The agent's file, and whether it could name its own maintenance windows: an older agent's cannot.
+
+    It allows every value that the server takes (`ranges`), so that memory, durability, windows and confirmation have to
+    hold alone.
+    """
     sections: dict[str, dict[str, Any]] = {
-        "agent": {"mode": mode, "interval_s": INTERVAL_S, "memory_fraction": MEMORY_FRACTION},
+        "agent": {"mode": mode, "interval_s": INTERVAL_S, "memory_fraction": MEMORY_FRACTION, "ranges": "server"},
         "guard": {"confirm_s": CONFIRM_S, "memory": {"enabled": False}, "disk": {"enabled": False}},
     }
     made = document(server, url, folder / "state", mode, **sections)
@@ -175,7 +179,7 @@ def _afterwards(
                 known.setdefault(name, set()).add(value)
     of_directives = (
         *hostile_oracle.late(config, outcomes, known, ended),
-        *hostile_oracle.restarts_outside(oracle.moments, outcomes, windows),
+        *hostile_oracle.restarts_outside(outcomes, known, windows),
     )
     return [
         *hostile_oracle.unexplained(oracle.moments, outcomes, settings),
