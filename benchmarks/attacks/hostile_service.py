@@ -43,10 +43,10 @@ def main(
 
 def show(run: dict[str, Any]) -> None:
     print(f"\n{run['engine']}, {run['mode']}: {run['simulated_s']} simulated seconds in {run['cycles']} cycles")
-    answered = run["outcomes"]
+    offered, answered = run["offered"], run["outcomes"]
     rows = [
-        (kind, number, ", ".join(f"{code} {n}" for code, n in sorted(answered.get(kind, {}).items())))
-        for kind, number in sorted(run["offered"].items())
+        (kind, offered.get(kind, ""), ", ".join(f"{code} {n}" for code, n in sorted(answered.get(kind, {}).items())))
+        for kind in sorted({*offered, *answered})
     ]
     print(table(("directive", "offered", "what the agent did"), rows))
     print("answers:", ", ".join(f"{name} {number}" for name, number in sorted(run["answers"].items())))
