@@ -12,7 +12,8 @@ import httpx
 
 from tests.support.service import Agent, Document
 
-EVERY_S = 1.0
+EVERY_S = 2.0
+"""A session in a lab reports far more often than an agent does otherwise, and must stay below its own quota."""
 ANSWER_S = 75.0
 
 
@@ -74,7 +75,7 @@ class Neighbour:
 
 
 def live(stop: Event, url: str, database: str, agent_token: str, operator_token: str) -> dict[str, Any]:
-    """Rounds until told to stop, one a second at most."""
+    """Rounds until told to stop, one in EVERY_S at most."""
     neighbour = Neighbour(url, database, agent_token, operator_token)
     neighbour.agent.send()
     neighbour.open_session()
