@@ -22,9 +22,16 @@ from lutra_models.server import Server
 GRACE = timedelta(seconds=180)
 """Between the deadline of a provisional change and the end of its undo; a restart may be part of that."""
 
-FOLLOWS = {"innodb_log_file_buffering": "innodb_log_file_size"}
-"""Settings that a server sets by itself as another one changes. MariaDB does it where the new log file's file system
-takes no unbuffered writes: SET GLOBAL innodb_log_file_size alone moves it in a file system in memory."""
+SIZED_BY = ("table_open_cache", "max_connections")
+FOLLOWS = {
+    "innodb_log_file_buffering": ("innodb_log_file_size",),
+    "innodb_open_files": SIZED_BY,
+    "table_open_cache_instances": SIZED_BY,
+    "open_files_limit": SIZED_BY,
+}
+"""Settings that a server sets by itself as others change, seen on a real MariaDB 10.11. Where the new log file's file
+system takes no unbuffered writes (one in memory), SET GLOBAL innodb_log_file_size alone moves the first. A start sizes
+the others: with table_open_cache = 795 it makes innodb_open_files 795, 8 instances and open_files_limit 12904."""
 
 Outcome = Mapping[str, Any]
 
@@ -100,7 +107,7 @@ def unexplained(moments: list[Moment], outcomes: list[Outcome], settings: Mappin
     seen: set[tuple[str, Value]] = set()
     for moment in moments:
         for name, value in moment.different.items():
-            causes = {name, FOLLOWS.get(name, name)}
+            causes = {name, *FOLLOWS.get(name, ())}
             if (name, value) in seen or any(causes & _names(o, settings) for o in applied):
                 continue
             seen.add((name, value))
