@@ -154,9 +154,15 @@ def test_a_value_that_no_outcome_explains_is_a_fault() -> None:
 def test_a_restart_outside_the_maintenance_windows_is_a_fault_and_an_undo_waits_for_none() -> None:
     night = (MaintenanceWindow(WEEKDAYS, "02:00", 60),)
     noon = (MaintenanceWindow(WEEKDAYS, "11:30", 60),)
-    applied = [dict(outcome("applied", restarted=True)), dict(outcome("reverted", 60, restarted=True))]
-    assert len(list(hostile_oracle.restarts_outside([], applied, night))) == 1
-    assert list(hostile_oracle.restarts_outside([], applied, noon)) == []
+    known = {"work_mem": {4096}}
+    made = dict(outcome("applied", restarted=True, active={"work_mem": 8192}))
+    undone = dict(outcome("reverted", 60, restarted=True))
+    assert len(list(hostile_oracle.restarts_outside([made, undone], known, night))) == 1
+    assert list(hostile_oracle.restarts_outside([made, undone], known, noon)) == []
+    rollback = made | {"active": {"work_mem": 4096}, "confirm_by": None}
+    assert list(hostile_oracle.restarts_outside([rollback], known, night)) == []
+    to_new = made | {"confirm_by": None}
+    assert len(list(hostile_oracle.restarts_outside([to_new], known, night))) == 1
 
 
 def test_a_broken_promise_ends_with_status_1_and_is_written_down(tmp_path: Path) -> None:
