@@ -155,8 +155,8 @@ def test_a_restart_outside_the_maintenance_windows_is_a_fault_and_an_undo_waits_
     night = (MaintenanceWindow(WEEKDAYS, "02:00", 60),)
     noon = (MaintenanceWindow(WEEKDAYS, "11:30", 60),)
     applied = [dict(outcome("applied", restarted=True)), dict(outcome("reverted", 60, restarted=True))]
-    assert len(list(hostile_oracle.restarts_outside([], applied, night))) == 1
-    assert list(hostile_oracle.restarts_outside([], applied, noon)) == []
+    assert len(list(hostile_oracle.restarts_outside(applied, {}, night))) == 1
+    assert list(hostile_oracle.restarts_outside(applied, {}, noon)) == []
 
 
 def test_a_broken_promise_ends_with_status_1_and_is_written_down(tmp_path: Path) -> None:
