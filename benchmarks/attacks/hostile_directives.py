@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.guardrails import GUARDS
 from lutra_models.knobs import Choice, Number
 from lutra_models.server import Policy, Server
@@ -61,10 +61,10 @@ class Liar:
     made: list[Document] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.catalog = load(self.server.engine)
-        self.rows = {r.name: r for r in self.catalog.rows_for(self.server.version) if r.name in self.server.settings}
-        self.initial = dict(self.catalog.read(self.server))
-        terms = self.catalog.file.terms
+        self.live = meet(self.server)
+        self.rows = {n: row for n, row in self.live.rows.items() if n in self.server.settings}
+        self.initial = dict(self.live.values)
+        terms = self.live.catalog.terms
         self.hungry = sorted({n for t in terms for n in t.formula.names if n in self.rows and self._numeric(n)})
 
     def directive(self) -> tuple[str, Document]:
@@ -87,7 +87,7 @@ class Liar:
 
     def drawn(self, restart: bool) -> Document:
         """One to three settings at values that the catalogue's own search would try."""
-        space = self.catalog.space(self.server, Policy(restart=restart))
+        space = self.live.space(Policy(restart=restart))
         knobs = [k for k in space if not restart or self.rows[k.name].applies == "restart"] or list(space)
         chosen = self.rng.sample(knobs, min(len(knobs), self.rng.randint(1, 3)))
         return {k.name: _value(k.domain, self.rng) for k in chosen}

@@ -14,7 +14,7 @@ from lutra_agent.config.types import Config
 from lutra_agent.engines.families import family
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.metrics.host import HostProbe
-from lutra_models.catalog import load
+from lutra_models.catalog import LiveSettings, meet
 from lutra_models.knobs import Value
 from lutra_models.maintenance import MaintenanceWindow, current
 from lutra_models.server import Server
@@ -56,12 +56,11 @@ class Oracle:
         self._engine = family(self.config.database.engine).open(self.config.database)
         self._probe = HostProbe(programs=self._engine.programs)
         self.first = self.look()
-        self._catalog = load(self.first.engine)
-        self.initial = self._catalog.read(self.first)
-        rows = self._catalog.rows_for(self.first.version)
-        self._lossy = frozenset(r.name for r in rows if r.risk == "durability")
+        live = meet(self.first)
+        self.initial = live.values
+        self._lossy = frozenset(n for n, row in live.rows.items() if row.risk == "durability")
         limit = int(self.first.host.memory_bytes * self.config.agent.memory_fraction)
-        self.most_bytes = max(limit, self._catalog.worst_case(self.first, {}).total_bytes)
+        self.most_bytes = max(limit, live.worst_case({}).total_bytes)
         self._started = self._engine.started()
 
     def look(self) -> Server:
@@ -71,14 +70,13 @@ class Oracle:
     def check(self, at: datetime) -> Moment | None:
         """None while the server is away: then nothing is active."""
         try:
-            server, started = self.look(), self._engine.started()
+            live, started = meet(self.look()), self._engine.started()
         except (DatabaseUnavailable, CollectionFailed):
             self.away += 1
             return None
-        active = self._catalog.read(server)
-        different = {n: v for n, v in active.items() if v != self.initial.get(n)}
+        different = {n: v for n, v in live.values.items() if v != self.initial.get(n)}
         moment = Moment(at, different, started)
-        for story in self._forbidden(server, moment):
+        for story in self._forbidden(live, moment):
             self.stories.append(f"{at:%H:%M:%S} {story}")
         self.moments.append(moment)
         return moment
@@ -86,9 +84,9 @@ class Oracle:
     def close(self) -> None:
         self._engine.close()
 
-    def _forbidden(self, server: Server, moment: Moment) -> Iterator[str]:
+    def _forbidden(self, live: LiveSettings, moment: Moment) -> Iterator[str]:
         mode, different = self.config.agent.mode, moment.different
-        total = self._catalog.worst_case(server, {}).total_bytes
+        total = live.worst_case({}).total_bytes
         if total > self.most_bytes:
             sums = f"{total / 2**20:,.0f} MB, the limit is {self.most_bytes / 2**20:,.0f} MB"
             yield f"the memory sum is {sums}: {dict(different)}"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lutra_models import serial
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.server import Host, Server
 from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db import migrate
@@ -20,7 +20,7 @@ from tests.support.service import MEMORY_BYTES, POSTGRESQL
 AGENT, EPOCH, HASH = "agent1", "epoch1", "h1"
 HOST = {"memory_bytes": MEMORY_BYTES, "cores": 4.0}
 SERVER = Server("postgresql", "16.4", POSTGRESQL, Host(MEMORY_BYTES, 4.0))
-CONFIGURATION: dict[str, Any] = dict(load("postgresql").read(SERVER))
+CONFIGURATION: dict[str, Any] = dict(meet(SERVER).values)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from lutra_agent.metrics.measure import Measure
 from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.knobs import Configuration, Value
 from lutra_models.server import Server
 from lutra_models.wire import Directive, Outcome
@@ -72,7 +72,7 @@ class Place:
             if outcome.state != "applied":
                 return Reading(configuration, {}, f"{outcome.code}: {outcome.message}")
             self._lab.touch(self._server, self._setting.size)
-        active = load(self._server_engine).read(self.look()).restrict(configuration)
+        active = meet(self.look()).values.restrict(configuration)
         before = self._host.requests()
         try:
             content = self._measure.driven(self._driver(workload, threads))
@@ -111,10 +111,6 @@ class Place:
     def _driver(self, workload: str, threads: int) -> drivers.Driver:
         section = self._lab.driver(self._setting.load(workload, threads), self._setting.size)
         return drivers.build(section, self._database.config.database)
-
-    @property
-    def _server_engine(self) -> str:
-        return self._database.config.database.engine
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lutra_models.catalog import load
+from lutra_models.catalog.units import show
 from lutra_models.knobs import Configuration
 
 from benchmarks.lab import plots
@@ -110,8 +111,7 @@ def changes(study: Study, rows: Sequence[Row]) -> str:
     rows_of = {r.name: r for r in load(study.engine).rows_for(rows[0]["version"])}
     default = named.pop("default")
     moved = [n for n in default if any(c[n] != default[n] for c in named.values())]
-    catalog = load(study.engine)
-    body = [[f"`{n}`", *(catalog.text(n, c[n], rows_of[n].unit) for c in (default, *named.values()))] for n in moved]
+    body = [[f"`{n}`", *(show(c[n], rows_of[n].unit) for c in (default, *named.values()))] for n in moved]
     return table(["", *(_TOLD[e] for e in ("default", *named))], body)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from lutra_models import gp
 from lutra_models.advice import Recommendation
-from lutra_models.catalog import load
+from lutra_models.catalog import LiveSettings, meet
 from lutra_models.history import History, Observation
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.metrics import Limit
@@ -38,22 +38,25 @@ class Session:
         return Policy(pins=LABS[self.study.engine].pins, durability=not self.study.durable)
 
     @cached_property
+    def live(self) -> LiveSettings:
+        return meet(self.server)
+
+    @cached_property
     def space(self) -> KnobSpace:
-        return load(self.study.engine).space(self.server, self.policy)
+        return self.live.space(self.policy)
 
     @cached_property
     def default(self) -> Configuration:
-        return self.space.normalise(load(self.study.engine).read(self.server))
+        return self.space.normalise(self.live.values)
 
     @cached_property
     def two_knobs(self) -> Configuration:
-        catalog, host = load(self.study.engine), self.server.host
-        texts = LABS[self.study.engine].two_knobs(host.memory_bytes)
-        return self.default.replace({n: catalog.parse(self.server, n, v) for n, v in texts.items()})
+        texts = LABS[self.study.engine].two_knobs(self.server.host.memory_bytes)
+        return self.default.replace({n: self.live.parse(n, v) for n, v in texts.items()})
 
     @cached_property
     def rule_based(self) -> Configuration:
-        return self.space.normalise(load(self.study.engine).rule_based(self.server, self.policy))
+        return self.space.normalise(self.live.rule_based(self.policy))
 
     def history(self, rows: Iterable[Row]) -> History:
         """`rows` are trials, in their order."""

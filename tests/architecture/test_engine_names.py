@@ -56,7 +56,7 @@ GRAMMAR = re.compile(
     r"|\bmy\.cnf\b|[\w-]+auto\.(?:cnf|conf)\b|\b(?:performance|information)_schema\b"
 )
 """Statements, files and views that one family alone has."""
-SETTINGS = frozenset(r.name for f in FAMILIES for r in load(f.name).file.rows if "_" in r.name)
+SETTINGS = frozenset(r.name for f in FAMILIES for r in load(f.name).rows if "_" in r.name)
 """A setting's name without a low line is a word like any other: `jit`, `port`."""
 WORD = re.compile(r"\w+")
 

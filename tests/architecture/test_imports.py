@@ -49,7 +49,7 @@ def test_predicting_from_a_stored_model_loads_nothing_more() -> None:
 
 
 def test_the_core_needs_the_standard_library_alone() -> None:
-    code = "lutra_models, lutra_models.catalog, lutra_models.catalog.memory, lutra_models.serial"
+    code = "lutra_models, lutra_models.catalog, lutra_models.serial"
     found = {m.split(".")[0] for m in loaded_by(code)}
     assert not found.intersection({"numpy", "scipy", "pydantic", "sqlalchemy", "fastapi"})
 

@@ -24,7 +24,7 @@ from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_agent.state.store import State
-from lutra_models.catalog import load
+from lutra_models.catalog import load, meet
 from lutra_models.server import Host, Server
 from lutra_models.wire import Directive, Outcome
 
@@ -86,7 +86,7 @@ class Subject:
     def active(self, names: Mapping[str, Any]) -> dict[str, Any]:
         """The catalogue's values of what a fresh connection reads, as far as that is the same text."""
         server = self.read_server()
-        read = load(server.engine).read(server)
+        read = meet(server).values
         return {n: read[n] for n in names}
 
     def file(self) -> bytes | None:
@@ -120,14 +120,13 @@ class EngineConformance:
         server = subject.read_server()
         assert server.settings
         assert set(server.settings) <= {r.name for r in load(server.engine).rows_for(server.version)}
-        assert set(load(server.engine).read(server)) == set(server.settings)
+        assert set(meet(server).values) == set(server.settings)
         assert server.role == "primary"
 
     def test_its_own_catalogue_takes_every_value_that_it_reports(self, subject: Subject) -> None:
-        server = subject.read_server()
-        catalog = load(server.engine)
-        for name, value in catalog.read(server).items():
-            assert catalog.parse(server, name, value) == value, name
+        live = meet(subject.read_server())
+        for name, value in live.values.items():
+            assert live.parse(name, value) == value, name
 
     def test_check_has_a_line_for_what_it_sees_and_the_settings_are_its_to_change(self, subject: Subject) -> None:
         assert any(v.available for v in subject.engine.visible())

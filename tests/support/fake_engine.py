@@ -15,7 +15,7 @@ from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 from lutra_agent.state.store import State
-from lutra_models.catalog import Change, load
+from lutra_models.catalog import Change, meet
 from lutra_models.server import Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
 
@@ -164,10 +164,10 @@ class FakeEngine:
             self.take_file(restarted=True)
 
     def take_file(self, restarted: bool) -> None:
-        server, catalog, file = self._facts(HOST), load(self.family), self.file
+        live, file = meet(self._facts(HOST)), self.file
         for name, old in self.settings.items():
             text = file.get(name)
-            value = self.defaults[name].value if text is None else str(catalog.parse(server, name, text))
+            value = self.defaults[name].value if text is None else str(live.parse(name, text))
             if name == "wal_buffers" and value == "-1":
                 value = "512"
             if name in self.ignored:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.server import Host, Server, ServerSetting
 
 from tests.support.servers import DATA, GB
@@ -34,5 +34,6 @@ def a_mysqld(
         live = {n: s for n, s in live.items() if not n.startswith("rocksdb_")}
     host = Host(int(memory_gb * GB), cores, 100 * GB, rotational)
     server = Server(engine, version, live, host, peak_connections=peak_connections)
-    changed = {n: replace(live[n], value=str(load(engine).parse(server, n, v))) for n, v in settings.items()}
+    parse = meet(server).parse
+    changed = {n: replace(live[n], value=str(parse(n, v))) for n, v in settings.items()}
     return replace(server, settings={**live, **changed})

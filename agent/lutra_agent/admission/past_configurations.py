@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lutra_models.catalog import Change, load
+from lutra_models.catalog import Change, LiveSettings
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Value
-from lutra_models.server import Server
 
 from lutra_agent.state import provisional
 from lutra_agent.state.snapshot import BASELINE, LAST_KNOWN_GOOD, Snapshot, stored_snapshot
@@ -63,27 +62,27 @@ def snapshots(state: State, *names: str) -> list[Active]:
     return [s.active for s in found if s is not None]
 
 
-def leads_to(server: Server, changes: Iterable[Change], active: Active) -> bool:
+def leads_to(live: LiveSettings, changes: Iterable[Change], active: Active) -> bool:
     """Whether each change gives its setting the value that it has in `active`."""
-    return all(had_value(server, active, c.name, c.after) for c in changes)
+    return all(had_value(live, active, c.name, c.after) for c in changes)
 
 
-def had_value(server: Server, active: Active, name: str, value: Value) -> bool:
-    return name in active and values_of(server, active, (name,)).get(name) == value
+def had_value(live: LiveSettings, active: Active, name: str, value: Value) -> bool:
+    return name in active and values_of(live, active, (name,)).get(name) == value
 
 
-def restored(server: Server, changes: Sequence[Change], active: Active, names: Iterable[str]) -> bool:
+def restored(live: LiveSettings, changes: Sequence[Change], active: Active, names: Iterable[str]) -> bool:
     """Whether all of `names` have the values of `active` once the changes are made."""
-    after = {**load(server.engine).read(server), **{c.name: c.after for c in changes}}
-    return all(n in after and had_value(server, active, n, after[n]) for n in names)
+    after = {**live.values, **{c.name: c.after for c in changes}}
+    return all(n in after and had_value(live, active, n, after[n]) for n in names)
 
 
-def values_of(server: Server, active: Active, names: Iterable[str] | None = None) -> dict[str, Value]:
+def values_of(live: LiveSettings, active: Active, names: Iterable[str] | None = None) -> dict[str, Value]:
     """The values of a configuration, without those that this server takes no longer."""
-    catalog, found = load(server.engine), {}
+    found = {}
     for name in active if names is None else names:
         try:
-            found[name] = catalog.parse(server, name, active[name])
+            found[name] = live.parse(name, active[name])
         except InvalidConfiguration:
             continue
     return found

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lutra_models.catalog import Catalog, Change, load
-from lutra_models.catalog.memory import check as memory_check
-from lutra_models.catalog.memory import worst_case
+from lutra_models.catalog import Change, LiveSettings
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.identity import identity
 from lutra_models.knobs import Value
-from lutra_models.server import Policy, Server, ServerSetting
+from lutra_models.server import Policy, Server
 from lutra_models.wire import Directive
 
 from lutra_agent.admission.bounds import Bounds
@@ -53,38 +51,40 @@ class Plan:
         return [c.name for c in self.changes]
 
 
-def make_plan(directive: Directive, server: Server, bounds: Bounds, now: datetime, past: PastConfigurations) -> Plan:
+def make_plan(
+    directive: Directive, live: LiveSettings, bounds: Bounds, now: datetime, past: PastConfigurations
+) -> Plan:
     """Everything that needs no further question to the server. Raises ApplyRefused."""
-    _allowed(directive, server, bounds, now)
-    plan = _parsed(directive, server, past)
+    _allowed(directive, live.server, bounds, now)
+    plan = _parsed(directive, live, past)
     if not plan.returns:
         _one_at_a_time(directive, bounds)
-    shadowed = [f"{n} ({server.settings[n].shadowed})" for n in plan.names if server.settings[n].shadowed]
+    outranked = {n: live.server.settings[n].shadowed for n in plan.names}
+    shadowed = [f"{n} ({by})" for n, by in outranked.items() if by]
     if shadowed:
         raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
-    alike = [a for a in past.configurations if leads_to(server, plan.changes, a)]
-    _within_memory(server, bounds, plan, alike)
+    alike = [a for a in past.configurations if leads_to(live, plan.changes, a)]
+    _within_memory(live, bounds, plan, alike)
     if not bounds.durability:
-        _keeps_commits(server, plan, past.lasting)
+        _keeps_commits(live, plan, past.lasting)
     if bounds.by_catalogue and not alike:
-        within_ranges(server, plan.changes, past.lasting)
+        within_ranges(live, plan.changes, past.lasting)
     if plan.restart:
         _may_restart(directive, plan, bounds, now)
     return plan
 
 
-def _parsed(directive: Directive, server: Server, past: PastConfigurations) -> Plan:
-    unknown = [n for n in directive.settings if n not in server.settings]
+def _parsed(directive: Directive, live: LiveSettings, past: PastConfigurations) -> Plan:
+    unknown = [n for n in directive.settings if n not in live.server.settings]
     if unknown:
         raise ApplyRefused("unknown_setting", f"not settings of this server: {', '.join(unknown)}")
-    catalog = load(server.engine)
     try:
-        target = {n: catalog.parse(server, n, v) for n, v in directive.settings.items()}
-        changes = tuple(c for c in catalog.changes(server, target) if not _in_effect(catalog, server, c))
+        target = {n: live.parse(n, v) for n, v in directive.settings.items()}
+        changes = tuple(c for c in live.changes(target) if not _in_effect(live, c))
     except InvalidConfiguration as error:
         raise ApplyRefused("invalid_value", str(error)) from error
     returns = directive.rollback and any(
-        leads_to(server, changes, a) and restored(server, changes, a, past.watched) for a in past.configurations
+        leads_to(live, changes, a) and restored(live, changes, a, past.watched) for a in past.configurations
     )
     return Plan(target, changes, returns)
 
@@ -147,45 +147,42 @@ def _may_restart(directive: Directive, plan: Plan, bounds: Bounds, now: datetime
         raise ApplyRefused("outside_maintenance_window", f"needs a restart: {names}; {why}")
 
 
-def _within_memory(server: Server, bounds: Bounds, plan: Plan, alike: Sequence[Active]) -> None:
+def _within_memory(live: LiveSettings, bounds: Bounds, plan: Plan, alike: Sequence[Active]) -> None:
     """`alike` are the configurations to which the plan leads back: no more memory than one of them is nothing new."""
     if not plan.changes:
         return
-    active = {**_waiting(server), **plan.target} if plan.restart else plan.target
-    refusal = memory_check(server, Policy(memory_fraction=bounds.memory_fraction), active)
+    active = {**_waiting(live), **plan.target} if plan.restart else plan.target
+    refusal = live.memory_refusal(Policy(memory_fraction=bounds.memory_fraction), active)
     if refusal is None:
         return
-    needed = worst_case(server, active).total_bytes
-    if all(needed > worst_case(server, values_of(server, a)).total_bytes for a in alike):
+    needed = live.worst_case(active).total_bytes
+    if all(needed > live.worst_case(values_of(live, a)).total_bytes for a in alike):
         raise ApplyRefused("memory_budget_exceeded", refusal.message)
 
 
-def _waiting(server: Server) -> dict[str, Value]:
+def _waiting(live: LiveSettings) -> dict[str, Value]:
     """Larger values of the settings file that a restart may make active, besides those of the plan.
 
     A server may hold one below its file's value for now: because another setting bounds it, or it was not restarted.
     """
-    catalog = load(server.engine)
-    values, waiting = catalog.read(server), dict[str, Value]()
-    for name, setting in server.settings.items():
-        if setting.persisted is None or setting.shadowed or name not in values:
+    waiting: dict[str, Value] = {}
+    for name, now in live.values.items():
+        setting = live.server.settings[name]
+        if setting.persisted is None or setting.shadowed:
             continue
         try:
-            value = catalog.parse(server, name, setting.persisted)
+            value = live.parse(name, setting.persisted)
         except InvalidConfiguration:
             continue
-        now = values[name]
         if not isinstance(value, str) and not isinstance(now, str) and value > now:
             waiting[name] = value
     return waiting
 
 
-def _keeps_commits(server: Server, plan: Plan, lasting: Sequence[Active]) -> None:
+def _keeps_commits(live: LiveSettings, plan: Plan, lasting: Sequence[Active]) -> None:
     """The service alone may not allow these; restoring what was active before is always allowed."""
-    rows = load(server.engine).rows_for(server.version)
-    risky = {r.name for r in rows if r.risk == "durability"}
-    moved = [c for c in plan.changes if c.name in risky]
-    lossy = [c.name for c in moved if not any(had_value(server, a, c.name, c.after) for a in lasting)]
+    moved = [c for c in plan.changes if live.rows[c.name].risk == "durability"]
+    lossy = [c.name for c in moved if not any(had_value(live, a, c.name, c.after) for a in lasting)]
     if lossy:
         raise ApplyRefused(
             "durability_not_allowed",
@@ -193,9 +190,9 @@ def _keeps_commits(server: Server, plan: Plan, lasting: Sequence[Active]) -> Non
         )
 
 
-def _in_effect(catalog: Catalog, server: Server, change: Change) -> bool:
+def _in_effect(live: LiveSettings, change: Change) -> bool:
     """The file already says so, and the server made of it what it is (`-1`: a value of its own choice)."""
-    setting: ServerSetting = server.settings[change.name]
+    setting = live.server.settings[change.name]
     if setting.persisted is None or setting.pending_restart or setting.shadowed:
         return False
-    return catalog.parse(server, change.name, setting.persisted) == change.after
+    return live.parse(change.name, setting.persisted) == change.after

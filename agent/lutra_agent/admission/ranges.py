@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lutra_models.catalog import Change, load
+from lutra_models.catalog import Change, LiveSettings
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Domain, Value
-from lutra_models.server import Policy, Server
+from lutra_models.server import Policy
 
 from lutra_agent.admission.past_configurations import Active, values_of
 from lutra_agent.errors import ApplyRefused
@@ -15,23 +15,22 @@ from lutra_agent.errors import ApplyRefused
 REMEDY = "agent.ranges = 'server' in the agent's own file allows what the server takes"
 
 
-def within_ranges(server: Server, changes: Iterable[Change], known: Sequence[Active]) -> None:
+def within_ranges(live: LiveSettings, changes: Iterable[Change], known: Sequence[Active]) -> None:
     """Raises ApplyRefused. A range holds the value that is active now, and those of the configurations before."""
-    read = load(server.engine).read(server)
-    references = [read, *(Configuration({**read, **values_of(server, active)}) for active in known)]
+    references = [live.values, *(live.values.replace(values_of(live, active)) for active in known)]
     for change in changes:
         # The references differ in one setting's own value alone as far as its range is concerned.
         own = {r[change.name]: r for r in references}
-        domains = [_domain(server, change.name, reference) for reference in own.values()]
+        domains = [_domain(live, change.name, reference) for reference in own.values()]
         if not any(_inside(change.after, domain) for domain in domains):
             problem = f"{change.name}: {change.after_text} is outside {domains[0]}, where the catalogue searches"
             raise ApplyRefused("invalid_value", f"{problem}; {REMEDY}")
 
 
-def _domain(server: Server, name: str, reference: Configuration) -> Domain:
+def _domain(live: LiveSettings, name: str, reference: Configuration) -> Domain:
     policy = Policy(movable=frozenset((name,)), durability=True)
     try:
-        return load(server.engine).space(server, policy, reference)[name].domain
+        return live.space(policy, reference)[name].domain
     except InvalidConfiguration as error:
         raise ApplyRefused("invalid_value", f"{error}; {REMEDY}") from error
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
+from lutra_models.catalog import LiveSettings, meet
 from lutra_models.server import Server
 from lutra_models.wire import ApplyCode, Directive, Outcome
 
@@ -62,9 +63,9 @@ class DirectiveExecutor:
         if open_journal is not None:  # the next change's journal would overwrite it
             raise Deferred(f"{open_journal.directive} is still to be undone")
         try:
-            server, bounds, now = self._read_server(), self._bounds(), self._clock.now()
+            live, bounds, now = meet(self._read_server()), self._bounds(), self._clock.now()
             past = PastConfigurations.of(self._state, bounds.mode == "lab")
-            plan = preconditions.make_plan(directive, server, bounds, now, past)
+            plan = preconditions.make_plan(directive, live, bounds, now, past)
             if not plan.changes:
                 applied = self._outcomes.make(directive.id, "applied", names=tuple(plan.target))
                 return self._superseding(directive, plan, self._outcomes.record(applied))
@@ -72,8 +73,8 @@ class DirectiveExecutor:
             preconditions.require_baseline(directive, plan, bounds)
             if bounds.mode != "lab":
                 pace.require(bounds.pace, self._state, plan.restart, now)
-            before = take_snapshot(self._engine, server)
-            preferred = self._baseline_statements(server, plan) if directive.restore else []
+            before = take_snapshot(self._engine, live.server)
+            preferred = self._baseline_statements(live, plan) if directive.restore else []
         except ApplyRefused as error:
             return self._outcomes.record(self._outcomes.make(directive.id, "refused", error.apply_code, str(error)))
         except (DatabaseUnavailable, CollectionFailed) as error:
@@ -128,8 +129,8 @@ class DirectiveExecutor:
             provisional.forget(self._state)
         return self._outcomes.commit(outcome)
 
-    def _baseline_statements(self, server: Server, plan: Plan) -> list[Statement]:
-        return baseline_statements(self._engine, self._state, server, plan.changes, plan.restart)
+    def _baseline_statements(self, live: LiveSettings, plan: Plan) -> list[Statement]:
+        return baseline_statements(self._engine, self._state, live, plan.changes, plan.restart)
 
     def _change(self, directive: Directive, plan: Plan, before: Snapshot, preferred: list[Statement]) -> Outcome:
         self._remember(plan, before)

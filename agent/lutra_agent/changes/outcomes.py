@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.knobs import Value
 from lutra_models.server import Server
 from lutra_models.wire import ApplyCode, Outcome
@@ -51,10 +51,10 @@ class Outcomes:
         if not names:
             return {}
         try:
-            server = self._read_server()
+            live = meet(self._read_server())
         except (DatabaseUnavailable, CollectionFailed):
             return {}
-        return dict(load(server.engine).read(server).restrict(names))
+        return dict(live.values.restrict(names))
 
     def commit(self, outcome: Outcome) -> Outcome:
         """Record the outcome, and end the change's journal."""

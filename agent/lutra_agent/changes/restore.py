@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from lutra_models.catalog import Change, load
+from lutra_models.catalog import Change, LiveSettings
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.server import Server
 
@@ -37,7 +37,7 @@ def differences(server: Server, snapshot: Snapshot) -> list[str]:
 
 
 def baseline_statements(
-    engine: Engine, state: State, server: Server, changes: Sequence[Change], restart: bool
+    engine: Engine, state: State, live: LiveSettings, changes: Sequence[Change], restart: bool
 ) -> list[Statement]:
     """The changes as statements, with the baseline's own text for each setting whose baseline value is the wanted one.
 
@@ -49,16 +49,16 @@ def baseline_statements(
     statements: list[Statement] = []
     for change in changes:
         active = baseline.active.get(change.name)
-        if active is not None and _means(server, change, active):
+        if active is not None and _means(live, change, active):
             statements += engine.undo_statements(change.name, baseline.texts[change.name], active, restart)
         else:
             statements += engine.change(change, restart)
     return statements
 
 
-def _means(server: Server, change: Change, text: str) -> bool:
+def _means(live: LiveSettings, change: Change, text: str) -> bool:
     try:
-        return load(server.engine).parse(server, change.name, text) == change.after
+        return live.parse(change.name, text) == change.after
     except InvalidConfiguration:  # this server takes it no longer
         return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
-from lutra_models.catalog import load
+from lutra_models.catalog import LiveSettings, meet
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Value
 from lutra_models.server import Host, Server
@@ -28,7 +28,7 @@ def differences_from_target(
 
     A value of 0 or below may ask the server for one of its own choice.
     """
-    active = load(server.engine).read(server)
+    active = meet(server).values
     unmet, rounded = [], []
     for name in names:
         setting, wanted = server.settings[name], target[name]
@@ -61,13 +61,13 @@ def verify_restored(
     def left() -> list[str]:
         nonlocal unreadable
         try:
-            server, unreadable = engine.server(ANY_HOST), ""
+            live, unreadable = meet(engine.server(ANY_HOST)), ""
         except CollectionFailed as error:
             unreadable = str(error)
             return names
         restarted = control.progress.restarted
-        known = (n for n in names if n in server.settings)
-        return [n for n in known if not _setting_is_restored(server, snapshot, n, restart, restarted, rounds)]
+        known = (n for n in names if n in live.server.settings)
+        return [n for n in known if not _setting_is_restored(live, snapshot, n, restart, restarted, rounds)]
 
     found = control.poll_until_empty(left)
     if unreadable:  # there is nothing more that the agent could do
@@ -88,22 +88,21 @@ def is_restored(engine: Engine, snapshot: Snapshot, names: list[str]) -> bool:
 
 
 def _setting_is_restored(
-    server: Server, snapshot: Snapshot, name: str, restart: bool, restarted: bool, rounds: bool
+    live: LiveSettings, snapshot: Snapshot, name: str, restart: bool, restarted: bool, rounds: bool
 ) -> bool:
-    setting, text = server.settings[name], snapshot.texts[name]
+    setting, text = live.server.settings[name], snapshot.texts[name]
     answered = rounds and setting.kind in ("integer", "real") and not setting.pending_restart
     if setting.persisted != text and not (answered and None not in (setting.persisted, text)):
         return False
     if setting.shadowed or (setting.applies == "restart" and not restart):
         return True
     started_so = restarted and not setting.pending_restart
-    return answered or started_so or setting.value == snapshot.active[name] or _active_as_in_file(server, name, text)
+    return answered or started_so or setting.value == snapshot.active[name] or _active_as_in_file(live, name, text)
 
 
-def _active_as_in_file(server: Server, name: str, text: str | None) -> bool:
+def _active_as_in_file(live: LiveSettings, name: str, text: str | None) -> bool:
     """Whether the active value is what the file says, which it was not when the snapshot was taken."""
-    catalog = load(server.engine)
     try:
-        return text is not None and catalog.parse(server, name, text) == catalog.read(server)[name]
+        return text is not None and live.parse(name, text) == live.values[name]
     except InvalidConfiguration:
         return False

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lutra_models.catalog import load
-from lutra_models.catalog.memory import limit_bytes, worst_case
+from lutra_models.catalog import LiveSettings, meet
 from lutra_models.history import Mode
 from lutra_models.server import Policy, Server
 
@@ -52,10 +51,11 @@ def examine(config: Config) -> Examination:
     try:
         database.engine.ping()
         server = database.read_server()
-        movable = _movable(server, config.agent.mode, config.agent.durability)
+        live = meet(server)
+        movable = _movable(live, config.agent.mode, config.agent.durability)
         permissions, visible = database.engine.permissions(movable), database.engine.visible()
-        limit = limit_bytes(server, Policy(memory_fraction=config.agent.memory_fraction))
-        total = worst_case(server, load(server.engine).read(server)).total_bytes
+        limit = live.memory_limit(Policy(memory_fraction=config.agent.memory_fraction))
+        total = live.worst_case({}).total_bytes
         return Examination(
             server=server,
             mode=config.agent.mode,
@@ -73,12 +73,12 @@ def examine(config: Config) -> Examination:
         database.engine.close()
 
 
-def _movable(server: Server, mode: Mode, durability: bool) -> tuple[str, ...]:
+def _movable(live: LiveSettings, mode: Mode, durability: bool) -> tuple[str, ...]:
     applies = ("reload",) if mode == "reload_only" else ("reload", "restart")
-    rows = load(server.engine).rows_for(server.version)
-    allowed = [r.name for r in rows if r.tune and (durability or r.risk != "durability")]
-    searched = [n for n in allowed if n in server.settings]
-    return tuple(n for n in searched if server.settings[n].applies in applies and not server.settings[n].shadowed)
+    reported = live.server.settings
+    allowed = [r.name for r in live.rows.values() if r.tune and (durability or r.risk != "durability")]
+    searched = [n for n in allowed if n in reported]
+    return tuple(n for n in searched if reported[n].applies in applies and not reported[n].shadowed)
 
 
 def show(found: Examination, as_json: bool) -> str:

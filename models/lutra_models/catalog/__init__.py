@@ -2,14 +2,16 @@
 
 from lutra_models.catalog.changes import Change
 from lutra_models.catalog.hints import did_you_mean
-from lutra_models.catalog.reader import Catalog, engines, load
-from lutra_models.catalog.rows import KnobRow
+from lutra_models.catalog.live import LiveSettings, meet
+from lutra_models.catalog.rows import Catalog, KnobRow, engines, load
 
 __all__ = [
     "Catalog",
     "Change",
     "KnobRow",
+    "LiveSettings",
     "did_you_mean",
     "engines",
     "load",
+    "meet",
 ]

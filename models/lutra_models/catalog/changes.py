@@ -6,13 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_models.catalog.rows import CatalogFile
+from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.sums import coupling_rule
-from lutra_models.catalog.units import show
-from lutra_models.catalog.values import from_text, overlay, parse, read
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Applies, Value
-from lutra_models.server import Server, ServerSetting
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII)
 
@@ -35,25 +32,23 @@ class Change:
     literal: str = ""
 
 
-def changes(file: CatalogFile, server: Server, target: Mapping[str, Value]) -> tuple[Change, ...]:
+def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Change, ...]:
     """What differs from the live server, and what waits there for a restart. Raises InvalidConfiguration.
 
     In an order that keeps the couplings at every step, forwards and backwards: a server may clamp a setting to another.
     """
     found = []
     for name, value in target.items():
-        after = parse(file, server, name, value)
-        setting = server.settings[name]
-        before = from_text(file, name, setting.value, setting)
-        if before != after or setting.pending_restart:
-            found.append(_change(file, name, setting, before, after))
-    return tuple(_ordered(file, server, found))
+        after = reported.parse(name, value)
+        before = reported.values[name]
+        if before != after or reported.server.settings[name].pending_restart:
+            found.append(_change(reported, name, before, after))
+    return tuple(_ordered(reported, found))
 
 
-def _ordered(file: CatalogFile, server: Server, found: list[Change]) -> list[Change]:
+def _ordered(reported: ReportedSettings, found: list[Change]) -> list[Change]:
     """Those that take part in a coupling come first, each as soon as the couplings that hold now let it."""
-    now = overlay(file, server, read(file, server))
-    rule = coupling_rule(file, frozenset(c.name for c in found), now)
+    rule = coupling_rule(reported, frozenset(c.name for c in found))
     bound = {n for c in rule.couplings for n in c.holds.names}
     waiting, free = [c for c in found if c.name in bound], [c for c in found if c.name not in bound]
     done: dict[str, Value] = {}
@@ -67,14 +62,15 @@ def _ordered(file: CatalogFile, server: Server, found: list[Change]) -> list[Cha
     return ordered + free
 
 
-def _change(file: CatalogFile, name: str, setting: ServerSetting, before: Value, after: Value) -> Change:
+def _change(reported: ReportedSettings, name: str, before: Value, after: Value) -> Change:
+    setting, catalog = reported.server.settings[name], reported.catalog
     if setting.applies == "fixed":
         raise InvalidConfiguration(f"{name}: it cannot be changed on this server")
-    texts = show(before, setting.unit), show(after, setting.unit)
-    literals = tuple(_literal(str(v) if file.plain else t) for v, t in zip((before, after), texts, strict=True))
+    texts = reported.text(name, before), reported.text(name, after)
+    literals = tuple(_literal(str(v) if catalog.plain else t) for v, t in zip((before, after), texts, strict=True))
     restart, kept = setting.applies == "restart", setting.persisted
-    setters = file.templates.set_restart if restart else file.templates.set
-    resetters = file.templates.reset_restart if restart else file.templates.reset
+    setters = catalog.templates.set_restart if restart else catalog.templates.set
+    resetters = catalog.templates.reset_restart if restart else catalog.templates.reset
     do = _filled(setters, name, texts[1], literals[1], literals[0])
     back = (resetters, texts[0], literals[0]) if kept is None else (setters, kept, _literal(kept))
     undo = _filled(back[0], name, back[1], back[2], literals[0])

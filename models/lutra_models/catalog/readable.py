@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lutra_models.catalog.rows import CatalogFile, KnobRow
+from lutra_models.catalog.rows import KnobRow, load
 from lutra_models.catalog.units import LONGEST_UNIT, scale
 from lutra_models.catalog.values import LONGEST_TEXT, fits, from_text
 from lutra_models.errors import InvalidConfiguration
@@ -26,22 +26,25 @@ class Readable:
     unreadable: dict[str, str]
 
 
-def readable(file: CatalogFile, settings: Mapping[str, ServerSetting]) -> Readable:
-    """Rows of every version are kept: the same settings may be reported again after an upgrade."""
-    rows: dict[str, list[KnobRow]] = {}
-    for row in file.rows:
+def readable(engine: str, settings: Mapping[str, ServerSetting]) -> Readable:
+    """Those of the settings that can be kept, and why each other one of the catalogue cannot. Raises NotFound.
+
+    Rows of every version count: the same settings may be reported again after an upgrade.
+    """
+    catalog, rows = load(engine), dict[str, list[KnobRow]]()
+    for row in catalog.rows:
         rows.setdefault(row.name, []).append(row)
     kept: dict[str, ServerSetting] = {}
     unreadable: dict[str, str] = {}
     for name in (n for n in settings if n in rows):
         try:
-            kept[name] = _checked(file, rows[name], settings[name])
+            kept[name] = _checked(rows[name], settings[name], catalog.aliases)
         except InvalidConfiguration as error:
             unreadable[name] = str(error)
     return Readable(kept, unreadable)
 
 
-def _checked(file: CatalogFile, rows: list[KnobRow], setting: ServerSetting) -> ServerSetting:
+def _checked(rows: list[KnobRow], setting: ServerSetting, aliases: Mapping[str, str]) -> ServerSetting:
     """The setting with its notes cut. Raises InvalidConfiguration."""
     name = rows[0].name
     _verify_sizes(name, setting)
@@ -49,7 +52,7 @@ def _checked(file: CatalogFile, rows: list[KnobRow], setting: ServerSetting) -> 
     for end in (setting.low, setting.high):
         if end is not None and not math.isfinite(end):
             raise InvalidConfiguration(f"{name}: {end} is no end of a range")
-    value = from_text(file, name, setting.value, setting)
+    value = from_text(name, setting.value, setting, aliases)
     if not any(fits(row, value) for row in rows):
         raise InvalidConfiguration(f"{name}: {value!r} is a {setting.kind}, and the catalogue has it as {rows[0].kind}")
     shadowed = None if setting.shadowed is None else setting.shadowed[:LONGEST_NOTE]

@@ -6,11 +6,12 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 from typing import Any, Literal, get_args
 
 from lutra_models.catalog.formula import Formula
-from lutra_models.errors import InvalidConfiguration
+from lutra_models.errors import InvalidConfiguration, NotFound
 from lutra_models.knobs import Applies, Risk
 
 Kind = Literal["integer", "real", "bool", "enum"]
@@ -143,10 +144,11 @@ class Templates:
 
 
 @dataclass(frozen=True)
-class CatalogFile:
-    """One engine's file. `defaults` stand in for settings that a version lacks or a report leaves out.
+class Catalog:
+    """One engine's catalogue: what its file says of its settings, without a live server.
 
-    `aliases` are further names of units ("G" of "GB"). `plain` says that the server takes no unit in a statement.
+    `defaults` stand in for settings that a version lacks or a report leaves out. `aliases` are further names of units
+    ("G" of "GB"). `plain` says that the server takes no unit in a statement.
     """
 
     engine: str
@@ -160,9 +162,10 @@ class CatalogFile:
     plain: bool
     version_parts: int
 
-    def rows_for(self, version: str) -> dict[str, KnobRow]:
+    def rows_for(self, version: str) -> tuple[KnobRow, ...]:
+        """The rows that a version knows. Raises InvalidConfiguration where it does not begin with a number."""
         parts = version_of(version)
-        return {r.name: r for r in self.rows if r.covers(parts)}
+        return tuple(r for r in self.rows if r.covers(parts))
 
     def version_number(self, version: str) -> float:
         """The version as formulas read it."""
@@ -178,20 +181,25 @@ def version_of(version: str) -> Version:
     return tuple(int(part) for part in found.groups() if part is not None)
 
 
-def engine_files() -> tuple[str, ...]:
+def engines() -> tuple[str, ...]:
+    """Those that have a catalogue."""
     found = resources.files("lutra_models.catalog").iterdir()
     return tuple(sorted(f.name.removesuffix(".toml") for f in found if f.name.endswith(".toml")))
 
 
-def read_file(engine: str) -> CatalogFile:
-    """Raises ValueError where the file contradicts itself: every formula's names must be known."""
+@lru_cache(maxsize=16)
+def load(engine: str) -> Catalog:
+    """Raises NotFound for an engine without a catalogue, ValueError where its file contradicts itself."""
+    if engine not in engines():
+        raise NotFound(f"unknown engine {engine!r}; known: {', '.join(engines())}")
     text = resources.files("lutra_models.catalog").joinpath(f"{engine}.toml").read_text(encoding="utf-8")
     return from_document(engine, tomllib.loads(text))
 
 
-def from_document(engine: str, document: Mapping[str, Any]) -> CatalogFile:
+def from_document(engine: str, document: Mapping[str, Any]) -> Catalog:
+    """Raises ValueError where a formula reads a name that nobody knows."""
     rows = tuple(_row({"since": document.get("since", 0), **r}) for r in document["setting"])
-    file = CatalogFile(
+    catalog = Catalog(
         engine,
         rows,
         tuple(TermRow(t["name"], Formula(t["formula"]), t["assumption"]) for t in document["memory"]),
@@ -203,8 +211,8 @@ def from_document(engine: str, document: Mapping[str, Any]) -> CatalogFile:
         document.get("plain_numbers", False),
         document.get("version_parts", 1),
     )
-    _verify(file)
-    return file
+    _verify(catalog)
+    return catalog
 
 
 def _templates(entry: Mapping[str, str | list[str]]) -> Templates:
@@ -230,17 +238,18 @@ def _row(entry: Mapping[str, Any]) -> KnobRow:
     return KnobRow(**values)
 
 
-def _verify(file: CatalogFile) -> None:
-    settings = {r.name for r in file.rows}
+def _verify(catalog: Catalog) -> None:
+    settings = {r.name for r in catalog.rows}
     known = settings | set(FACTS) | set(UNITS)
-    formulas = [f for r in file.rows for f in (r.low, r.high, r.rule, r.multiple_of, r.needs) if f is not None]
-    formulas += [t.formula for t in file.terms] + [c.holds for c in file.couplings] + list(file.defaults.values())
+    formulas = [f for r in catalog.rows for f in (r.low, r.high, r.rule, r.multiple_of, r.needs) if f is not None]
+    sums = [t.formula for t in catalog.terms] + [c.holds for c in catalog.couplings]
+    formulas += [*sums, *catalog.defaults.values()]
     for formula in formulas:
         if formula.names - known:
-            raise ValueError(f"{file.engine}: {formula.text!r} reads unknown names {sorted(formula.names - known)}")
-    read = {n for f in [t.formula for t in file.terms] + [c.holds for c in file.couplings] for n in f.names}
-    if read & settings - set(file.defaults):
-        raise ValueError(f"{file.engine}: no default for {sorted(read & settings - set(file.defaults))}")
+            raise ValueError(f"{catalog.engine}: {formula.text!r} reads unknown names {sorted(formula.names - known)}")
+    without = {n for f in sums for n in f.names} & settings - set(catalog.defaults)
+    if without:
+        raise ValueError(f"{catalog.engine}: no default for {sorted(without)}")
 
 
 def _dotted(version: Version) -> str:

@@ -5,57 +5,56 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from lutra_models.catalog.rows import CatalogFile, KnobRow
+from lutra_models.catalog.reported import ReportedSettings
+from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.sums import coupling_rule, memory_rule
 from lutra_models.catalog.units import show
-from lutra_models.catalog.values import Overlay, factor, live_rows, overlay, parse, read
+from lutra_models.catalog.values import Overlay, factor
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Domain, Knob, KnobSpace, Number, Value
-from lutra_models.server import Policy, Server, ServerSetting
+from lutra_models.server import Policy, ServerSetting
 
 
 class NoRoom(Exception):
     """The live server leaves a setting no two values to choose from."""
 
 
-def space(file: CatalogFile, server: Server, policy: Policy, current: Configuration | None = None) -> KnobSpace:
-    """The movable settings, each range holding the current value. Raises InvalidConfiguration where none is left."""
-    _verify_policy(file, server, policy)
-    now = read(file, server)
-    facts = overlay(file, server, now)
-    reference = now if current is None else now.replace(current)
+def space(reported: ReportedSettings, policy: Policy, reference: Configuration | None = None) -> KnobSpace:
+    """The movable settings, each range holding the reference's value, else the current one.
+
+    Raises InvalidConfiguration where the policy contradicts the server, or no setting is left.
+    """
+    _verify_policy(reported, policy)
+    held = reported.values if reference is None else reported.values.replace(reference)
     knobs: list[Knob] = []
     reasons: list[str] = []
-    for name, row in live_rows(file, server).items():
+    for row in (reported.rows[name] for name in reported.values):
         if not _chosen(row, policy):
             continue
-        why = _obstacle(row, server.settings[name], policy, facts)
+        why = _obstacle(row, reported.server.settings[row.name], policy, reported.overlay)
         if why is None:
             try:
-                knobs.append(_knob(file, server, policy, row, facts, reference[name]))
+                knobs.append(_knob(reported, policy, row, held[row.name]))
             except NoRoom as room:
                 why = str(room)
         if why is not None:
-            reasons.append(f"{name} {why}")
+            reasons.append(f"{row.name} {why}")
     if not knobs:
         raise InvalidConfiguration(f"no setting may move: {'; '.join(reasons) or 'the policy names none'}")
     movable = frozenset(k.name for k in knobs)
-    return KnobSpace(knobs, (memory_rule(file, server, policy, facts), coupling_rule(file, movable, facts)))
+    return KnobSpace(knobs, (memory_rule(reported, policy), coupling_rule(reported, movable)))
 
 
-def _verify_policy(file: CatalogFile, server: Server, policy: Policy) -> None:
+def _verify_policy(reported: ReportedSettings, policy: Policy) -> None:
     """What the operator wrote is true or refused, whether or not it matters today."""
-    rows = file.rows_for(server.version)
     for name, value in policy.pins.items():
-        parse(file, server, name, value)
+        reported.parse(name, value)
     for name in policy.ranges:
-        if name in rows and rows[name].kind in ("bool", "enum"):
+        if reported.row(name).kind in ("bool", "enum"):
             raise InvalidConfiguration(f"{name}: it has options, not a range; pin it to one of them instead")
-        _range(file, server, policy, name)
+        _range(reported, policy, name)
     for name in sorted(policy.movable or ()):
-        if name not in rows:
-            raise InvalidConfiguration(f"{name}: not in the catalogue of {file.engine} {server.version}")
-        if rows[name].risk == "durability" and not policy.durability:
+        if reported.row(name).risk == "durability" and not policy.durability:
             raise InvalidConfiguration(f"{name}: it can lose committed data; allow durability in the policy to move it")
 
 
@@ -81,14 +80,14 @@ def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy, facts: Overl
     return None
 
 
-def _knob(file: CatalogFile, server: Server, policy: Policy, row: KnobRow, facts: Overlay, current: Value) -> Knob:
-    setting = server.settings[row.name]
+def _knob(reported: ReportedSettings, policy: Policy, row: KnobRow, current: Value) -> Knob:
+    setting = reported.server.settings[row.name]
     if isinstance(current, str):
         domain: Domain = _choice(row, setting, current)
     else:
-        domain = _number(row, setting, facts, current)
+        domain = _number(row, setting, reported.overlay, current)
         if row.name in policy.ranges:
-            domain = _narrowed(row.name, domain, _range(file, server, policy, row.name))
+            domain = _narrowed(row.name, domain, _range(reported, policy, row.name))
     assert setting.applies != "fixed"
     return Knob(row.name, domain, setting.applies, row.risk)
 
@@ -144,8 +143,8 @@ def _inwards(low: float, high: float, step: int) -> tuple[int, int]:
     return -(-math.ceil(low) // step) * step, math.floor(high) // step * step
 
 
-def _range(file: CatalogFile, server: Server, policy: Policy, name: str) -> tuple[float, float]:
-    low, high = (parse(file, server, name, end) for end in policy.ranges[name])
+def _range(reported: ReportedSettings, policy: Policy, name: str) -> tuple[float, float]:
+    low, high = (reported.parse(name, end) for end in policy.ranges[name])
     if isinstance(low, str) or isinstance(high, str):
         raise InvalidConfiguration(f"{name}: this server reports it as a text, which has no range")
     if not low < high:

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from lutra_models.catalog.rows import CatalogFile, KnobRow
+from collections.abc import Sequence
+
+from lutra_models.catalog.reported import ReportedSettings
+from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.spaces import space
 from lutra_models.catalog.sums import CouplingRule, MemoryRule
 from lutra_models.catalog.units import scale
-from lutra_models.catalog.values import Overlay, factor, overlay, read
+from lutra_models.catalog.values import Overlay, factor
 from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Number, Value
-from lutra_models.server import Policy, Server
+from lutra_models.server import Policy
 
 ROUND_FROM_BYTES = 16 * 2**20
 MB = 2**20
 
 
-def rule_based(file: CatalogFile, server: Server, policy: Policy) -> Configuration:
+def rule_based(reported: ReportedSettings, policy: Policy) -> Configuration:
     """Complete over `space(...)`, and none of its rules refuses it."""
-    searched = space(file, server, policy)
-    now = read(file, server)
-    facts, rows = overlay(file, server, now), file.rows_for(server.version)
-    values = {k.name: _ruled(rows[k.name], k, now[k.name], facts) for k in searched}
+    searched, now = space(reported, policy), reported.values
+    values = {k.name: _ruled(reported.rows[k.name], k, now[k.name], reported.overlay) for k in searched}
     _keep_couplings(values, now, searched)
     for rule in searched.rules:
         if isinstance(rule, MemoryRule):
-            _shrink(file, values, searched, rule)
+            _shrink(reported.catalog.shrink, values, searched, rule)
     candidate = Configuration(values)
     return candidate if searched.refusal(candidate) is None else now.restrict(searched.names)
 
@@ -60,9 +61,9 @@ def _keep_couplings(values: dict[str, Value], now: Configuration, searched: Knob
             values.update({n: now[n] for n in broken.holds.names if n in values})
 
 
-def _shrink(file: CatalogFile, values: dict[str, Value], searched: KnobSpace, rule: MemoryRule) -> None:
-    """Lowers the settings that give way, one after the other, each no further than it must."""
-    for name in file.shrink:
+def _shrink(names: Sequence[str], values: dict[str, Value], searched: KnobSpace, rule: MemoryRule) -> None:
+    """Lower the settings `names`, one after the other, each no further than it must."""
+    for name in names:
         if rule.total(values) <= rule.bound_bytes:
             return
         domain = searched[name].domain if name in searched else None

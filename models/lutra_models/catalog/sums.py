@@ -1,12 +1,13 @@
-"""The worst-case memory of a configuration, term by term, from one engine's catalogue file."""
+"""The worst-case memory of a configuration, term by term, and the rules that refuse one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_models.catalog.rows import CatalogFile, Coupling, TermRow
-from lutra_models.catalog.values import Overlay, overlay, read
+from lutra_models.catalog.reported import ReportedSettings
+from lutra_models.catalog.rows import Coupling, TermRow
+from lutra_models.catalog.values import Overlay
 from lutra_models.errors import MemoryBudgetExceeded
 from lutra_models.knobs import Configuration, Refusal, Value
 from lutra_models.server import Policy, Server
@@ -78,28 +79,31 @@ class CouplingRule:
         return next((c for c in self.couplings if not c.holds(scope)), None)
 
 
-def worst_case(file: CatalogFile, server: Server, configuration: Mapping[str, Value]) -> MemorySum:
+def worst_case(reported: ReportedSettings, configuration: Mapping[str, Value]) -> MemorySum:
     """The sum with `configuration` laid over the server's current settings."""
-    scope = overlay(file, server, read(file, server)).scope(configuration)
-    terms = tuple(MemoryTerm(t.name, int(t.formula.number(scope)), t.formula.text, t.assumption) for t in file.terms)
-    return MemorySum(terms, sum(t.bytes for t in terms))
+    scope = reported.overlay.scope(configuration)
+    terms = reported.catalog.terms
+    made = tuple(MemoryTerm(t.name, int(t.formula.number(scope)), t.formula.text, t.assumption) for t in terms)
+    return MemorySum(made, sum(t.bytes for t in made))
 
 
-def limit_bytes(server: Server, policy: Policy) -> int:
+def memory_limit(server: Server, policy: Policy) -> int:
+    """In bytes."""
     return int(server.host.memory_bytes * policy.memory_fraction)
 
 
-def memory_rule(file: CatalogFile, server: Server, policy: Policy, now: Overlay | None = None) -> MemoryRule:
-    names = frozenset(n for t in file.terms for n in t.formula.names)
-    needed = (now or overlay(file, server, read(file, server))).only(names)
-    limit = limit_bytes(server, policy)
-    free = MemoryRule(file.terms, needed, limit, limit)
-    return MemoryRule(file.terms, needed, limit, max(limit, free.total({})))
+def memory_rule(reported: ReportedSettings, policy: Policy) -> MemoryRule:
+    terms = reported.catalog.terms
+    needed = reported.overlay.only(frozenset(n for t in terms for n in t.formula.names))
+    limit = memory_limit(reported.server, policy)
+    free = MemoryRule(terms, needed, limit, limit)
+    return MemoryRule(terms, needed, limit, max(limit, free.total({})))
 
 
-def coupling_rule(file: CatalogFile, movable: frozenset[str], now: Overlay) -> CouplingRule:
+def coupling_rule(reported: ReportedSettings, movable: frozenset[str]) -> CouplingRule:
     """The couplings that a movable setting takes part in. One that the live server breaks binds nobody: it runs so."""
-    kept = tuple(c for c in file.couplings if c.holds.names & movable and c.holds(now.base))
+    now = reported.overlay
+    kept = tuple(c for c in reported.catalog.couplings if c.holds.names & movable and c.holds(now.base))
     return CouplingRule(kept, now.only(frozenset(n for c in kept for n in c.holds.names)))
 
 

@@ -1,4 +1,4 @@
-"""Settings as text and as values: every border between a live server's words and a `Configuration` is here."""
+"""One setting as text and as a value, and the numbers that formulas make of it."""
 
 from __future__ import annotations
 
@@ -6,31 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_models.catalog.hints import did_you_mean
-from lutra_models.catalog.rows import UNITS, CatalogFile, KnobRow
+from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.units import parse_bool, parse_number, scale, show
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.knobs import Configuration, Value
-from lutra_models.server import Server, ServerSetting
+from lutra_models.knobs import Value
+from lutra_models.server import ServerSetting
 
 LONGEST_TEXT = 200
 LARGEST = 1e30
 SMALLEST = 1e-30
-DISK_UNKNOWN_BYTES = 64 * 2**30
 
 
-def live_rows(file: CatalogFile, server: Server) -> dict[str, KnobRow]:
-    """The rows that this version knows and this server reports."""
-    return {n: r for n, r in file.rows_for(server.version).items() if n in server.settings}
-
-
-def read(file: CatalogFile, server: Server) -> Configuration:
-    return Configuration(
-        {n: from_text(file, n, server.settings[n].value, server.settings[n]) for n in live_rows(file, server)}
-    )
-
-
-def from_text(file: CatalogFile, name: str, value: Value, setting: ServerSetting) -> Value:
+def from_text(name: str, value: Value, setting: ServerSetting, aliases: Mapping[str, str]) -> Value:
     """A value of the setting's live kind, in its unit; ranges are not judged. Raises InvalidConfiguration."""
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
         raise InvalidConfiguration(f"{name}: a text of {len(value)} characters is no value of a setting")
@@ -40,7 +27,7 @@ def from_text(file: CatalogFile, name: str, value: Value, setting: ServerSetting
         return str(value)
     integer = setting.kind == "integer"
     if isinstance(value, str):
-        value = parse_number(name, value, setting.unit, integer, file.aliases)
+        value = parse_number(name, value, setting.unit, integer, aliases)
     if not (value == 0 or SMALLEST <= abs(value) < LARGEST):
         raise InvalidConfiguration(
             f"{name}: a number beyond {LARGEST:g}, or nearer to 0 than {SMALLEST:g}, is no value of a setting"
@@ -50,24 +37,16 @@ def from_text(file: CatalogFile, name: str, value: Value, setting: ServerSetting
     return int(value) if integer else _as_printed(value)
 
 
-def parse(file: CatalogFile, server: Server, name: str, value: str | int | float) -> Value:
-    """A value that this server takes. Raises InvalidConfiguration that says what it would take."""
-    rows = file.rows_for(server.version)
-    row = rows.get(name)
-    if row is None:
-        hint = did_you_mean(name, rows)
-        raise InvalidConfiguration(f"{name}: not in the catalogue of {file.engine} {server.version}{hint}")
-    if name not in server.settings:
-        raise InvalidConfiguration(f"{name}: this server ({file.engine} {server.version}) does not report it")
-    setting = server.settings[name]
-    parsed = from_text(file, name, value, setting)
+def accepted(row: KnobRow, value: Value, setting: ServerSetting, aliases: Mapping[str, str]) -> Value:
+    """A value that the server takes. Raises InvalidConfiguration that says what it would take."""
+    parsed = from_text(row.name, value, setting, aliases)
     if isinstance(parsed, str):
         return _option(row, parsed, setting)
     low = -math.inf if setting.low is None else setting.low
     high = math.inf if setting.high is None else setting.high
     if not low <= parsed <= high:
         bounds = " to ".join(show(_whole(b), setting.unit) for b in (setting.low, setting.high) if b is not None)
-        raise InvalidConfiguration(f"{name}: {value} is outside what the server takes, {bounds}")
+        raise InvalidConfiguration(f"{row.name}: {value} is outside what the server takes, {bounds}")
     return parsed
 
 
@@ -107,28 +86,6 @@ class Overlay:
         return Overlay(
             {n: v for n, v in self.base.items() if n in names}, {n: f for n, f in self.factors.items() if n in names}
         )
-
-
-def overlay(file: CatalogFile, server: Server, current: Mapping[str, Value]) -> Overlay:
-    """Host facts, units and settings; defaults stand in for what the server does not report, or not as such a value."""
-    host = server.host
-    base: dict[str, float | str] = {
-        **UNITS,
-        "memory": float(host.memory_bytes),
-        "cores": host.cores,
-        "disk": float(DISK_UNKNOWN_BYTES if host.disk_bytes is None else host.disk_bytes),
-        "rotational": float(bool(host.rotational)),
-        "peak_connections": float(server.peak_connections),
-        "version": file.version_number(server.version),
-    }
-    for name, default in file.defaults.items():
-        base[name] = default(base)
-    rows = file.rows_for(server.version)
-    odd = {n for n, value in current.items() if n in rows and not fits(rows[n], value)}
-    units = {n: server.settings[n].unit if n in server.settings else r.unit for n, r in rows.items() if n not in odd}
-    factors = {n: factor(unit) for n, unit in units.items()}
-    base.update({n: to_base(v, factors[n]) for n, v in current.items() if n in factors})
-    return Overlay(base, factors)
 
 
 def _option(row: KnobRow, value: str, setting: ServerSetting) -> str:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from lutra_models.catalog.reader import load
+from lutra_models.catalog import meet
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import KnobSpace, Rule
 from lutra_models.metrics import Limit, Objective
@@ -86,5 +86,5 @@ def _rules(document: Mapping[str, Any]) -> Iterable[Rule]:
     if "server" not in document:
         return ()
     server, policy = server_from_dict(document["server"]), policy_from_dict(document["policy"])
-    rules: tuple[Rule, ...] = load(server.engine).space(server, policy).rules
+    rules: tuple[Rule, ...] = meet(server).space(policy).rules
     return rules

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from lutra_models import gp, serial
 from lutra_models.advice import Recommendation
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.options import Options
 from lutra_models.knobs import Configuration
@@ -63,6 +63,5 @@ def _answer(request: Mapping[str, Any], model: gp.Model, advice: Recommendation)
 
 def _as_read_back(request: Mapping[str, Any], configuration: Configuration) -> Document:
     """No more digits than the server prints, so that what is read back compares equal."""
-    server = serial.server_from_dict(request["history"]["server"])
-    catalog = load(server.engine)
-    return {name: catalog.parse(server, name, value) for name, value in configuration.items()}
+    live = meet(serial.server_from_dict(request["history"]["server"]))
+    return {name: live.parse(name, value) for name, value in configuration.items()}

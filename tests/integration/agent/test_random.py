@@ -13,7 +13,7 @@ import pytest
 from lutra_agent.changes.restore import differences, restore
 from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_lab.servers.base import ScratchServer
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.knobs import Choice, Configuration, KnobSpace, Number, Value
 from lutra_models.server import Policy, Server
 
@@ -41,10 +41,10 @@ def value(domain: Choice | Number, rng: random.Random) -> Value:
 
 def drawn(space: KnobSpace, server: Server, rng: random.Random) -> Configuration:
     """A configuration that the space's rules allow."""
-    catalog = load(server.engine)
+    live = meet(server)
     while True:
         found = {knob.name: value(knob.domain, rng) for knob in space}
-        made = Configuration({n: catalog.parse(server, n, v) for n, v in found.items()})
+        made = Configuration({n: live.parse(n, v) for n, v in found.items()})
         if space.refusal(made) is None:
             return made
 
@@ -61,7 +61,7 @@ def test_random_configurations_are_active_as_reported_and_taken_back_exactly(
     subject = subject_of(server, tmp_path / "state")
     rng, before, file = random.Random(4), subject.kept_settings(), subject.file()
     found = subject.read_server()
-    space = load(found.engine).space(found, Policy(durability=True))
+    space = meet(found).space(Policy(durability=True))
     for number in range(COUNT):
         began = time.monotonic()
         active_as_reported(server, subject, f"rec_{number}", drawn(space, found, rng))
@@ -79,7 +79,7 @@ def active_as_reported(server: ScratchServer, subject: Subject, identifier: str,
     fresh = engine_of(server)
     seen = fresh.server(HOST)
     fresh.close()
-    read = load(seen.engine).read(seen)
+    read = meet(seen).values
     assert {n: read[n] for n in wanted} == outcome.active
     told = {n for n in wanted if outcome.active[n] != wanted[n]}
     assert told == {said.split(" ")[0] for said in outcome.message.split("; ") if said}

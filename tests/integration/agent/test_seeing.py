@@ -25,7 +25,7 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailab
 from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_models.catalog import load
+from lutra_models.catalog import load, meet
 from lutra_models.server import Host
 
 from tests.support import certificates
@@ -89,7 +89,7 @@ def test_only_the_catalogues_settings_leave_the_host(postgres: ScratchPostgres) 
     server = engine.server(HOST)
     assert set(server.settings) <= {r.name for r in load("postgresql").rows_for(server.version)}
     assert server.role == "primary"
-    assert load("postgresql").read(server)["max_connections"] == 100
+    assert meet(server).values["max_connections"] == 100
     engine.close()
 
 

@@ -11,7 +11,7 @@ import pytest
 from lutra_lab.servers.account import account
 from lutra_lab.servers.base import environment
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_models.catalog import load, memory
+from lutra_models.catalog import load, meet
 from lutra_models.knobs import Number, Value
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
@@ -69,16 +69,16 @@ def test_the_server_takes_both_ends_of_every_range_and_prints_them_back(cluster:
     server = server_of(cluster)
     everything = Policy(movable=frozenset(r.name for r in CATALOG.rows_for(server.version)), durability=True)
     with cluster.session() as run:
-        for knob in CATALOG.space(server, everything):
+        for knob in meet(server).space(everything):
             unit = server.settings[knob.name].unit
             values = (
                 [knob.domain.low, knob.domain.high, *knob.domain.special] if isinstance(knob.domain, Number) else []
             )
             for value in values or knob.domain.options:  # type: ignore[union-attr]
-                for change in CATALOG.changes(server, {knob.name: value}):
+                for change in meet(server).changes({knob.name: value}):
                     run(change.do)
                     kept = run(KEPT.format(knob.name))
-                    assert CATALOG.parse(server, knob.name, kept) == change.after, (knob.name, kept, unit)
+                    assert meet(server).parse(knob.name, kept) == change.after, (knob.name, kept, unit)
                     run(change.undo)
     assert "=" not in (cluster.data_dir / "postgresql.auto.conf").read_text().replace("# ", "")
 
@@ -86,9 +86,9 @@ def test_the_server_takes_both_ends_of_every_range_and_prints_them_back(cluster:
 def test_texts_mean_to_the_server_what_they_mean_here(cluster: ScratchPostgres) -> None:
     server = server_of(cluster)
     for text in ("1.5MB", "8192", "1GB", "65536kB", " 2 MB "):
-        assert CATALOG.parse(server, "work_mem", text) == int(_as_read(cluster, "work_mem", text)), text
+        assert meet(server).parse("work_mem", text) == int(_as_read(cluster, "work_mem", text)), text
     read = float(_as_read(cluster, "random_page_cost", "1.23456789"))
-    assert CATALOG.parse(server, "random_page_cost", 1.23456789) == read
+    assert meet(server).parse("random_page_cost", 1.23456789) == read
 
 
 @pytest.mark.slow
@@ -128,12 +128,12 @@ def test_the_memory_of_reads_under_way_is_as_much_as_the_server_reserves_for_the
 
 def test_the_rule_based_configuration_starts_the_server(cluster: ScratchPostgres) -> None:
     server = server_of(cluster)
-    ruled = CATALOG.rule_based(server, Policy())
-    for change in CATALOG.changes(server, ruled):
+    ruled = meet(server).rule_based(Policy())
+    for change in meet(server).changes(ruled):
         cluster.sql(change.do)
     cluster.stop()
     cluster.start()
-    active = CATALOG.read(server_of(cluster))
+    active = meet(server_of(cluster)).values
     assert {n: active[n] for n in ruled if not math.isclose(_number(active[n]), _number(ruled[n]))} == {}
 
 
@@ -147,7 +147,7 @@ def _as_read(cluster: ScratchPostgres, name: str, text: str) -> str:
 
 
 def _term(server: Server, candidate: Mapping[str, Value], name: str) -> int:
-    return next(t.bytes for t in memory.worst_case(server, candidate).terms if t.name == name)
+    return next(t.bytes for t in meet(server).worst_case(candidate).terms if t.name == name)
 
 
 def _counted(server: Server, candidate: Mapping[str, Value]) -> int:

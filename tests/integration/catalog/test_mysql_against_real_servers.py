@@ -9,7 +9,7 @@ import pytest
 from lutra_lab.servers.base import Session
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mysqld import ScratchMysqld
-from lutra_models.catalog import Change, load
+from lutra_models.catalog import Change, load, meet
 from lutra_models.knobs import Knob, Number, Value
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
@@ -67,7 +67,7 @@ def _resized(run: Session) -> None:
 
 def active(run: Session, facts: Server, name: str) -> Value:
     text = run(f"SHOW GLOBAL VARIABLES LIKE '{name}'").partition("|")[2]
-    return load(facts.engine).parse(facts, name, text)
+    return meet(facts).parse(name, text)
 
 
 def test_the_server_has_every_row_of_its_version_but_those_of_a_plugin(server: ScratchMysqld) -> None:
@@ -96,14 +96,14 @@ def test_what_is_said_to_need_a_restart_is_read_only_and_the_rest_is_not(server:
 
 
 def test_every_value_that_may_be_proposed_at_once_is_read_back_equal_and_undone(server: ScratchMysqld) -> None:
-    facts, catalog, different = facts_of(server), load(server.engine), []
-    space = catalog.space(facts, Policy(movable=frozenset(facts.settings), durability=True, restart=False))
+    facts, different = facts_of(server), []
+    space = meet(facts).space(Policy(movable=frozenset(facts.settings), durability=True, restart=False))
     with server.session() as run:
         for knob in space:
             if knob.name in ONE_WAY or knob.name.startswith("innodb_io_capacity"):
                 continue
             for value in values_of(knob):
-                for change in catalog.changes(facts, {knob.name: value}):
+                for change in meet(facts).changes({knob.name: value}):
                     different += _wrong(run, facts, change)
     assert different == []
 
@@ -124,7 +124,7 @@ def test_a_limit_and_what_it_limits_arrive_together_and_go_back(
     server: ScratchMysqld, capacity: int, most: int
 ) -> None:
     facts = facts_of(server)
-    made = load(server.engine).changes(facts, {"innodb_io_capacity": capacity, "innodb_io_capacity_max": most})
+    made = meet(facts).changes({"innodb_io_capacity": capacity, "innodb_io_capacity_max": most})
     with server.session() as run:
         for change in made:
             carry_out(run, change.do)
@@ -138,7 +138,8 @@ def test_a_limit_and_what_it_limits_arrive_together_and_go_back(
 def test_the_rule_based_configuration_starts_the_server_and_is_read_back_equal(engine: str) -> None:
     with scratch(engine) as server:
         facts = facts_of(server)
-        made = load(engine).changes(facts, load(engine).rule_based(facts, Policy()))
+        live = meet(facts)
+        made = live.changes(live.rule_based(Policy()))
         assert len(made) > 5
         _keep(server, made)
         server.stop()
@@ -152,7 +153,8 @@ def test_a_buffer_pool_kept_down_by_its_maximum_grows_with_it_at_a_restart() -> 
         if "innodb_buffer_pool_size_max" not in facts.settings:
             missing("a MariaDB of 10.11.12 or later")
         pool = frozenset({"innodb_buffer_pool_size", "innodb_buffer_pool_size_max"})
-        made = load("mariadb").changes(facts, load("mariadb").rule_based(facts, Policy(movable=pool)))
+        live = meet(facts)
+        made = live.changes(live.rule_based(Policy(movable=pool)))
         assert {c.name for c in made} == pool
         _keep(server, made)
         server.stop()

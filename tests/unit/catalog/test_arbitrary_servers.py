@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_models.catalog import load
-from lutra_models.catalog.memory import check
+from lutra_models.catalog import load, meet
+from lutra_models.catalog.readable import readable
 from lutra_models.errors import LutraError
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
@@ -69,23 +69,23 @@ def everything(server: Server) -> Policy:
 
 
 def ask_all(server: Server, policy: Policy) -> None:
-    catalog = load(server.engine)
-    active = catalog.read(server)
-    check(server, policy, active)
-    catalog.worst_case(server, active)
+    live = meet(server)
+    active = live.values
+    live.memory_refusal(policy, active)
+    live.worst_case(active)
     for name, value in active.items():
-        catalog.text(name, value, server.settings[name].unit)
-    for target in (active, catalog.space(server, policy), catalog.rule_based(server, policy)):
+        live.text(name, value)
+    for target in (active, live.space(policy), live.rule_based(policy)):
         if isinstance(target, Mapping):
-            catalog.changes(server, target)
+            live.changes(target)
 
 
 QUESTIONS: tuple[Callable[[Server, Policy], object], ...] = (
-    lambda s, p: load(s.engine).read(s),
-    lambda s, p: load(s.engine).space(s, p),
-    lambda s, p: load(s.engine).rule_based(s, p),
-    lambda s, p: load(s.engine).memory_rule(s, p),
-    lambda s, p: [load(s.engine).parse(s, n, v.value) for n, v in s.settings.items()],
+    lambda s, p: meet(s).values,
+    lambda s, p: meet(s).space(p),
+    lambda s, p: meet(s).rule_based(p),
+    lambda s, p: meet(s).memory_refusal(p, {}),
+    lambda s, p: [meet(s).parse(n, v.value) for n, v in s.settings.items()],
     ask_all,
 )
 
@@ -109,26 +109,25 @@ def test_a_numeric_setting_that_turns_into_words_leaves_the_policys_range_refuse
     settings[numeric] = replace(settings[numeric], kind="string", value="many")
     server = Server(engine, VERSIONS[engine], settings, Host(2**33, 4))
     with pytest.raises(LutraError, match=numeric):
-        load(engine).space(server, Policy(ranges={numeric: (1, 2)}))
+        meet(server).space(Policy(ranges={numeric: (1, 2)}))
 
 
 @given(server=servers())
 def test_settings_that_were_found_readable_can_be_read_and_summed(server: Server) -> None:
-    catalog = load(server.engine)
-    found = catalog.readable(server.settings)
+    found = readable(server.engine, server.settings)
     assert set(found.settings) | set(found.unreadable) == set(server.settings)
-    kept = replace(server, settings=found.settings)
-    active = catalog.read(kept)
+    kept = meet(replace(server, settings=found.settings))
+    active = kept.values
     assert set(active) <= set(found.settings)
-    catalog.worst_case(kept, active)
+    kept.worst_case(active)
     for name, value in active.items():
-        assert isinstance(catalog.text(name, value, kept.settings[name].unit), str)
+        assert isinstance(kept.text(name, value), str)
 
 
 @pytest.mark.parametrize("engine", sorted(VERSIONS))
 def test_every_setting_of_a_real_server_is_readable(engine: str) -> None:
     settings = fresh(engine)
-    found = load(engine).readable(settings)
+    found = readable(engine, settings)
     assert found.unreadable == {}
     assert found.settings == {n: s for n, s in settings.items() if n in {r.name for r in load(engine).rows}}
 
@@ -147,7 +146,7 @@ ODD = {
 def test_one_odd_setting_is_left_out_by_name_and_the_others_stay(part: str) -> None:
     settings = fresh("postgresql")
     settings["work_mem"] = replace(settings["work_mem"], **{part: ODD[part]})  # type: ignore[arg-type]
-    found = load("postgresql").readable({**settings, "no_row_of_ours": settings["jit"]})
+    found = readable("postgresql", {**settings, "no_row_of_ours": settings["jit"]})
     assert set(found.unreadable) == {"work_mem"}
     assert "work_mem" not in found.settings
     assert "no_row_of_ours" not in found.settings
@@ -156,5 +155,5 @@ def test_one_odd_setting_is_left_out_by_name_and_the_others_stay(part: str) -> N
 
 def test_the_notes_of_a_setting_are_cut() -> None:
     jit = replace(fresh("postgresql")["jit"], source="s" * 1000, shadowed="f" * 1000)
-    kept = load("postgresql").readable({"jit": jit}).settings["jit"]
+    kept = readable("postgresql", {"jit": jit}).settings["jit"]
     assert (len(kept.source), len(kept.shadowed or "")) == (200, 200)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lutra_models.catalog import load
-from lutra_models.catalog.memory import worst_case
+from lutra_models.catalog import load, meet
 from lutra_models.server import Host, Server, ServerSetting
 
 GB = 1 << 30
@@ -18,5 +17,5 @@ def test_its_size_counts_whether_it_is_on_or_not(state: str) -> None:
     }
     server = Server("mariadb", "10.11.14", settings, Host(8 * GB, 4.0))
     assert "query_cache_size" in {row.name for row in load("mariadb").rows_for(server.version)}
-    (term,) = (t for t in worst_case(server, {"query_cache_size": 4 * GB}).terms if t.name == "query_cache_size")
+    (term,) = (t for t in meet(server).worst_case({"query_cache_size": 4 * GB}).terms if t.name == "query_cache_size")
     assert term.bytes == 4 * GB

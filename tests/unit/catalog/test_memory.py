@@ -5,14 +5,13 @@ import pickle
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_models.catalog import load, memory
+from lutra_models.catalog import load, meet
 from lutra_models.errors import NotFound
 from lutra_models.knobs import Configuration
 from lutra_models.server import Policy
 
 from tests.support.servers import a_server
 
-CATALOG = load("postgresql")
 GB = 2**30
 
 
@@ -27,10 +26,10 @@ def test_the_rule_based_configuration_keeps_every_rule(
     gb: int, connections: int, version: str, fraction: float
 ) -> None:
     server, policy = a_server(version, gb, max_connections=connections), Policy(memory_fraction=fraction)
-    space = CATALOG.space(server, policy)
-    ruled = CATALOG.rule_based(server, policy)
+    space = meet(server).space(policy)
+    ruled = meet(server).rule_based(policy)
     assert space.parse(ruled) == ruled
-    assert memory.check(server, policy, ruled) is None
+    assert meet(server).memory_refusal(policy, ruled) is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -55,28 +54,28 @@ def test_however_a_server_is_set_its_values_are_in_range_and_the_rules_let_both_
         max_parallel_workers_per_gather=gather,
     )
     policy = Policy(restart=restart)
-    space, live = CATALOG.space(server, policy), CATALOG.read(server)
+    space, live = meet(server).space(policy), meet(server).values
     assert space.parse(live.restrict(space.names)) == live.restrict(space.names)
-    ruled = CATALOG.rule_based(server, policy)
+    ruled = meet(server).rule_based(policy)
     assert space.parse(ruled) == ruled
 
 
 @pytest.mark.parametrize("gb", [4, 16, 64])
 def test_the_rule_based_configuration_fits_the_limit_where_the_current_one_does(gb: int) -> None:
     server = a_server(memory_gb=gb)
-    ruled = CATALOG.rule_based(server, Policy())
-    assert memory.worst_case(server, ruled).total_bytes <= memory.limit_bytes(server, Policy()) == int(gb * GB * 0.8)
+    ruled = meet(server).rule_based(Policy())
+    assert meet(server).worst_case(ruled).total_bytes <= meet(server).memory_limit(Policy()) == int(gb * GB * 0.8)
     assert ruled["shared_buffers"] == gb * GB // 4 // 8192
 
 
 @pytest.mark.parametrize("version", ["15", "16", "18"])
 def test_a_fresh_server_on_a_4_gb_host_is_within_the_limit(version: str) -> None:
     server = a_server(version, memory_gb=4)
-    assert memory.worst_case(server, {}).total_bytes < memory.limit_bytes(server, Policy())
+    assert meet(server).worst_case({}).total_bytes < meet(server).memory_limit(Policy())
 
 
 def test_the_sum_is_its_terms_each_with_a_formula_and_an_assumption() -> None:
-    found = memory.worst_case(a_server(), {"work_mem": 8192})
+    found = meet(a_server()).worst_case({"work_mem": 8192})
     assert found.total_bytes == sum(t.bytes for t in found.terms)
     assert all(t.formula and t.assumption for t in found.terms)
     by_name = {t.name: t.bytes for t in found.terms}
@@ -88,7 +87,7 @@ def test_the_sum_is_its_terms_each_with_a_formula_and_an_assumption() -> None:
 
 def test_autovacuum_follows_maintenance_work_mem_up_to_a_gigabyte_before_17() -> None:
     def autovacuum(version: str) -> int:
-        terms = memory.worst_case(a_server(version), {"maintenance_work_mem": 4 * 2**20}).terms
+        terms = meet(a_server(version)).worst_case({"maintenance_work_mem": 4 * 2**20}).terms
         return next(t.bytes for t in terms if t.name == "autovacuum")
 
     assert autovacuum("16") == 3 * (GB + 4 * 2**20)
@@ -97,7 +96,7 @@ def test_autovacuum_follows_maintenance_work_mem_up_to_a_gigabyte_before_17() ->
 
 def test_asynchronous_reads_reserve_memory_for_every_process_since_18() -> None:
     def reserved(version: str, **settings: int) -> int:
-        terms = memory.worst_case(a_server(version, **settings), {}).terms
+        terms = meet(a_server(version, **settings)).worst_case({}).terms
         return next(t.bytes for t in terms if t.name == "asynchronous I/O")
 
     assert reserved("16") == 0
@@ -106,7 +105,7 @@ def test_asynchronous_reads_reserve_memory_for_every_process_since_18() -> None:
 
 
 def test_above_the_limit_is_refused_with_the_largest_part() -> None:
-    refusal = memory.check(a_server(), Policy(), {"work_mem": 1 << 20})
+    refusal = meet(a_server()).memory_refusal(Policy(), {"work_mem": 1 << 20})
     assert refusal is not None
     assert refusal.code == "memory_budget_exceeded"
     assert "sorts and hashes of connections" in refusal.message
@@ -115,10 +114,11 @@ def test_above_the_limit_is_refused_with_the_largest_part() -> None:
 
 def test_where_the_current_sum_is_above_the_limit_it_is_the_bound() -> None:
     server = a_server(memory_gb=1)
-    assert memory.worst_case(server, {}).total_bytes > memory.limit_bytes(server, Policy())
-    assert memory.check(server, Policy(), CATALOG.read(server)) is None
-    assert memory.check(server, Policy(), {"work_mem": 2048}) is None
-    refusal = memory.check(server, Policy(), {"work_mem": 4097})
+    live = meet(server)
+    assert live.worst_case({}).total_bytes > live.memory_limit(Policy())
+    assert live.memory_refusal(Policy(), live.values) is None
+    assert live.memory_refusal(Policy(), {"work_mem": 2048}) is None
+    refusal = live.memory_refusal(Policy(), {"work_mem": 4097})
     assert refusal is not None
     assert "of the current settings" in refusal.message
 
@@ -126,14 +126,14 @@ def test_where_the_current_sum_is_above_the_limit_it_is_the_bound() -> None:
 @settings(max_examples=50, deadline=None)
 @given(st.integers(512, 262144), st.integers(16384, 524288))
 def test_the_rule_and_the_sum_agree(work_mem: int, shared_buffers: int) -> None:
-    server, candidate = a_server(), {"work_mem": work_mem, "shared_buffers": shared_buffers}
-    fits = memory.worst_case(server, candidate).total_bytes <= memory.limit_bytes(server, Policy())
-    assert (memory.check(server, Policy(), candidate) is None) == fits
+    live, candidate = meet(a_server()), {"work_mem": work_mem, "shared_buffers": shared_buffers}
+    fits = live.worst_case(candidate).total_bytes <= live.memory_limit(Policy())
+    assert (live.memory_refusal(Policy(), candidate) is None) == fits
 
 
 def test_rules_travel_to_other_processes_and_are_small() -> None:
     server = a_server()
-    rules = CATALOG.space(server, Policy()).rules
+    rules = meet(server).space(Policy()).rules
     sent = pickle.dumps(rules)
     assert len(sent) < 10_000
     bad = Configuration({"work_mem": 1 << 20})

@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
+from lutra_models.catalog.units import show
 
 from tests.support.mysql_servers import a_mysqld
 
@@ -14,14 +15,14 @@ GB = 2**30
 def test_people_write_units_as_the_servers_configuration_file_does() -> None:
     server = a_mysqld("mysql")
     for text in ("1G", "1GB", "1024M", "1024m", "1073741824"):
-        assert load("mysql").parse(server, "innodb_redo_log_capacity", text) == GB
-    assert load("mysql").text("innodb_redo_log_capacity", GB, "B") == "1GB"
+        assert meet(server).parse("innodb_redo_log_capacity", text) == GB
+    assert show(GB, "B") == "1GB"
 
 
 def test_mysqls_statements_persist_and_their_undo_forgets() -> None:
     server = a_mysqld("mysql")
     target = {"innodb_io_capacity_max": 4000, "innodb_adaptive_hash_index": "on", "innodb_read_io_threads": 8}
-    made = {c.name: c for c in load("mysql").changes(server, {**target, "innodb_io_capacity": 1000})}
+    made = {c.name: c for c in meet(server).changes({**target, "innodb_io_capacity": 1000})}
     assert made["innodb_io_capacity_max"].do == "SET PERSIST innodb_io_capacity_max = 4000"
     assert (
         made["innodb_io_capacity_max"].undo
@@ -35,7 +36,7 @@ def test_mysqls_statements_persist_and_their_undo_forgets() -> None:
 def test_the_undo_of_a_persisted_value_is_the_persisted_text() -> None:
     server = a_mysqld("mysql", tmp_table_size="32M")
     live = {**server.settings, "tmp_table_size": replace(server.settings["tmp_table_size"], persisted="33554432")}
-    change = load("mysql").changes(replace(server, settings=live), {"tmp_table_size": "64M"})[0]
+    change = meet(replace(server, settings=live)).changes({"tmp_table_size": "64M"})[0]
     assert (change.do, change.undo) == (
         "SET PERSIST tmp_table_size = 67108864",
         "SET PERSIST tmp_table_size = 33554432",
@@ -44,9 +45,7 @@ def test_the_undo_of_a_persisted_value_is_the_persisted_text() -> None:
 
 
 def test_mariadbs_statements_name_the_line_of_the_include_file() -> None:
-    made = {
-        c.name: c for c in load("mariadb").changes(a_mysqld("mariadb"), {"key_buffer_size": "64M", "back_log": 100})
-    }
+    made = {c.name: c for c in meet(a_mysqld("mariadb")).changes({"key_buffer_size": "64M", "back_log": 100})}
     assert made["key_buffer_size"].do == (
         "SET GLOBAL key_buffer_size = 67108864; in the include file: key_buffer_size = 67108864"
     )
@@ -64,6 +63,6 @@ def test_a_limit_and_what_it_limits_are_changed_in_the_order_that_no_clamp_sees(
     server = a_mysqld(engine, innodb_io_capacity=10000, innodb_io_capacity_max=20000)
     target = {"sort_buffer_size": "1M", "innodb_io_capacity": capacity, "innodb_io_capacity_max": most}
     for names_given in (list(target), list(reversed(target))):
-        made = load(engine).changes(server, {n: target[n] for n in names_given})
+        made = meet(server).changes({n: target[n] for n in names_given})
         pair = ["innodb_io_capacity", "innodb_io_capacity_max"]
         assert [c.name for c in made if c.name in pair] == (pair if capacity < 10000 else pair[::-1])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_models.catalog import load, memory
+from lutra_models.catalog import meet
 from lutra_models.knobs import Value
 from lutra_models.server import Policy, Server
 
@@ -17,7 +17,7 @@ MB = 2**20
 
 
 def terms(server: Server, **candidate: Value) -> dict[str, int]:
-    return {t.name: t.bytes for t in memory.worst_case(server, candidate).terms}
+    return {t.name: t.bytes for t in meet(server).worst_case(candidate).terms}
 
 
 @settings(max_examples=60, deadline=None)
@@ -33,25 +33,25 @@ def test_the_rule_based_configuration_keeps_every_rule(
 ) -> None:
     server = a_mysqld(engine, gb, max_connections=connections, myrocks=myrocks and engine == "mariadb")
     policy = Policy(memory_fraction=fraction)
-    space, ruled = load(engine).space(server, policy), load(engine).rule_based(server, policy)
+    space, ruled = meet(server).space(policy), meet(server).rule_based(policy)
     assert space.parse(ruled) == ruled
-    assert memory.check(server, policy, ruled) is None
+    assert meet(server).memory_refusal(policy, ruled) is None
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_fresh_server_on_a_4_gb_host_is_within_the_limit(engine: str) -> None:
     server = a_mysqld(engine, 4)
-    assert memory.worst_case(server, {}).total_bytes < memory.limit_bytes(server, Policy())
+    assert meet(server).worst_case({}).total_bytes < meet(server).memory_limit(Policy())
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_buffer_of_a_connection_is_counted_for_each_of_them(engine: str) -> None:
     server = a_mysqld(engine)
     for name in ("sort_buffer_size", "read_buffer_size", "read_rnd_buffer_size", "binlog_cache_size", "thread_stack"):
-        value = load(engine).read(server)[name]
+        value = meet(server).values[name]
         assert isinstance(value, int)
-        more = memory.worst_case(server, {name: value + 4096}).total_bytes
-        assert more - memory.worst_case(server, {}).total_bytes == 151 * 4096, name
+        more = meet(server).worst_case({name: value + 4096}).total_bytes
+        assert more - meet(server).worst_case({}).total_bytes == 151 * 4096, name
 
 
 def test_mysqls_temporary_tables_share_one_limit_unless_they_are_of_the_memory_engine() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_models.catalog import load
+from lutra_models.catalog import load, meet
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Number
 from lutra_models.server import Policy, Server, ServerSetting
@@ -30,7 +30,7 @@ def only(name: str) -> Policy:
 
 
 def number(server: Server, name: str) -> Number:
-    found = load(server.engine).space(server, Policy(movable=frozenset({name}), durability=True))[name].domain
+    found = meet(server).space(Policy(movable=frozenset({name}), durability=True))[name].domain
     assert isinstance(found, Number)
     return found
 
@@ -68,9 +68,10 @@ def test_what_a_version_renamed_or_removed_is_a_row_with_its_versions() -> None:
 @pytest.mark.parametrize("gb", [1, 4, 64])
 @pytest.mark.parametrize("rotational", [False, True])
 def test_every_range_holds_the_live_value_and_the_rule_based_one(engine: str, gb: int, rotational: bool) -> None:
-    server, catalog = a_mysqld(engine, gb, rotational=rotational, myrocks=True), load(engine)
+    server = a_mysqld(engine, gb, rotational=rotational, myrocks=True)
+    live_settings = meet(server)
     for policy in (Policy(), everything(server)):
-        space, live, ruled = catalog.space(server, policy), catalog.read(server), catalog.rule_based(server, policy)
+        space, live, ruled = live_settings.space(policy), live_settings.values, live_settings.rule_based(policy)
         for knob in space:
             assert live[knob.name] in knob.domain, knob.name
             assert ruled[knob.name] in knob.domain, knob.name
@@ -79,14 +80,14 @@ def test_every_range_holds_the_live_value_and_the_rule_based_one(engine: str, gb
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_durability_is_kept_unless_the_operator_opts_in(engine: str) -> None:
-    server, catalog = a_mysqld(engine, myrocks=engine == "mariadb"), load(engine)
-    assert {k.risk for k in catalog.space(server, Policy())} == {"none"}
-    allowed = {k.name for k in catalog.space(server, Policy(durability=True)) if k.risk == "durability"}
+    server = a_mysqld(engine, myrocks=engine == "mariadb")
+    assert {k.risk for k in meet(server).space(Policy())} == {"none"}
+    allowed = {k.name for k in meet(server).space(Policy(durability=True)) if k.risk == "durability"}
     assert {"innodb_flush_log_at_trx_commit", "sync_binlog"} <= allowed
     others = ("innodb_log_compressed_pages",) if engine == "mysql" else ()
     for name in ("innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_doublewrite", *others):
         with pytest.raises(InvalidConfiguration, match="it can lose committed data"):
-            catalog.space(server, Policy(movable=frozenset({name})))
+            meet(server).space(Policy(movable=frozenset({name})))
 
 
 def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() -> None:
@@ -101,9 +102,9 @@ def test_a_sort_keeps_enough_memory_for_a_few_long_rows(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_limit_of_tables_that_applications_make_stays(engine: str) -> None:
-    server, catalog = a_mysqld(engine, 1, max_heap_table_size="64M", max_connections=1000), load(engine)
-    assert "max_heap_table_size" not in catalog.space(server, Policy())
-    assert "max_heap_table_size" not in catalog.rule_based(server, Policy())
+    server = a_mysqld(engine, 1, max_heap_table_size="64M", max_connections=1000)
+    assert "max_heap_table_size" not in meet(server).space(Policy())
+    assert "max_heap_table_size" not in meet(server).rule_based(Policy())
 
 
 def test_the_buffer_pool_moves_in_whole_chunks_of_every_instance() -> None:
@@ -112,7 +113,7 @@ def test_the_buffer_pool_moves_in_whole_chunks_of_every_instance() -> None:
     assert domain.step == GB
     assert domain.clip(5.4 * GB) == 5 * GB
     assert 5 * GB + 128 * MB not in domain
-    ruled = load("mysql").rule_based(server, Policy())["innodb_buffer_pool_size"]
+    ruled = meet(server).rule_based(Policy())["innodb_buffer_pool_size"]
     assert isinstance(ruled, int)
     assert ruled % GB == 0
     assert number(a_mysqld("mariadb"), "innodb_buffer_pool_size").step == MB
@@ -121,17 +122,17 @@ def test_the_buffer_pool_moves_in_whole_chunks_of_every_instance() -> None:
 
 
 def test_a_buffer_pool_that_may_not_grow_gets_room_before_it_is_raised() -> None:
-    server, catalog = a_mysqld("mariadb", 8, innodb_buffer_pool_size_max=128 * MB), load("mariadb")
-    ruled = catalog.rule_based(server, Policy())
+    server = a_mysqld("mariadb", 8, innodb_buffer_pool_size_max=128 * MB)
+    ruled = meet(server).rule_based(Policy())
     pool, most = ruled["innodb_buffer_pool_size"], ruled["innodb_buffer_pool_size_max"]
     assert isinstance(pool, int)
     assert isinstance(most, int)
     assert 0.6 * 8 * GB < pool <= most
     assert most % (8 * MB) == 0
-    order = [c.name for c in catalog.changes(server, ruled) if c.name.startswith("innodb_buffer_pool_size")]
+    order = [c.name for c in meet(server).changes(ruled) if c.name.startswith("innodb_buffer_pool_size")]
     assert order == ["innodb_buffer_pool_size_max", "innodb_buffer_pool_size"]
     grown = a_mysqld("mariadb", 8, innodb_buffer_pool_size_max=most)
-    assert "innodb_buffer_pool_size_max" not in catalog.space(grown, Policy())
+    assert "innodb_buffer_pool_size_max" not in meet(grown).space(Policy())
     assert number(grown, "innodb_buffer_pool_size").high <= most
 
 
@@ -153,7 +154,7 @@ def test_a_redo_capacity_that_older_settings_decide_does_not_move(capacity: int,
     older = {"innodb_log_file_size": file_size, "innodb_log_files_in_group": 2}
     live = {n: ServerSetting(str(v), kind="integer", applies="restart") for n, v in older.items()}
     server = replace(server, version="8.4.6", settings={**server.settings, **live})
-    space = load("mysql").space(server, Policy())
+    space = meet(server).space(Policy())
     assert ("innodb_redo_log_capacity" in space) == moves
     assert not set(older) & set(space.names)
 
@@ -177,7 +178,7 @@ def test_a_setting_without_effect_here_does_not_move() -> None:
     pooled = a_mysqld("mariadb", thread_handling="pool-of-threads")
     assert number(pooled, "thread_pool_size").high == 16
     with pytest.raises(InvalidConfiguration, match="innodb_doublewrite cannot be changed on this server"):
-        load("mysql").space(a_mysqld("mysql"), Policy(movable=frozenset({"innodb_doublewrite"}), durability=True))
+        meet(a_mysqld("mysql")).space(Policy(movable=frozenset({"innodb_doublewrite"}), durability=True))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -187,7 +188,7 @@ def test_settings_of_the_binary_log_move_only_where_there_is_one(engine: str) ->
     def searched(log: str) -> set[str]:
         log_bin = ServerSetting(log, kind="bool", applies="restart")
         live = replace(server, settings={**server.settings, "log_bin": log_bin})
-        return set(load(engine).space(live, Policy(durability=True)).names)
+        return set(meet(live).space(Policy(durability=True)).names)
 
     assert searched("ON") - searched("OFF") >= {"sync_binlog", "binlog_cache_size"}
     assert not [n for n in searched("OFF") if "binlog" in n]
@@ -198,14 +199,14 @@ def test_a_setting_that_the_catalogue_only_shows_does_not_move() -> None:
     server = a_mysqld("mariadb")
     log_bin = ServerSetting("ON", kind="bool", applies="restart")
     with pytest.raises(InvalidConfiguration, match="log_bin cannot be changed on this server"):
-        load("mariadb").space(replace(server, settings={**server.settings, "log_bin": log_bin}), only("log_bin"))
+        meet(replace(server, settings={**server.settings, "log_bin": log_bin})).space(only("log_bin"))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_much_of_what_is_searched_on_a_small_host_is_within_its_memory(engine: str) -> None:
-    space = load(engine).space(a_mysqld(engine, 4, 2), Policy())
+    space = meet(a_mysqld(engine, 4, 2)).space(Policy())
     high = {k.name: k.domain.high for k in space if isinstance(k.domain, Number)}
-    current = load(engine).read(a_mysqld(engine, 4, 2))
+    current = meet(a_mysqld(engine, 4, 2)).values
     tables, *others = ("tmp_table_size", "max_heap_table_size"), ("sort_buffer_size",), ("join_buffer_size",)
     for names in (tables, *others, ("read_rnd_buffer_size",)):
         refusal = space.refusal(current.restrict(space.names).replace({n: high[n] for n in names if n in high}))
@@ -213,26 +214,25 @@ def test_much_of_what_is_searched_on_a_small_host_is_within_its_memory(engine: s
 
 
 def test_myrocks_has_its_settings_where_the_server_has_the_plugin() -> None:
-    catalog = load("mariadb")
-    with_it = {k.name for k in catalog.space(a_mysqld("mariadb", myrocks=True), Policy())}
-    without = {k.name for k in catalog.space(a_mysqld("mariadb"), Policy())}
+    with_it = {k.name for k in meet(a_mysqld("mariadb", myrocks=True)).space(Policy())}
+    without = {k.name for k in meet(a_mysqld("mariadb")).space(Policy())}
     assert {"rocksdb_block_cache_size", "rocksdb_db_write_buffer_size"} <= with_it - without
     assert not any(n.startswith("rocksdb_") for n in without)
 
 
 def test_an_option_is_one_that_the_server_takes_whether_or_not_it_is_searched() -> None:
-    server, catalog = a_mysqld("mysql"), load("mysql")
-    assert catalog.parse(server, "innodb_flush_method", "o_dsync") == "O_DSYNC"
+    server = a_mysqld("mysql")
+    assert meet(server).parse("innodb_flush_method", "o_dsync") == "O_DSYNC"
     with pytest.raises(InvalidConfiguration, match="innodb_flush_method: 'async' is none of fsync, O_DIRECT"):
-        catalog.parse(server, "innodb_flush_method", "async")
-    assert catalog.space(server, Policy())["innodb_flush_neighbors"].domain == Choice(("0", "1", "2"))
+        meet(server).parse("innodb_flush_method", "async")
+    assert meet(server).space(Policy())["innodb_flush_neighbors"].domain == Choice(("0", "1", "2"))
 
 
 def test_a_log_buffer_is_held_against_the_redo_capacity_only_where_there_is_one() -> None:
     def refused(version: str) -> bool:
         server = replace(a_mysqld("mysql", innodb_log_buffer_size="16M"), version=version)
         server = replace(server, settings={n: s for n, s in server.settings.items() if n != "innodb_redo_log_capacity"})
-        space = load("mysql").space(server, only("innodb_log_buffer_size"))
+        space = meet(server).space(only("innodb_log_buffer_size"))
         return space.refusal(Configuration({"innodb_log_buffer_size": 80 * MB})) is not None
 
     assert not refused("8.0.29")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_models import Choice, History, Knob, KnobSpace, Limit, Number, Objective, Observation, Window
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.serial import history_from_dict, history_to_dict, policy_from_dict, policy_to_dict
 from lutra_models.server import Policy
 
@@ -66,9 +66,8 @@ def test_a_history_comes_back_as_the_same_question(
 
 def test_the_memory_rules_come_back_with_the_server_and_the_policy() -> None:
     server, policy = a_server("16", memory_gb=1), Policy(memory_fraction=0.5)
-    catalog = load("postgresql")
-    space = catalog.space(server, policy)
-    history = History(space, Objective("qps", "maximize"), current=catalog.read(server))
+    space = meet(server).space(policy)
+    history = History(space, Objective("qps", "maximize"), current=meet(server).values)
     document = json.loads(json.dumps(history_to_dict(history, server, policy)))
     again = history_from_dict(document)
     assert again.current is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lutra_models import serial
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
+from lutra_models.catalog.readable import readable
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.history import Mode, weaker
 from lutra_models.maintenance import closed
@@ -24,7 +25,7 @@ def server_of(unit: UnitOfWork, database: Database) -> Server:
     return Server(
         database.engine,
         database.engine_version,
-        load(database.engine).readable(serial.settings_from_dict(settings)).settings,
+        readable(database.engine, serial.settings_from_dict(settings)).settings,
         Host(**database.host),
         "standby" if database.role == "standby" else "primary",
         database.peak_connections,
@@ -34,15 +35,14 @@ def server_of(unit: UnitOfWork, database: Database) -> Server:
 
 def context_of(unit: UnitOfWork, database: Database, session: Session | None = None) -> ServerContext:
     """Raises NotEnoughObservations before the first report."""
-    server = server_of(unit, database)
-    catalog = load(database.engine)
+    live = meet(server_of(unit, database))
     mode = effective_mode(database, session)
     policy = database.settings_policy
     windows = database.rules.maintenance_windows
     if mode == "reload_only" or (mode == "restart_in_window" and not windows):
         policy = replace(policy, restart=False)
     waits = closed(windows, unit.now) if mode == "restart_in_window" else None
-    return ServerContext(database, catalog, server, policy, catalog.read(server), mode, windows, waits)
+    return ServerContext(database, live, policy, mode, windows, waits)
 
 
 def effective_mode(database: Database, session: Session | None) -> Mode:

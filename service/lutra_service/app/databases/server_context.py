@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from lutra_models.catalog import Catalog
-from lutra_models.catalog.memory import check
+from lutra_models.catalog import LiveSettings
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.history import Mode
 from lutra_models.knobs import Configuration, KnobSpace, Refusal, Value
@@ -20,37 +19,44 @@ from lutra_service.db.schema.records import Database
 
 @dataclass(frozen=True)
 class ServerContext:
-    """A live server. `active` holds every catalogue setting that it has; `space` the ones that may move.
+    """A database's settings as they are `live`, and what its `policy` and `mode` allow.
 
     `waits` says why a restart has to wait, None where it need not.
     """
 
     database: Database
-    catalog: Catalog
-    server: Server
+    live: LiveSettings
     policy: Policy
-    active: Configuration
     mode: Mode
     windows: tuple[MaintenanceWindow, ...] = ()
     waits: str | None = None
 
+    @property
+    def server(self) -> Server:
+        return self.live.server
+
+    @property
+    def active(self) -> Configuration:
+        """Every setting of the catalogue that the server has."""
+        return self.live.values
+
     @cached_property
     def space(self) -> KnobSpace:
         """What the search may move. Raises InvalidConfiguration where nothing is left to move."""
-        return self.catalog.space(self.server, self.policy, self.active)
+        return self.live.space(self.policy)
 
     def space_with(self, names: Iterable[str]) -> KnobSpace:
         """The space and what an operator names besides: settings that are not searched unless somebody asks."""
         movable = frozenset(self.space.names).union(names)
-        return self.catalog.space(self.server, replace(self.policy, movable=movable), self.active)
+        return self.live.space(replace(self.policy, movable=movable))
 
     def memory_refusal(self, configuration: Mapping[str, Value]) -> Refusal | None:
         """Why the memory's worst case does not allow these settings over the current ones; None where it does."""
-        return check(self.server, self.policy, self.active.replace(configuration))
+        return self.live.memory_refusal(self.policy, configuration)
 
     def parse(self, settings: Mapping[str, Any]) -> dict[str, Value]:
         """Texts with units or plain values, as the server's own numbers. Raises InvalidConfiguration."""
         for name, value in settings.items():
             if isinstance(value, bool) or not isinstance(value, (int, float, str)):
                 raise InvalidConfiguration(f"{name}: {value!r} is neither a number nor a text")
-        return {name: self.catalog.parse(self.server, name, value) for name, value in settings.items()}
+        return {name: self.live.parse(name, value) for name, value in settings.items()}

@@ -35,10 +35,7 @@ def settings(at: ServerContext) -> list[Setting]:
         domains = {knob.name: knob.domain for knob in at.space}
     except InvalidConfiguration:  # the policy leaves nothing to move
         domains = {}
-    return [
-        Setting(n, v, at.catalog.text(n, v, at.server.settings[n].unit), at.server.settings[n], domains.get(n))
-        for n, v in at.active.items()
-    ]
+    return [Setting(n, v, at.live.text(n, v), at.server.settings[n], domains.get(n)) for n, v in at.active.items()]
 
 
 def windows(

@@ -89,4 +89,4 @@ def _why_not(at: ServerContext, name: str) -> str:
         if at.mode == "restart_in_window" and not at.windows:
             return "it needs a restart, and no maintenance window is set: PUT …/maintenance-windows sets them"
         return f"it needs a restart, which the policy or mode {at.mode} does not allow"
-    return f"this server, or its policy, leaves it at {at.catalog.text(name, at.active[name], setting.unit)}"
+    return f"this server, or its policy, leaves it at {at.live.text(name, at.active[name])}"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from lutra_models.catalog import Change
-from lutra_models.catalog.memory import limit_bytes, worst_case
 from lutra_models.knobs import Configuration, Value
 
 from lutra_service.app.databases.server_context import ServerContext
@@ -16,7 +15,7 @@ from lutra_service.common.serialize import change_to_dict
 
 def change_details(at: ServerContext, configuration: Configuration) -> Document:
     """The columns of a recommendation that follow from its configuration and the live server."""
-    changes = at.catalog.changes(at.server, configuration)
+    changes = at.live.changes(configuration)
     return {
         "before": dict(at.active.restrict(configuration)),
         "configuration": dict(configuration),
@@ -29,11 +28,11 @@ def change_details(at: ServerContext, configuration: Configuration) -> Document:
 
 def memory_sum(at: ServerContext, configuration: Mapping[str, Value]) -> Document:
     """The worst case term by term, in bytes, and the limit that it is held to."""
-    found = worst_case(at.server, at.active.replace(configuration))
+    found = at.live.worst_case(configuration)
     return {
         "terms": [asdict(term) for term in found.terms],
         "total_bytes": found.total_bytes,
-        "limit_bytes": limit_bytes(at.server, at.policy),
+        "limit_bytes": at.live.memory_limit(at.policy),
     }
 
 

@@ -46,7 +46,7 @@ def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, 
 
 def _starts(unit: UnitOfWork, at: ServerContext, session: Session) -> list[Configuration]:
     """The rule-based configuration, once a session: not after it was tried, nor after an operator turned it down."""
-    rule_based = at.active.replace(at.catalog.rule_based(at.server, at.policy))
+    rule_based = at.active.replace(at.live.rule_based(at.policy))
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
         tried = row.origin == Origin.RULE_BASED and trial_record.counts(row)
         same = Configuration(row.configuration or {}) == rule_based.restrict(at.space.names)

@@ -52,7 +52,7 @@ def what_if(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], le
     asked = at.parse(settings)
     configuration = at.active.replace(asked)
     target = at.active.restrict(at.space.names).replace(asked)
-    changes = at.catalog.changes(at.server, target)
+    changes = at.live.changes(target)
     refusal = at.memory_refusal(target)
     return WhatIf(
         configuration=target,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lutra_models import serial
-from lutra_models.catalog import load
+from lutra_models.catalog.readable import readable
 from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
@@ -126,9 +126,9 @@ def _configurations(unit: UnitOfWork, plain: Sequence[Plain], known: Configurati
 
 def _read(plain: Plain, settings: Mapping[Key, Document], known: Configurations) -> Written | None:
     report = plain.arrival.report
-    readable = load(report.engine).readable(serial.settings_from_dict(settings[plain.arrival.key]))
+    found = readable(report.engine, serial.settings_from_dict(settings[plain.arrival.key]))
     try:
-        return known.keep(report, plain.settings_key, configuration(report, readable.settings))
+        return known.keep(report, plain.settings_key, configuration(report, found.settings))
     except InvalidReport:
         return None
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from threading import Lock
 
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.errors import InvalidReport, LutraError
 from lutra_models.server import Server, ServerSetting
 from lutra_models.wire import Report
@@ -21,7 +21,7 @@ def configuration(report: Report, settings: Mapping[str, ServerSetting]) -> Docu
     """What the catalogue reads of a server under `settings`. Raises InvalidReport."""
     facts = report.host, report.role, report.peak_connections, report.identifier
     try:
-        return dict(load(report.engine).read(Server(report.engine, report.engine_version, settings, *facts)))
+        return dict(meet(Server(report.engine, report.engine_version, settings, *facts)).values)
     except LutraError as error:
         raise InvalidReport(f"settings: {error}") from error
 

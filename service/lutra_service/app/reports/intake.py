@@ -6,8 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from lutra_models import serial
-from lutra_models.catalog import load
-from lutra_models.catalog.readable import Readable
+from lutra_models.catalog.readable import Readable, readable
 from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
@@ -101,7 +100,7 @@ def _readable(unit: UnitOfWork, database: Database, report: Report) -> Readable 
     if settings is None:
         stored = unit.databases.settings(database.id, report.settings_hash)
         settings = None if stored is None else serial.settings_from_dict(stored)
-    return None if settings is None else load(report.engine).readable(settings)
+    return None if settings is None else readable(report.engine, settings)
 
 
 def _learn(unit: UnitOfWork, database: Database, report: Report) -> Database:

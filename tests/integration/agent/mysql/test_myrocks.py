@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.changes.restore import restore
 from lutra_agent.state.snapshot import BASELINE, Snapshot
-from lutra_models.catalog import load
+from lutra_models.catalog import meet
 from lutra_models.server import Policy
 
 from tests.support.conformance import Subject
@@ -37,9 +37,9 @@ def subject(tmp_path: Path) -> Iterator[Subject]:
 
 def test_its_settings_are_searched_counted_changed_and_taken_back(subject: Subject) -> None:
     server, before, file = subject.read_server(), subject.kept_settings(), subject.file()
-    catalog = load(server.engine)
-    assert set(WANTED) <= set(catalog.space(server, Policy()).names)
-    terms = {t.name: t.bytes for t in catalog.worst_case(server, catalog.read(server)).terms}
+    live = meet(server)
+    assert set(WANTED) <= set(live.space(Policy()).names)
+    terms = {t.name: t.bytes for t in live.worst_case({}).terms}
     assert terms["MyRocks block cache"] == 64 * MB
 
     outcome = subject.do("rec_1", WANTED)

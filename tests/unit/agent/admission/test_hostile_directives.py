@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lutra_agent.state import provisional
-from lutra_models.catalog import load
-from lutra_models.catalog.memory import worst_case
+from lutra_models.catalog import meet
 from lutra_models.server import Policy
 
 from tests.support.directed import ALWAYS, CONFIRM_S, MEMORY_FRACTION, NEVER_TODAY, Directed, directed
@@ -77,15 +76,15 @@ class Oracle:
         self.confirmed = [live.active()]
         server = live.engine.server(HOST)
         names = frozenset(SETTINGS)
-        space = load(server.engine).space(server, Policy(movable=names, durability=True))
+        space = meet(server).space(Policy(movable=names, durability=True))
         self.domains = {k.name: k.domain for k in space}
-        self.limit = max(MEMORY_FRACTION * HOST.memory_bytes, worst_case(server, {}).total_bytes)
+        self.limit = max(MEMORY_FRACTION * HOST.memory_bytes, meet(server).worst_case({}).total_bytes)
 
     def judge(self, restarts: int, open_before: bool) -> None:
         active = self.live.active()
         server = self.live.engine.server(HOST)
-        read = load(server.engine).read(server)
-        assert worst_case(server, {}).total_bytes <= self.limit
+        read = meet(server).values
+        assert meet(server).worst_case({}).total_bytes <= self.limit
         assert active["synchronous_commit"] == "on"
         for name, domain in self.domains.items():
             assert read[name] in domain or active[name] in {c[name] for c in self.confirmed}, name
@@ -130,6 +129,5 @@ def took(live: Directed, oracle: Oracle, step: Any, nth: int) -> None:
 
 
 def older(live: Directed, active: dict[str, str]) -> None:
-    server = live.engine.server(HOST)
-    catalog = load(server.engine)
-    live.do({n: catalog.parse(server, n, v) for n, v in active.items()}, restore=True, rollback=True)
+    settings = meet(live.engine.server(HOST))
+    live.do({n: settings.parse(n, v) for n, v in active.items()}, restore=True, rollback=True)

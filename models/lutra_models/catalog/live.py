@@ -1,0 +1,58 @@
+"""The settings of a live server: its engine's catalogue met with it once, and asked from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lutra_models.catalog import changes, spaces, starts, sums
+from lutra_models.catalog.changes import Change
+from lutra_models.catalog.reported import ReportedSettings
+from lutra_models.catalog.rows import load
+from lutra_models.catalog.sums import MemorySum
+from lutra_models.knobs import Configuration, KnobSpace, Refusal, Value
+from lutra_models.server import Policy, Server
+
+
+@dataclass(frozen=True)
+class LiveSettings(ReportedSettings):
+    """What the settings of one live server are, what they may become, and what that takes.
+
+    It answers for the server as it was read: one that changed is read, and met, again. Every answer may raise
+    InvalidConfiguration where the server reports something that is no value.
+    """
+
+    def space(self, policy: Policy, reference: Configuration | None = None) -> KnobSpace:
+        """The settings that may move. Ranges hold `reference` (else the live values); rules judge memory and couplings.
+
+        Raises InvalidConfiguration where the policy contradicts the server, or no setting is left.
+        """
+        return spaces.space(self, policy, reference)
+
+    def rule_based(self, policy: Policy) -> Configuration:
+        """What experience says of this host: complete over `space(policy)`, scaled into the memory limit."""
+        return starts.rule_based(self, policy)
+
+    def changes(self, target: Mapping[str, Value]) -> tuple[Change, ...]:
+        """What to do for each setting that differs from `target`, and how to take it back exactly."""
+        return changes.changes(self, target)
+
+    def worst_case(self, configuration: Mapping[str, Value]) -> MemorySum:
+        """The memory that the server may need with `configuration` laid over its current settings."""
+        return sums.worst_case(self, configuration)
+
+    def memory_limit(self, policy: Policy) -> int:
+        """The bytes that no new configuration may need."""
+        return sums.memory_limit(self.server, policy)
+
+    def memory_refusal(self, policy: Policy, proposed: Mapping[str, Value]) -> Refusal | None:
+        """Why not: the worst case is above the limit or, where the current one already is, above the current sum.
+
+        Going back to what was active before is not a proposal: do not ask here.
+        """
+        return sums.memory_rule(self, policy)(Configuration(proposed))
+
+
+def meet(server: Server) -> LiveSettings:
+    """The catalogue of the server's engine, met with the server. Raises NotFound for an engine without a catalogue."""
+    return LiveSettings(server, load(server.engine))

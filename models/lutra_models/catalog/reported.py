@@ -1,0 +1,98 @@
+"""What a live server reports of its settings, read by its catalogue: the server's words end here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from lutra_models.catalog.hints import did_you_mean
+from lutra_models.catalog.rows import UNITS, Catalog, KnobRow
+from lutra_models.catalog.units import show
+from lutra_models.catalog.values import Overlay, accepted, factor, fits, from_text, to_base
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.knobs import Configuration, Value
+from lutra_models.server import Server
+
+DISK_UNKNOWN_BYTES = 64 * 2**30
+
+
+@dataclass(frozen=True)
+class ReportedSettings:
+    """The settings that a live server reports, read when first asked for and kept."""
+
+    server: Server
+    catalog: Catalog
+
+    @cached_property
+    def rows(self) -> Mapping[str, KnobRow]:
+        """What the catalogue says of each setting of this version, by name; the server may not report all of them.
+
+        Raises InvalidConfiguration where the version does not begin with a number.
+        """
+        return {row.name: row for row in self.catalog.rows_for(self.server.version)}
+
+    @cached_property
+    def values(self) -> Configuration:
+        """Every setting of the catalogue that the server reports, in the server's own unit.
+
+        Raises InvalidConfiguration for a text that is no value of its setting.
+        """
+        reported, aliases = self.server.settings, self.catalog.aliases
+        names = [name for name in self.rows if name in reported]
+        return Configuration({n: from_text(n, reported[n].value, reported[n], aliases) for n in names})
+
+    def row(self, name: str) -> KnobRow:
+        """Raises InvalidConfiguration for a name that the catalogue does not have for this version."""
+        found = self.rows.get(name)
+        if found is None:
+            hint = did_you_mean(name, self.rows)
+            raise InvalidConfiguration(f"{name}: not in the catalogue of {self._engine_and_version}{hint}")
+        return found
+
+    def parse(self, name: str, value: str | int | float) -> Value:
+        """ "1GB" → 131072 of 8kB. Raises InvalidConfiguration that says what the server would take."""
+        row, setting = self.row(name), self.server.settings.get(name)
+        if setting is None:
+            raise InvalidConfiguration(f"{name}: this server ({self._engine_and_version}) does not report it")
+        return accepted(row, value, setting, self.catalog.aliases)
+
+    def text(self, name: str, value: Value) -> str:
+        """131072 of 8kB → "1GB": what people read, and what the server reads back as exactly this value."""
+        return show(value, self.server.settings[name].unit)
+
+    @cached_property
+    def overlay(self) -> Overlay:
+        """What formulas read: host facts, units, and settings in bytes, milliseconds or plain numbers.
+
+        Defaults stand in for what the server does not report, or not as a value of the catalogue's sort.
+        """
+        values = self.values
+        base: dict[str, float | str] = {**UNITS, **self._facts()}
+        for name, default in self.catalog.defaults.items():
+            base[name] = default(base)
+        factors = {
+            n: factor(self._unit(row)) for n, row in self.rows.items() if n not in values or fits(row, values[n])
+        }
+        base.update({n: to_base(value, factors[n]) for n, value in values.items() if n in factors})
+        return Overlay(base, factors)
+
+    @property
+    def _engine_and_version(self) -> str:
+        return f"{self.server.engine} {self.server.version}"
+
+    def _facts(self) -> dict[str, float]:
+        host = self.server.host
+        return {
+            "memory": float(host.memory_bytes),
+            "cores": host.cores,
+            "disk": float(DISK_UNKNOWN_BYTES if host.disk_bytes is None else host.disk_bytes),
+            "rotational": float(bool(host.rotational)),
+            "peak_connections": float(self.server.peak_connections),
+            "version": self.catalog.version_number(self.server.version),
+        }
+
+    def _unit(self, row: KnobRow) -> str:
+        """The server's own; the catalogue's where the server does not report the setting."""
+        setting = self.server.settings.get(row.name)
+        return row.unit if setting is None else setting.unit
