@@ -47,7 +47,7 @@ class Oracle:
 
     def __post_init__(self) -> None:
         self._engine = family(self.config.database.engine).open(self.config.database)
-        self._probe = HostProbe(programs=self._engine.programs)
+        self._probe = HostProbe(programs=self._engine.health.programs)
         self.first = self.look()
         self._catalog = load(self.first.engine)
         self.initial = self._catalog.read(self.first)
@@ -55,16 +55,16 @@ class Oracle:
         self._lossy = frozenset(r.name for r in rows if r.risk == "durability")
         limit = int(self.first.host.memory_bytes * self.config.agent.memory_fraction)
         self.most_bytes = max(limit, self._catalog.worst_case(self.first, {}).total_bytes)
-        self._started = self._engine.started()
+        self._started = self._engine.health.started()
 
     def look(self) -> Server:
-        facts = self._probe.facts(self._engine.process_id(), self.config.restart.data_dir)
+        facts = self._probe.facts(self._engine.health.process_id(), self.config.restart.data_dir)
         return self._engine.server(facts)
 
     def check(self, at: datetime) -> Moment | None:
         """None while the server is away: then nothing is active."""
         try:
-            server, started = self.look(), self._engine.started()
+            server, started = self.look(), self._engine.health.started()
         except (DatabaseUnavailable, CollectionFailed):
             self.away += 1
             return None
@@ -77,7 +77,7 @@ class Oracle:
         return moment
 
     def close(self) -> None:
-        self._engine.close()
+        self._engine.health.close()
 
     def _forbidden(self, server: Server, moment: Moment) -> Iterator[str]:
         mode, different = self.config.agent.mode, moment.different
