@@ -54,23 +54,23 @@ class Oracle:
 
     def __post_init__(self) -> None:
         self._engine = family(self.config.database.engine).open(self.config.database)
-        self._probe = HostProbe(programs=self._engine.programs)
+        self._probe = HostProbe(programs=self._engine.health.programs)
         self.first = self.look()
         live = meet(self.first)
         self.initial = live.values
         self._lossy = frozenset(n for n, row in live.rows.items() if row.risk == "durability")
         limit = int(self.first.host.memory_bytes * self.config.agent.memory_fraction)
         self.most_bytes = max(limit, live.worst_case({}).total_bytes)
-        self._started = self._engine.started()
+        self._started = self._engine.health.started()
 
     def look(self) -> Server:
-        facts = self._probe.facts(self._engine.process_id(), self.config.restart.data_dir)
+        facts = self._probe.facts(self._engine.health.process_id(), self.config.restart.data_dir)
         return self._engine.server(facts)
 
     def check(self, at: datetime) -> Moment | None:
         """None while the server is away: then nothing is active."""
         try:
-            live, started = meet(self.look()), self._engine.started()
+            live, started = meet(self.look()), self._engine.health.started()
         except (DatabaseUnavailable, CollectionFailed):
             self.away += 1
             return None
@@ -82,7 +82,7 @@ class Oracle:
         return moment
 
     def close(self) -> None:
-        self._engine.close()
+        self._engine.health.close()
 
     def _forbidden(self, live: LiveSettings, moment: Moment) -> Iterator[str]:
         mode, different = self.config.agent.mode, moment.different

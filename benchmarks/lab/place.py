@@ -49,7 +49,13 @@ class Place:
         self._clock = SystemClock()
         self._database = local_database(_config(server, host, state), self._clock)
         self._executor = self._database.executor
-        self._measure = Measure(self._database.engine, self._database.probe, self._clock, self._database.data_dir)
+        self._measure = Measure(
+            self._database.engine.telemetry,
+            self._database.engine.health,
+            self._database.probe,
+            self._clock,
+            self._database.data_dir,
+        )
 
     def look(self) -> Server:
         return self._database.read_server()
@@ -85,7 +91,7 @@ class Place:
         return Reading(active, {**kept, **served, **p99})
 
     def close(self) -> None:
-        self._database.engine.close()
+        self._database.engine.health.close()
 
     def _applied(self, configuration: Configuration, restore: bool) -> Outcome:
         """Raises DidNotStart."""

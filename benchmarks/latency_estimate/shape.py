@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lutra_agent.drivers.pgbench import parse_log
-from lutra_agent.engines.postgresql.latency import StatementDelta, estimate_p99_ms
+from lutra_agent.engines.postgresql.telemetry.latency import StatementDelta, estimate_p99_ms
 from lutra_lab.servers.base import environment
 from lutra_lab.servers.postgresql import ScratchPostgres
 

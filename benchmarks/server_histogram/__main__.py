@@ -23,7 +23,7 @@ import psutil
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.drivers import build
 from lutra_agent.drivers.sysbench import Sysbench
-from lutra_agent.engines.common.engine import Sample
+from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.engines.families import family
 from lutra_lab.servers.mariadb import HISTOGRAM, ScratchMariadb
 from lutra_lab.servers.mysql import ScratchMysql
@@ -118,7 +118,7 @@ def measured(
     engine, samples, busy = family(server.engine).open(where), list[Sample](), list[tuple[float, float, float]]()
 
     def note() -> None:
-        samples.append(engine.sample(datetime.now(UTC), time.monotonic()))
+        samples.append(engine.telemetry.sample(datetime.now(UTC), time.monotonic()))
         busy.append((own_s(server), *processor_s()))
 
     driver.prepare()
@@ -127,10 +127,10 @@ def measured(
         samples.clear()
         busy.clear()
         found = driver.run(note, note).metrics
-        targets = engine.targets(*samples)
+        targets = engine.telemetry.targets(*samples)
     finally:
         driver.cleanup()
-        engine.close()
+        engine.health.close()
     assert targets.latency is not None
     own, worked, total = (b - a for a, b in zip(*busy, strict=True))
     return Row(

@@ -7,7 +7,7 @@ fresh one may be in, with the means to break it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,9 @@ from lutra_agent.changes.executor import DirectiveExecutor
 from lutra_agent.changes.restore import restore
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.control.server import ServerControl
-from lutra_agent.engines.common.engine import Engine, Sample
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.source import SettingSource
+from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.state.snapshot import BASELINE, Snapshot
@@ -66,7 +68,7 @@ class Subject:
         return self.engine.server(HOST)
 
     def sample(self) -> Sample:
-        return self.engine.sample(datetime.now(UTC), self.clock.monotonic())
+        return self.engine.telemetry.sample(datetime.now(UTC), self.clock.monotonic())
 
     def do(self, identifier: str, settings: Mapping[str, Any], **more: Any) -> Outcome:
         return self.executor.execute(self.directive(identifier, settings, **more))
@@ -90,7 +92,7 @@ class Subject:
         return {n: read[n] for n in names}
 
     def file(self) -> bytes | None:
-        path = self.engine.settings_file()
+        path = self.engine.own.settings_file()
         assert path is not None
         return path.read_bytes() if path.exists() else None
 
@@ -100,8 +102,24 @@ def ran_with(state: State, server: Server, settings: Mapping[str, Any]) -> None:
     past_configurations.remember(state, {**now, **{name: str(value) for name, value in settings.items()}}, lab=True)
 
 
-class EngineConformance:
-    """Derive, and give the fixture `subject`."""
+class HealthConformance:
+    """Whether the server runs, and which start of it this is."""
+
+    def test_a_server_that_is_down_is_unavailable_and_comes_back_as_another_one(self, subject: Subject) -> None:
+        before, started = subject.sample(), subject.engine.health.started()
+        assert started == subject.engine.health.started() != ""
+        subject.stop()
+        for ask in (subject.engine.health.ping, subject.sample, subject.read_server):
+            with pytest.raises(DatabaseUnavailable):
+                ask()
+        subject.control.start()
+        subject.engine.health.ping()
+        assert subject.engine.health.started() != started
+        assert isinstance(rates(before, subject.sample()), Discarded)
+
+
+class TelemetryConformance:
+    """What the server does."""
 
     def test_it_collects_and_two_samples_make_a_window(self, subject: Subject) -> None:
         before = subject.sample()
@@ -112,9 +130,16 @@ class EngineConformance:
         assert not isinstance(found, Discarded)
         assert found
         assert all(v >= 0 for v in found.values())
-        targets = subject.engine.targets(before, after)
+        targets = subject.engine.telemetry.targets(before, after)
         assert set(targets.metrics) <= {"qps", "tps", "error_share"}
         assert all(v >= 0 for v in targets.metrics.values())
+
+    def test_check_has_a_line_for_what_it_sees(self, subject: Subject) -> None:
+        assert any(v.available for v in subject.engine.telemetry.visible())
+
+
+class SourceConformance:
+    """How the server's own settings are read and kept."""
 
     def test_it_reports_the_catalogues_settings_alone_and_each_can_be_read(self, subject: Subject) -> None:
         server = subject.read_server()
@@ -128,11 +153,22 @@ class EngineConformance:
         for name, value in live.values.items():
             assert live.parse(name, value) == value, name
 
-    def test_check_has_a_line_for_what_it_sees_and_the_settings_are_its_to_change(self, subject: Subject) -> None:
-        assert any(v.available for v in subject.engine.visible())
-        permissions = subject.engine.permissions({**subject.at_once, **subject.with_restart})
+    def test_the_settings_are_the_accounts_to_change(self, subject: Subject) -> None:
+        permissions = subject.engine.own.permissions({**subject.at_once, **subject.with_restart})
         assert permissions.changeable == {*subject.at_once, *subject.with_restart}
         assert permissions.may_reload
+
+    def test_a_rewritten_file_says_the_new_texts_and_says_the_others_as_before(self, subject: Subject) -> None:
+        source, content = subject.engine.own, subject.file() or b""
+        before, texts = dict(source.file_says(content)), {n: str(v) for n, v in subject.at_once.items()}
+        rewritten = source.rewritten(content, texts)
+        assert source.file_says(rewritten) == {**before, **texts}
+        restored = source.rewritten(rewritten, {n: before.get(n) for n in texts})
+        assert source.file_says(restored) == before
+
+
+class ChangeConformance:
+    """What the agent makes of a setting source: changes, their undo, and what it does about faults."""
 
     def test_a_change_is_active_without_a_restart_and_taken_back_exactly(self, subject: Subject) -> None:
         before, file = subject.fresh(), subject.file()
@@ -188,26 +224,15 @@ class EngineConformance:
         subject.ran_with(wanted)
         outcome = subject.do("rec_1", wanted)
         assert (outcome.state, outcome.code) == ("reverted", "did_not_start")
-        subject.engine.ping()
+        subject.engine.health.ping()
         assert subject.kept_settings() == before
         assert subject.file() == file
-
-    def test_a_server_that_is_down_is_unavailable_and_comes_back_as_another_one(self, subject: Subject) -> None:
-        before, started = subject.sample(), subject.engine.started()
-        assert started == subject.engine.started() != ""
-        subject.stop()
-        for ask in (subject.engine.ping, subject.sample, subject.read_server):
-            with pytest.raises(DatabaseUnavailable):
-                ask()
-        subject.control.start()
-        subject.engine.ping()
-        assert subject.engine.started() != started
-        assert isinstance(rates(before, subject.sample()), Discarded)
 
     def test_an_agent_that_ended_half_way_goes_back_at_its_next_start(self, subject: Subject) -> None:
         before, file = subject.fresh(), subject.file()
         old = subject.active(subject.at_once)
-        killed = subject.executor_over(_EndsAfterTheFirst(subject.engine))  # type: ignore[arg-type]
+        engine = subject.engine
+        killed = subject.executor_over(replace(engine, sources=(_EndsAfterTheFirst(engine.own),)))  # type: ignore[arg-type]
         with pytest.raises(Ended):
             killed.execute(subject.directive("rec_1", subject.at_once))
         outcome = subject.executor.recover()
@@ -226,19 +251,23 @@ class EngineConformance:
         raise AssertionError(f"{subject.active(wanted)} never became {wanted}")
 
 
+class EngineConformance(HealthConformance, TelemetryConformance, SourceConformance, ChangeConformance):
+    """Derive, and give the fixture `subject`."""
+
+
 class Ended(BaseException):
     """The agent's process ended here."""
 
 
 class _EndsAfterTheFirst:
-    """An engine whose agent is killed when the first step of a change is done."""
+    """A setting source whose agent is killed when the first step of a change is done."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, source: SettingSource) -> None:
+        self._source = source
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
+        return getattr(self._source, name)
 
-    def execute(self, statements: Any) -> None:
-        self._engine.execute(statements[:1])
+    def execute(self, steps: Any) -> None:
+        self._source.execute(steps[:1])
         raise Ended

@@ -68,7 +68,7 @@ class Directed:
     def executor(self) -> DirectiveExecutor:
         """Another run of the agent over the same folder."""
         return DirectiveExecutor(
-            self.engine, self.state, self.control, self.clock, lambda: self.engine.server(HOST), self.bounds
+            self.engine.opened, self.state, self.control, self.clock, lambda: self.engine.server(HOST), self.bounds
         )
 
     def confirm(self) -> None:

@@ -12,7 +12,10 @@ from typing import Any
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
-from lutra_agent.engines.common.engine import Latency, Permissions, Reading, Sample, Statement, Targets, Visible
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.source import SERVER, Permissions, Scope, Step
+from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, meet
@@ -61,12 +64,21 @@ class FakeEngine:
     statements: list[str] = field(default_factory=list)
     family: str = "postgresql"
     programs: tuple[str, ...] = ("postgres", "postmaster")
+    name: str = SERVER
+    scope: Scope = "server"
+    peak_connections: int = 0
     rounds: bool = False
     reads_file_at_start_alone: bool = False
 
     def __post_init__(self) -> None:
         if not self.path.exists():
             self.path.write_text("")
+        self.catalogue = self.family
+
+    @property
+    def opened(self) -> Engine:
+        """What the agent asks: this server in its three parts."""
+        return Engine(self.family, self, self, (self,))
 
     @property
     def file(self) -> dict[str, str]:
@@ -82,16 +94,22 @@ class FakeEngine:
         self.ping()
         return str(self.came_up)
 
+    def identity(self) -> ServerIdentity:
+        self.ping()
+        return ServerIdentity(self.version, self.role, "")
+
     def server(self, host: Host) -> Server:
+        return self.opened.server(host)
+
+    def read(self) -> dict[str, ServerSetting]:
         self.ping()
         if self.unreadable:
             raise CollectionFailed("permission denied")
-        return self._facts(host)
+        return self._settings()
 
-    def _facts(self, host: Host) -> Server:
+    def _settings(self) -> dict[str, ServerSetting]:
         file = self.file
-        settings = {n: replace(s, persisted=file.get(n)) for n, s in self.settings.items()}
-        return Server(self.family, self.version, settings, host, self.role)
+        return {n: replace(s, persisted=file.get(n)) for n, s in self.settings.items()}
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         self.ping()
@@ -107,21 +125,21 @@ class FakeEngine:
         self.ping()
         return Permissions(frozenset(names) - self.ungranted, True, ("GRANT it;",) if self.ungranted else ())
 
-    def execute(self, statements: Sequence[Statement]) -> None:
-        for statement in statements:
+    def execute(self, steps: Sequence[Step]) -> None:
+        for step in steps:
             self.ping()
-            if statement.setting in self.refuses:
+            if step.setting in self.refuses:
                 code: ApplyCode = "invalid_value"
-                raise ApplyRefused(code, f"{statement.setting}: refused")
-            self.statements.append(statement.text)
-            self._write(statement)
+                raise ApplyRefused(code, f"{step.setting}: refused")
+            self.statements.append(step.text)
+            self._write(step)
 
-    def change(self, change: Change, restart: bool) -> tuple[Statement, ...]:
-        return (Statement(change.name, change.do),)
+    def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
+        return (Step(change.name, change.do),)
 
-    def undo_statements(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Statement, ...]:
+    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
         said = f"ALTER SYSTEM RESET {name}" if text is None else f"ALTER SYSTEM SET {name} = '{text}'"
-        return (Statement(name, said),)
+        return (Step(name, said),)
 
     def reload(self) -> None:
         self.ping()
@@ -164,7 +182,8 @@ class FakeEngine:
             self.take_file(restarted=True)
 
     def take_file(self, restarted: bool) -> None:
-        live, file = meet(self._facts(HOST)), self.file
+        live = meet(Server(self.family, self.version, self._settings(), HOST, self.role))
+        file = self.file
         for name, old in self.settings.items():
             text = file.get(name)
             value = self.defaults[name].value if text is None else str(live.parse(name, text))
@@ -177,12 +196,12 @@ class FakeEngine:
             else:
                 self.settings[name] = replace(old, value=value, pending_restart=False)
 
-    def _write(self, statement: Statement) -> None:
+    def _write(self, step: Step) -> None:
         file = self.file
-        found = re.fullmatch(r"ALTER SYSTEM SET \w+ = '(.*)'", statement.text)
-        file.pop(statement.setting, None)
+        found = re.fullmatch(r"ALTER SYSTEM SET \w+ = '(.*)'", step.text)
+        file.pop(step.setting, None)
         if found:
-            file[statement.setting] = found[1]
+            file[step.setting] = found[1]
         self.path.write_text("".join(f"{n} = '{v}'\n" for n, v in file.items()))
 
 

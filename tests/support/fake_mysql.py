@@ -19,6 +19,7 @@ class FakeConnection:
         self.admits = admits
         self.asked: list[str] = []
         self.durations_s: list[float] = []
+        self.further_questions = 0
         self.closed = False
 
     def admitted(self) -> bool:

@@ -55,13 +55,13 @@ class Scene:
     def remember(self) -> None:
         """This is the configuration to come back to."""
         self.before, self.file = self.subject.kept_settings(), self.subject.file()
-        self.path = self.subject.engine.settings_file()
-        self.subject.engine.close()
+        self.path = self.subject.engine.own.settings_file()
+        self.subject.engine.health.close()
 
     def ran_with(self, settings: Mapping[str, Any]) -> None:
         """The agent's disk says that the server ran so once: how a fault gets past the memory check."""
         ran_with(State(self.folder / "state"), self.subject.read_server(), settings)
-        self.subject.engine.close()
+        self.subject.engine.health.close()
 
     def agent(self, mode: str = "lab", **sections: Mapping[str, Any]) -> AbstractContextManager[Any]:
         """The agent as an operator runs it."""

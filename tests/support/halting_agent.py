@@ -9,39 +9,44 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lutra_agent.config.agent_file import load
-from lutra_agent.engines.common.engine import Engine, Statement
+from lutra_agent.engines.common.health import Health
+from lutra_agent.engines.common.source import SettingSource, Step
 from lutra_agent.engines.families import family
 from lutra_agent.runtime.compose import running
 
 
 class Halts:
-    """An engine that halts once."""
+    """A setting source that halts once."""
 
-    def __init__(self, engine: Engine, statements: int, folder: Path) -> None:
-        self._engine = engine
-        self._statements = statements
+    def __init__(self, source: SettingSource, health: Health, steps: int, folder: Path) -> None:
+        self._source = source
+        self._health = health
+        self._steps = steps
         self._folder = folder
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
+        return getattr(self._source, name)
 
-    def execute(self, statements: Sequence[Statement]) -> None:
+    def execute(self, steps: Sequence[Step]) -> None:
         if (self._folder / "reached").exists():
-            return self._engine.execute(statements)
-        self._engine.execute(statements[: self._statements])
-        self._engine.close()  # what an account may do is settled when it connects
+            return self._source.execute(steps)
+        self._source.execute(steps[: self._steps])
+        self._health.close()  # what an account may do is settled when it connects
         (self._folder / "reached").touch()
         while not (self._folder / "go").exists():
             time.sleep(0.02)
-        return self._engine.execute(statements[self._statements :])
+        return self._source.execute(steps[self._steps :])
 
 
 if __name__ == "__main__":
     made = load(Path(sys.argv[3]))
-    engine = Halts(family(made.database.engine).open(made.database), int(sys.argv[1]), Path(sys.argv[2]))
-    with running(made, engine=engine) as loop:  # type: ignore[arg-type]
+    opened = family(made.database.engine).open(made.database)
+    halts = Halts(opened.own, opened.health, int(sys.argv[1]), Path(sys.argv[2]))
+    engine = replace(opened, sources=(halts,))  # type: ignore[arg-type]
+    with running(made, engine=engine) as loop:
         loop.run()

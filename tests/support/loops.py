@@ -148,11 +148,11 @@ def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | N
     engine = FakeEngine(folder / "postgresql.auto.conf")
     state, line, driver = State(folder / "state"), Line(clock), FakeDriver(clock, engine)
     control, probe = FakeControl(engine, clock, state=state), FakeProbe(folder)
-    database = LocalDatabase(_config(folder, mode, with_driver, guarding), clock, engine, state, control, probe)
+    database = LocalDatabase(_config(folder, mode, with_driver, guarding), clock, engine.opened, state, control, probe)
     spool = Spool(folder / "spool")
     link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
     reports = Reports("host.example", spool, clock, lambda: AgentStatus(mode=mode))
-    measure = Measure(engine, probe, clock, lambda: None)
+    measure = Measure(engine, engine, probe, clock, lambda: None)
     loop = Loop(database, measure, reports, link, driver if with_driver else None, NoSignals())
     return Bench(database, loop, engine, clock, line, driver, state, control, measure, reports, spool)
 

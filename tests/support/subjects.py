@@ -42,7 +42,7 @@ def subject_of(server: ScratchServer, folder: Path, **more: Any) -> Subject:
 
     return Subject(
         engine,
-        ServerControl(restart, engine, clock),
+        ServerControl(restart, engine.health, clock),
         folder,
         lambda: variables(server),
         load,

@@ -24,7 +24,8 @@ from lutra_agent.admission.past_configurations import (
 )
 from lutra_agent.admission.ranges import within_ranges
 from lutra_agent.control.server import ServerControl
-from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.source import SettingSource
+from lutra_agent.engines.common.sources import by_source, permissions
 from lutra_agent.errors import ApplyRefused, Deferred
 from lutra_agent.files.saved_file import save_file
 from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS
@@ -100,17 +101,17 @@ def require_baseline(directive: Directive, plan: Plan, bounds: Bounds) -> None:
         )
 
 
-def require_able(plan: Plan, engine: Engine, control: ServerControl) -> None:
+def require_able(plan: Plan, sources: Sequence[SettingSource], control: ServerControl) -> None:
     """Raises ApplyRefused unless the agent's account and host let it apply the plan, and undo it."""
-    permissions = engine.permissions(plan.names)
-    missing = [n for n in plan.names if n not in permissions.changeable]
-    if missing or not permissions.may_reload:
+    found = permissions(sources, plan.names)
+    missing = [n for n in plan.names if n not in found.changeable]
+    if missing or not found.may_reload:
         what = ", ".join(missing) or "the reload"
-        how = " ".join(permissions.remedies) or permissions.explanation
+        how = " ".join(found.remedies) or found.explanation
         raise ApplyRefused("insufficient_privilege", f"not the agent's to change: {what}. {how}")
     if plan.restart and not control.may_restart:
         raise ApplyRefused("restart_not_allowed", "restart.command is not configured")
-    if plan.restart and save_file(engine.settings_file()) is None:
+    if plan.restart and any(save_file(s.settings_file()) is None for s, _ in by_source(sources, plan.names)):
         message = (
             "a restart needs a copy to restore: the agent's account must be able to read and write the settings file"
         )

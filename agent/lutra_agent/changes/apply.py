@@ -11,7 +11,8 @@ from lutra_models.wire import ApplyCode
 from lutra_agent.admission.preconditions import Plan
 from lutra_agent.changes.verify import differences_from_target
 from lutra_agent.control.server import ServerControl
-from lutra_agent.engines.common.engine import Engine, Statement
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.source import Step
 from lutra_agent.errors import (
     ApplyRefused,
     CollectionFailed,
@@ -41,12 +42,12 @@ class Applier:
         self._control = control
         self._read_server = read_server
 
-    def apply(self, plan: Plan, journal: Journal, preferred: Sequence[Statement]) -> str:
+    def apply(self, plan: Plan, journal: Journal, preferred: Sequence[Step]) -> str:
         """What the server rounded, in words; empty where nothing. Raises ApplyFailed.
 
         `preferred` are the statements to try first, where there are better ones than the plan's own.
         """
-        own = [s for c in plan.changes for s in self._engine.change(c, plan.restart)]
+        own = [s for c in plan.changes for s in self._engine.own.plan(c, plan.restart)]
         try:
             return self._attempt(plan, journal, preferred or own)
         except ApplyFailed as error:
@@ -55,15 +56,15 @@ class Applier:
             log.warning("the baseline's own texts give other values by now (%s): setting the values themselves", error)
             return self._attempt(plan, journal, own)
 
-    def _attempt(self, plan: Plan, journal: Journal, statements: Sequence[Statement]) -> str:
+    def _attempt(self, plan: Plan, journal: Journal, statements: Sequence[Step]) -> str:
         """Raises ApplyFailed."""
         try:
-            self._engine.execute(statements)
+            self._engine.own.execute(statements)
             if plan.restart:
                 journal.restarting()
                 self._control.restart()
             else:
-                self._engine.reload()
+                self._engine.own.reload()
             return self._verify(plan)
         except ApplyRefused as error:
             raise ApplyFailed(error.apply_code, str(error)) from error
@@ -82,7 +83,7 @@ class Applier:
         def left() -> list[str]:
             nonlocal rounded
             server = self._read_server()
-            unmet, rounded = differences_from_target(plan.target, plan.names, server, self._engine.rounds)
+            unmet, rounded = differences_from_target(plan.target, plan.names, server, self._engine.own.rounds)
             return unmet
 
         if unmet := self._control.poll_until_empty(left):

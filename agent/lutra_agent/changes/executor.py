@@ -23,7 +23,8 @@ from lutra_agent.changes.outcomes import Outcomes
 from lutra_agent.changes.restore import baseline_statements, restore, take_snapshot
 from lutra_agent.clock import Clock
 from lutra_agent.control.server import ServerControl
-from lutra_agent.engines.common.engine import Engine, Statement
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.source import Step
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, Deferred, DidNotStart
 from lutra_agent.state import provisional
 from lutra_agent.state.journal import JOURNAL, Journal
@@ -69,7 +70,7 @@ class DirectiveExecutor:
             if not plan.changes:
                 applied = self._outcomes.make(directive.id, "applied", names=tuple(plan.target))
                 return self._superseding(directive, plan, self._outcomes.record(applied))
-            preconditions.require_able(plan, self._engine, self._control)
+            preconditions.require_able(plan, self._engine.sources, self._control)
             preconditions.require_baseline(directive, plan, bounds)
             if bounds.mode != "lab":
                 pace.require(bounds.pace, self._state, plan.restart, now)
@@ -129,10 +130,10 @@ class DirectiveExecutor:
             provisional.forget(self._state)
         return self._outcomes.commit(outcome)
 
-    def _baseline_statements(self, live: LiveSettings, plan: Plan) -> list[Statement]:
+    def _baseline_statements(self, live: LiveSettings, plan: Plan) -> list[Step]:
         return baseline_statements(self._engine, self._state, live, plan.changes, plan.restart)
 
-    def _change(self, directive: Directive, plan: Plan, before: Snapshot, preferred: list[Statement]) -> Outcome:
+    def _change(self, directive: Directive, plan: Plan, before: Snapshot, preferred: list[Step]) -> Outcome:
         self._remember(plan, before)
         journal = Journal.begin(self._state, directive.id, plan.names, before)
         try:

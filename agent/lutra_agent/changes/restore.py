@@ -11,7 +11,8 @@ from lutra_models.server import Server
 
 from lutra_agent.changes.verify import is_restored, verify_restored
 from lutra_agent.control.server import ServerControl
-from lutra_agent.engines.common.engine import Engine, Statement
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.source import Step
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
 from lutra_agent.files.saved_file import SavedFile, save_file
 from lutra_agent.state.snapshot import BASELINE, Snapshot, stored_snapshot
@@ -23,7 +24,7 @@ log = logging.getLogger(__name__)
 def take_snapshot(engine: Engine, server: Server) -> Snapshot:
     settings = server.settings.items()
     texts, active = {n: s.persisted for n, s in settings}, {n: s.value for n, s in settings}
-    return Snapshot(texts, active, save_file(engine.settings_file()), engine.data_dir())
+    return Snapshot(texts, active, save_file(engine.own.settings_file()), engine.health.data_dir())
 
 
 def differences(server: Server, snapshot: Snapshot) -> list[str]:
@@ -38,7 +39,7 @@ def differences(server: Server, snapshot: Snapshot) -> list[str]:
 
 def baseline_statements(
     engine: Engine, state: State, live: LiveSettings, changes: Sequence[Change], restart: bool
-) -> list[Statement]:
+) -> list[Step]:
     """The changes as statements, with the baseline's own text for each setting whose baseline value is the wanted one.
 
     So a setting that had no line in the baseline's file gets none.
@@ -46,13 +47,13 @@ def baseline_statements(
     baseline = stored_snapshot(state, BASELINE)
     if baseline is None:
         return []
-    statements: list[Statement] = []
+    statements: list[Step] = []
     for change in changes:
         active = baseline.active.get(change.name)
         if active is not None and _means(live, change, active):
-            statements += engine.undo_statements(change.name, baseline.texts[change.name], active, restart)
+            statements += engine.own.undo(change.name, baseline.texts[change.name], active, restart)
         else:
-            statements += engine.change(change, restart)
+            statements += engine.own.plan(change, restart)
     return statements
 
 
@@ -90,16 +91,16 @@ def _restore_online(
         control.progress.note_started()
         control.restart()
         control.progress.note_restarted()
-    verify_restored(engine, control, snapshot, names, restart, engine.rounds)
+    verify_restored(engine, control, snapshot, names, restart, engine.own.rounds)
 
 
 def _undo_by_statements(
     engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
 ) -> bool:
     """Whether the server has to be restarted, because it refuses the statements."""
-    statements = [s for n in names for s in engine.undo_statements(n, snapshot.texts[n], snapshot.active[n], restart)]
+    statements = [s for n in names for s in engine.own.undo(n, snapshot.texts[n], snapshot.active[n], restart)]
     try:
-        engine.execute(statements)
+        engine.own.execute(statements)
     except ApplyRefused as error:
         if snapshot.file is None:
             raise
@@ -107,16 +108,16 @@ def _undo_by_statements(
         _restore_file(engine, snapshot, snapshot.file)
         return _needs_restart(engine, control, statements)
     _restore_bytes(engine, snapshot, names)
-    engine.reload()
+    engine.own.reload()
     return False
 
 
-def _needs_restart(engine: Engine, control: ServerControl, statements: Sequence[Statement]) -> bool:
+def _needs_restart(engine: Engine, control: ServerControl, statements: Sequence[Step]) -> bool:
     """Whether nothing else makes the restored file active; a full disk refused the file alone."""
     try:
-        if engine.reads_file_at_start_alone:
-            engine.execute(statements)
-        engine.reload()
+        if engine.own.reads_file_at_start_alone:
+            engine.own.execute(statements)
+        engine.own.reload()
     except ApplyRefused:
         if not control.may_restart:
             raise
@@ -133,7 +134,7 @@ def _restore_bytes(engine: Engine, snapshot: Snapshot, names: Iterable[str]) -> 
     now = None if file is None else save_file(file.path)
     if file is None or now is None or now.content == file.content:
         return
-    found, wanted = (dict(engine.file_says(content or b"")) for content in (now.content, file.content))
+    found, wanted = (dict(engine.own.file_says(content or b"")) for content in (now.content, file.content))
     if found == wanted or any(found.get(n) != wanted.get(n) for n in names):
         _restore_file(engine, snapshot, file)
 
@@ -141,7 +142,7 @@ def _restore_bytes(engine: Engine, snapshot: Snapshot, names: Iterable[str]) -> 
 def _restore_file(engine: Engine, snapshot: Snapshot, file: SavedFile) -> None:
     """Restore the whole file, and log which settings of others are lost: their names alone, a text may be a secret."""
     now = save_file(file.path)
-    found, wanted = (engine.file_says((f and f.content) or b"") for f in (now, file))
+    found, wanted = (engine.own.file_says((f and f.content) or b"") for f in (now, file))
     lost = sorted(n for n in {*found, *wanted} - set(snapshot.texts) if found.get(n) != wanted.get(n))
     if lost:
         log.warning("restoring %s undoes what others wrote there since: %s", file.path, ", ".join(lost))
@@ -159,4 +160,4 @@ def _restore_offline(
     restarted = control.start_or_wait(snapshot.data_dir)
     if restarted:
         control.progress.note_restarted()
-    verify_restored(engine, control, snapshot, names, restart, restarted and engine.rounds)
+    verify_restored(engine, control, snapshot, names, restart, restarted and engine.own.rounds)

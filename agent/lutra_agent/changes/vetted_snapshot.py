@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lutra_models.catalog import load
 
-from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
 from lutra_agent.files.accounts import acting_for, owner_of
 from lutra_agent.files.atomic import read_regular
@@ -30,16 +30,16 @@ MOST_OPEN = 0o644
 log = logging.getLogger(__name__)
 
 
-def vet(engine: Engine, snapshot: Snapshot, data_dir: Path | None) -> Snapshot:
+def vet(source: SettingSource, snapshot: Snapshot, data_dir: Path | None) -> Snapshot:
     """`data_dir` as the agent's own file names it. Raises ApplyRefused where no settings file can be trusted."""
-    rows = {r.name for r in load(engine.family).rows}
+    rows = {r.name for r in load(source.catalogue).rows}
     names = [n for n in snapshot.texts if n in rows and _plain(snapshot, n)]
     if odd := sorted(set(snapshot.texts) - set(names)):
         log.warning("left as they are, for they are no settings or no values of the catalogue: %s", ", ".join(odd))
     texts, active = {n: snapshot.texts[n] for n in names}, {n: snapshot.active[n] for n in names}
     found = replace(snapshot, texts=texts, active=active, data_dir=data_dir)
-    path = _settings_file(engine, data_dir)
-    return replace(found, file=None if path is None else _file(engine, found, path))
+    path = _settings_file(source, data_dir)
+    return replace(found, file=None if path is None else _file(source, found, path))
 
 
 def _plain(snapshot: Snapshot, name: str) -> bool:
@@ -47,10 +47,10 @@ def _plain(snapshot: Snapshot, name: str) -> bool:
     return all(VALUE.fullmatch(text) for text in texts)
 
 
-def _settings_file(engine: Engine, data_dir: Path | None) -> Path | None:
-    configured = engine.settings_file_in(data_dir)
+def _settings_file(source: SettingSource, data_dir: Path | None) -> Path | None:
+    configured = source.settings_file_in(data_dir)
     try:
-        path = engine.settings_file()
+        path = source.settings_file()
     except DatabaseUnavailable:
         if configured is None:
             message = "the server is down, and its settings file is named by another account alone"
@@ -67,7 +67,7 @@ def _settings_file(engine: Engine, data_dir: Path | None) -> Path | None:
     return path
 
 
-def _file(engine: Engine, snapshot: Snapshot, path: Path) -> SavedFile:
+def _file(source: SettingSource, snapshot: Snapshot, path: Path) -> SavedFile:
     """The file as it is now, with the snapshot's texts in it."""
     mode = MOST_OPEN & (snapshot.file.mode if snapshot.file else 0)
     try:
@@ -80,7 +80,7 @@ def _file(engine: Engine, snapshot: Snapshot, path: Path) -> SavedFile:
     except OSError as error:
         raise ApplyRefused("internal_error", f"{path}: {error.strerror or error}") from error
     try:
-        wanted = engine.rewritten(content, snapshot.texts)
+        wanted = source.rewritten(content, snapshot.texts)
     except ValueError as error:
         raise ApplyRefused("internal_error", f"{path}: {error}") from error
     absent = not content and not any(snapshot.texts.values()) and not os.path.lexists(path)

@@ -14,7 +14,9 @@ from lutra_models.server import Policy, Server
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import Config, DatabaseConfig
-from lutra_agent.engines.common.engine import Permissions, Visible
+from lutra_agent.engines.common.source import Permissions
+from lutra_agent.engines.common.sources import permissions as permissions_of
+from lutra_agent.engines.common.telemetry import Visible
 from lutra_agent.files.saved_file import save_file
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
@@ -49,11 +51,11 @@ def examine(config: Config) -> Examination:
     """Raises DatabaseUnavailable and CollectionFailed: then there is nothing to examine."""
     database = local_database(config, SystemClock())
     try:
-        database.engine.ping()
+        database.engine.health.ping()
         server = database.read_server()
         live = meet(server)
         movable = _movable(live, config.agent.mode, config.agent.durability)
-        permissions, visible = database.engine.permissions(movable), database.engine.visible()
+        permissions, visible = permissions_of(database.engine.sources, movable), database.engine.telemetry.visible()
         limit = live.memory_limit(Policy(memory_fraction=config.agent.memory_fraction))
         total = live.worst_case({}).total_bytes
         return Examination(
@@ -70,7 +72,7 @@ def examine(config: Config) -> Examination:
             service=ask_service(config.service),
         )
     finally:
-        database.engine.close()
+        database.engine.health.close()
 
 
 def _movable(live: LiveSettings, mode: Mode, durability: bool) -> tuple[str, ...]:
@@ -102,7 +104,7 @@ def _missing(
     if config.agent.mode in ("restart_in_window", "lab"):
         if not config.restart.command:
             yield "restart.command is not configured: settings that need a restart stay as they are"
-        if save_file(database.engine.settings_file()) is None:
+        if any(save_file(s.settings_file()) is None for s in database.engine.sources):
             yield "run the agent under an account that may write the data directory: a restart needs a copy to restore"
 
 

@@ -31,7 +31,7 @@ def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
     try:
         yield from _restore(database, snapshot, restart)
     finally:
-        database.engine.close()
+        database.engine.health.close()
         database.state.unlock()
     yield "the agent is paused; `lutra-agent resume` lets it take directives again"
 
@@ -40,7 +40,7 @@ def _restore(database: LocalDatabase, snapshot: Snapshot, restart: bool) -> Iter
     control = database.control.for_operator()
     if database.state.is_anothers:
         yield "the state folder is another account's: its settings are restored, and no other line of the settings file"
-        snapshot = vet(database.engine, snapshot, database.config.restart.data_dir)
+        snapshot = vet(database.engine.own, snapshot, database.config.restart.data_dir)
     if not control.up():
         yield "the database is down: restoring its settings file and starting it"
         restore(database.engine, control, snapshot, [], restart=False)

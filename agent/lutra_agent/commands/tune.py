@@ -9,6 +9,7 @@ from lutra_models.server import ServerSetting
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.tune_session import Session, SessionRequest
 from lutra_agent.config.types import Config
+from lutra_agent.engines.common.sources import source_of
 from lutra_agent.errors import ConfigError
 from lutra_agent.reporting.transport import Transport
 from lutra_agent.runtime.compose import local_database, running
@@ -51,11 +52,12 @@ def _statements(config: Config) -> Iterator[str]:
             yield f"active now, {len(changed)} settings away from the baseline:"
             yield from (f"  {text};" for n in changed for text in _texts(database, n, settings[n]))
     finally:
-        database.engine.close()
+        database.engine.health.close()
 
 
 def _texts(database: LocalDatabase, name: str, setting: ServerSetting) -> Iterator[str]:
-    return (s.text for s in database.engine.undo_statements(name, setting.persisted, setting.value, restart=False))
+    source = source_of(database.engine.sources, name)
+    return (s.text for s in source.undo(name, setting.persisted, setting.value, restart=False))
 
 
 def _free(config: Config) -> bool:

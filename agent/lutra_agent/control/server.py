@@ -10,7 +10,7 @@ from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.processes import works_in
 from lutra_agent.control.run_command import run_command
-from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.health import Health
 from lutra_agent.errors import (
     CollectionFailed,
     DatabaseUnavailable,
@@ -40,14 +40,14 @@ class ServerControl:
     def __init__(
         self,
         config: RestartConfig,
-        engine: Engine,
+        health: Health,
         clock: Clock,
         state: State | None = None,
         secrets: Collection[str] = (),
         by_operator: bool = False,
     ) -> None:
         self._config = config
-        self._engine = engine
+        self._health = health
         self._clock = clock
         self._state = state
         self._secrets = secrets
@@ -57,7 +57,7 @@ class ServerControl:
     def for_operator(self) -> ServerControl:
         """The same for an operator's own command: it works while the agent is paused, and starts a new restore."""
         self.progress.clear()
-        return ServerControl(self._config, self._engine, self._clock, self._state, self._secrets, by_operator=True)
+        return ServerControl(self._config, self._health, self._clock, self._state, self._secrets, by_operator=True)
 
     @property
     def may_restart(self) -> bool:
@@ -71,7 +71,7 @@ class ServerControl:
     def up(self) -> bool:
         """Raises LoginRefused where the server runs and does not let the agent in: it is not to be started."""
         try:
-            self._engine.ping()
+            self._health.ping()
         except LoginRefused:
             raise
         except DatabaseUnavailable:
@@ -81,7 +81,7 @@ class ServerControl:
     def restart(self) -> None:
         self.require_not_paused()
         before = self._before()
-        self._engine.close()
+        self._health.close()
         self._run_and_wait(self._config.command, before)
 
     def start(self) -> None:
@@ -125,12 +125,12 @@ class ServerControl:
     def _runs(self, data_dir: Path | None) -> bool:
         """Whether it is known that there is a server, on its way up perhaps, or too busy to answer."""
         try:
-            self._engine.ping()
+            self._health.ping()
         except ServerStarting:
             return True
         except DatabaseUnavailable:
             folder = self._config.data_dir or data_dir
-            return folder is not None and works_in(folder, self._engine.programs)
+            return folder is not None and works_in(folder, self._health.programs)
         return True
 
     def _bring_up(self, command: Sequence[str]) -> None:
@@ -182,7 +182,7 @@ class ServerControl:
 
     def _started(self) -> str:
         try:
-            return self._engine.started()
+            return self._health.started()
         except (DatabaseUnavailable, CollectionFailed):
             return ""
 

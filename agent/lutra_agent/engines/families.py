@@ -33,22 +33,20 @@ def _extra(name: str) -> Iterator[None]:
 
 def _open_postgresql(database: DatabaseConfig) -> Engine:
     with _extra("postgresql"):
-        from lutra_agent.engines.postgresql.engine import PostgreSQL
-    return PostgreSQL(database)
+        from lutra_agent.engines.postgresql.engine import open_postgresql
+    return open_postgresql(database)
 
 
 def _open_mysql(database: DatabaseConfig) -> Engine:
     with _extra("mysql"):
-        from lutra_agent.engines.mysql.engine import MysqlFamily
-        from lutra_agent.engines.mysql.mysql import MySQL
-    return MysqlFamily(database, MySQL())
+        from lutra_agent.engines.mysql.engine import open_mysql
+    return open_mysql(database)
 
 
 def _open_mariadb(database: DatabaseConfig) -> Engine:
     with _extra("mysql"):
-        from lutra_agent.engines.mysql.engine import MysqlFamily
-        from lutra_agent.engines.mysql.mariadb import MariaDB
-    return MysqlFamily(database, MariaDB(database.include_file))
+        from lutra_agent.engines.mysql.engine import open_mariadb
+    return open_mariadb(database)
 
 
 FAMILIES = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 from lutra_models.server import Host
 
-from lutra_agent.engines.common.engine import Reading
+from lutra_agent.engines.common.telemetry import Reading
 
 UNLIMITED_V1 = 1 << 60
 SECTOR_BYTES = 512

@@ -12,7 +12,8 @@ from lutra_models.guardrails import WATCHED
 
 from lutra_agent.clock import Clock
 from lutra_agent.drivers.base import Driver, Measurement
-from lutra_agent.engines.common.engine import Engine, Latency, Sample
+from lutra_agent.engines.common.health import Health
+from lutra_agent.engines.common.telemetry import Latency, Sample, Telemetry
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, DriverFailed
 from lutra_agent.log_throttle import LogThrottle
 from lutra_agent.metrics.host import HostProbe, request_sizes
@@ -28,13 +29,15 @@ class Measure:
 
     def __init__(
         self,
-        engine: Engine,
+        telemetry: Telemetry,
+        health: Health,
         probe: HostProbe,
         clock: Clock,
         data_dir: Callable[[], Path | None],
         prometheus: Prometheus | None = None,
     ) -> None:
-        self._engine = engine
+        self._telemetry = telemetry
+        self._health = health
         self._probe = probe
         self._clock = clock
         self._data_dir = data_dir
@@ -44,7 +47,7 @@ class Measure:
 
     def sample(self) -> Sample:
         """Raises DatabaseUnavailable."""
-        sample = self._engine.sample(self._clock.now(), self._clock.monotonic())
+        sample = self._telemetry.sample(self._clock.now(), self._clock.monotonic())
         for problem in sample.problems:
             self._throttle.failed(f"collector {problem.partition(':')[0]}", problem)
         return replace(sample, readings={**sample.readings, "host": self._probe.reading(self._data_dir())})
@@ -54,7 +57,7 @@ class Measure:
         found = rates(before, after)
         if isinstance(found, Discarded):
             return found
-        targets = self._engine.targets(before, after)
+        targets = self._telemetry.targets(before, after)
         return Content(
             window=(before.at, after.at),
             metrics={**found, **request_sizes(found), **targets.metrics},
@@ -99,7 +102,7 @@ class Measure:
 
     def _process_id(self) -> int | None:
         try:
-            return self._engine.process_id()
+            return self._health.process_id()
         except DatabaseUnavailable:
             return None
 

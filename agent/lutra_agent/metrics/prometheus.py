@@ -7,7 +7,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from lutra_agent.config.types import PrometheusConfig
-from lutra_agent.engines.common.engine import Latency
+from lutra_agent.engines.common.telemetry import Latency
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.http.client import Bound, BoundedHttp, Http, HttpFailed
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lutra_agent.engines.common.engine import Reading, Sample
+from lutra_agent.engines.common.telemetry import Reading, Sample
 
 CLOCK_TOLERANCE_S = 1.0
 CLOCK_TOLERANCE_SHARE = 0.1

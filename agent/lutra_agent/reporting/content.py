@@ -9,7 +9,7 @@ from datetime import datetime
 from lutra_models.knobs import Value
 from lutra_models.wire import GuardEvent, Outcome
 
-from lutra_agent.engines.common.engine import Latency
+from lutra_agent.engines.common.telemetry import Latency
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ def local_database(config: Config, clock: Clock, engine: Engine | None = None) -
     """Dials nothing yet. Raises ConfigError for an unknown engine, and for a state folder of another account."""
     engine = engine or family(config.database.engine).open(config.database)
     state = State(config.agent.state_dir)
-    control = ServerControl(config.restart, engine, clock, state, PASSWORD_VARIABLES)
-    return LocalDatabase(config, clock, engine, state, control, HostProbe(programs=engine.programs))
+    control = ServerControl(config.restart, engine.health, clock, state, PASSWORD_VARIABLES)
+    return LocalDatabase(config, clock, engine, state, control, HostProbe(programs=engine.health.programs))
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def running(
         with _linked(config, clock) as (spool, link):
             yield _loop(database, spool, link, signals or DeferredSignals())
     finally:
-        database.engine.close()
+        database.engine.health.close()
         state.unlock()
 
 
@@ -93,6 +93,7 @@ def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: Sig
             provisional=change.directive if change else None,
         )
 
-    measure = Measure(database.engine, database.probe, clock, database.data_dir, prometheus)
+    engine = database.engine
+    measure = Measure(engine.telemetry, engine.health, database.probe, clock, database.data_dir, prometheus)
     loop = Loop(database, measure, Reports(config.agent.name, spool, clock, status), link, driver, signals)
     return loop

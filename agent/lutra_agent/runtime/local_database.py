@@ -39,11 +39,11 @@ class LocalDatabase:
     def data_dir(self) -> Path | None:
         if self.config.restart.data_dir is not None:
             return self.config.restart.data_dir
-        return self.engine.data_dir()
+        return self.engine.health.data_dir()
 
     def read_server(self) -> Server:
         """The live server. Raises DatabaseUnavailable and CollectionFailed."""
-        return self.engine.server(self.probe.facts(self.engine.process_id(), self.data_dir()))
+        return self.engine.server(self.probe.facts(self.engine.health.process_id(), self.data_dir()))
 
     def bounds(self) -> Bounds:
         """What a directive may do at this moment."""

@@ -94,7 +94,7 @@ class Loop:
         """Recover if need be, then store a window or a heartbeat for the service."""
         try:
             self._recover()
-            self._database.engine.ping()
+            self._database.engine.health.ping()
             self._throttle.worked("reaching the database")
             self.problems = [self._waiting] if self._waiting else []
             self._observe_server()

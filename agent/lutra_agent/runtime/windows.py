@@ -8,7 +8,7 @@ from datetime import datetime
 
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import AgentConfig
-from lutra_agent.engines.common.engine import Sample
+from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.guardrails.evaluate import WindowReading
 from lutra_agent.guardrails.monitor import GuardrailMonitor, Verdict
 from lutra_agent.metrics.measure import Measure

@@ -31,10 +31,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
 def test_a_server_that_runs_and_does_not_listen_is_waited_for(server: ScratchServer, tmp_path: Path) -> None:
     engine, said = engine_of(server), tmp_path / "said"
     snapshot = take_snapshot(engine, engine.server(HOST))
-    engine.close()
+    engine.health.close()
     commands = ((("/bin/sh", "-c", f"echo {word} >> {said}")) for word in ("restart", "start"))
     config, deaf = RestartConfig(*commands, timeout_s=0.2), engine_of(server, port=1)
-    control = ServerControl(config, deaf, SystemClock(), State(tmp_path / "state"))
+    control = ServerControl(config, deaf.health, SystemClock(), State(tmp_path / "state"))
     control.progress.note_started()
     with pytest.raises(DidNotStart, match=r"waited 0\.2 s and the server does not accept connections"):
         control.start_or_wait(snapshot.data_dir)
@@ -48,7 +48,7 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
     subject = subject_of(own_postgres, tmp_path / "state")
     control = ServerControl(
         RestartConfig(tuple(own_postgres.restart_command), tuple(own_postgres.start_command), timeout_s=5.0),
-        subject.engine,
+        subject.engine.health,
         SystemClock(),
         subject.state,
     )
@@ -58,10 +58,10 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
     own_postgres.stop()
     (own_postgres.data_dir / "standby.signal").touch()
     own_postgres.start()
-    subject.engine.close()
+    subject.engine.health.close()
     with pytest.raises(ServerStarting):
-        subject.engine.ping()
+        subject.engine.health.ping()
     restore(subject.engine, control, snapshot, ["work_mem"], restart=False)
     assert own_postgres.sql("SHOW work_mem") == "4MB"
     assert own_postgres.sql("SHOW hot_standby") == "on"
-    subject.engine.close()
+    subject.engine.health.close()

@@ -33,7 +33,7 @@ class TestPostgres(EngineConformance):
     def subject(self, postgres_server: ScratchPostgres, tmp_path: Path) -> Iterator[Subject]:
         found = subject_of(postgres_server, tmp_path / "state")
         yield found
-        found.engine.close()
+        found.engine.health.close()
 
 
 class TestMysqlFamily(EngineConformance):
@@ -41,4 +41,4 @@ class TestMysqlFamily(EngineConformance):
     def subject(self, mysqld_server: ScratchMysqld, tmp_path: Path) -> Iterator[Subject]:
         found = subject_of(mysqld_server, tmp_path / "state")
         yield found
-        found.engine.close()
+        found.engine.health.close()

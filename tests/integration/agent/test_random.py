@@ -70,7 +70,7 @@ def test_random_configurations_are_active_as_reported_and_taken_back_exactly(
             until(lambda: subject.kept_settings() == before)
             assert subject.file() == file
         print(f"{found.engine}: configuration {number + 1} of {COUNT}, {time.monotonic() - began:.1f} s", flush=True)
-    subject.engine.close()
+    subject.engine.health.close()
 
 
 def active_as_reported(server: ScratchServer, subject: Subject, identifier: str, wanted: Configuration) -> None:
@@ -78,7 +78,7 @@ def active_as_reported(server: ScratchServer, subject: Subject, identifier: str,
     assert outcome.state == "applied", outcome
     fresh = engine_of(server)
     seen = fresh.server(HOST)
-    fresh.close()
+    fresh.health.close()
     read = meet(seen).values
     assert {n: read[n] for n in wanted} == outcome.active
     told = {n for n in wanted if outcome.active[n] != wanted[n]}

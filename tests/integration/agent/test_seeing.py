@@ -17,10 +17,12 @@ from typing import Any
 import pytest
 from lutra_agent.commands.check import examine
 from lutra_agent.config.types import DatabaseConfig
-from lutra_agent.engines.common.engine import Engine, Sample, Statement
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.source import Step
+from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.engines.families import family
-from lutra_agent.engines.postgresql.collectors import COLLECTORS
-from lutra_agent.engines.postgresql.connect import Connection
+from lutra_agent.engines.postgresql.server.connect import Connection
+from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.runtime.compose import running
@@ -47,7 +49,7 @@ def engine_of(server: ScratchPostgres, user: str | None = None, **more: Any) -> 
 
 
 def sample(engine: Engine) -> Sample:
-    return engine.sample(datetime.now(UTC), time.monotonic())
+    return engine.telemetry.sample(datetime.now(UTC), time.monotonic())
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_every_collector_of_this_version_works(postgres: ScratchPostgres) -> Non
     assert set(first.readings) == {"server"} | {c.name for c in COLLECTORS if c.query(major) is not None}
     found = rates(first, sample(engine))
     assert not isinstance(found, Discarded)
-    engine.close()
+    engine.health.close()
 
 
 def test_a_statistics_reset_discards_the_window_and_the_next_one_counts(postgres: ScratchPostgres) -> None:
@@ -81,7 +83,7 @@ def test_a_statistics_reset_discards_the_window_and_the_next_one_counts(postgres
     postgres.sql("SELECT pg_stat_reset()")
     after = until(lambda: isinstance(rates(before, found := sample(engine)), Discarded) and found)
     assert not isinstance(rates(after, sample(engine)), Discarded)
-    engine.close()
+    engine.health.close()
 
 
 def test_only_the_catalogues_settings_leave_the_host(postgres: ScratchPostgres) -> None:
@@ -90,7 +92,7 @@ def test_only_the_catalogues_settings_leave_the_host(postgres: ScratchPostgres) 
     assert set(server.settings) <= {r.name for r in load("postgresql").rows_for(server.version)}
     assert server.role == "primary"
     assert meet(server).values["max_connections"] == 100
-    engine.close()
+    engine.health.close()
 
 
 def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(own_postgres: ScratchPostgres) -> None:
@@ -100,7 +102,7 @@ def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(own_pos
     settings = until(lambda: (s := engine.server(HOST).settings)["work_mem"].value == "5120" and s)
     assert settings["work_mem"].persisted == "5MB"
     assert settings["shared_buffers"].persisted is None
-    engine.close()
+    engine.health.close()
 
 
 def test_a_role_that_has_its_own_value_shadows_the_setting(own_postgres: ScratchPostgres) -> None:
@@ -108,7 +110,7 @@ def test_a_role_that_has_its_own_value_shadows_the_setting(own_postgres: Scratch
     own_postgres.sql("ALTER ROLE reporting SET work_mem = '64MB'")
     engine = engine_of(own_postgres)
     assert engine.server(HOST).settings["work_mem"].shadowed == "a setting of role reporting"
-    engine.close()
+    engine.health.close()
 
 
 def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
@@ -116,20 +118,20 @@ def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
 ) -> None:
     engine = engine_of(own_postgres, account)
     assert sample(engine).problems == ()
-    permissions = engine.permissions(["work_mem", "jit"])
+    permissions = engine.own.permissions(["work_mem", "jit"])
     assert permissions.changeable == frozenset()
     for grant in permissions.remedies:
         own_postgres.sql(grant)
-    granted = engine.permissions(["work_mem", "jit"])
+    granted = engine.own.permissions(["work_mem", "jit"])
     assert granted.changeable == {"work_mem", "jit"}
     assert granted.may_reload
-    engine.execute(engine.undo_statements("work_mem", "8MB", "8192", restart=False))
-    engine.reload()
+    engine.own.execute(engine.own.undo("work_mem", "8MB", "8192", restart=False))
+    engine.own.reload()
     assert until(lambda: own_postgres.sql("SHOW work_mem") == "8MB")
     with pytest.raises(ApplyRefused) as refused:
-        engine.execute([Statement("max_wal_size", "ALTER SYSTEM SET max_wal_size = '2GB'")])
+        engine.own.execute([Step("max_wal_size", "ALTER SYSTEM SET max_wal_size = '2GB'")])
     assert refused.value.apply_code == "insufficient_privilege"
-    engine.close()
+    engine.health.close()
 
 
 def test_an_account_that_cannot_see_what_the_settings_file_says_changes_nothing(
@@ -142,29 +144,29 @@ def test_an_account_that_cannot_see_what_the_settings_file_says_changes_nothing(
     engine = engine_of(own_postgres, account)
     assert until(lambda: engine.server(HOST).settings["work_mem"].value == "65536")
     assert engine.server(HOST).settings["work_mem"].persisted is None
-    blind = engine.permissions(["work_mem"])
+    blind = engine.own.permissions(["work_mem"])
     assert (blind.changeable, blind.remedies) == (frozenset(), (f'GRANT pg_monitor TO "{account}";',))
     own_postgres.sql(blind.remedies[0])
-    assert engine.permissions(["work_mem"]).changeable == {"work_mem"}
+    assert engine.own.permissions(["work_mem"]).changeable == {"work_mem"}
     assert engine.server(HOST).settings["work_mem"].persisted == "65536"
-    engine.close()
+    engine.health.close()
 
 
 def test_a_cancelled_statement_does_not_close_the_gate_and_a_server_that_is_gone_does(
     own_postgres: ScratchPostgres,
 ) -> None:
     engine = engine_of(own_postgres)
-    connection = engine._connection  # type: ignore[attr-defined]
+    connection = engine.health._session.connection  # type: ignore[attr-defined]
     connection.rows("SET statement_timeout = 20")
     with pytest.raises(CollectionFailed):
         connection.rows("SELECT pg_sleep(10)")
-    engine.ping()
+    engine.health.ping()
     own_postgres.crash()
     with pytest.raises(DatabaseUnavailable):
-        engine.ping()
+        engine.health.ping()
     own_postgres.start()
-    engine.ping()
-    engine.close()
+    engine.health.ping()
+    engine.health.close()
 
 
 def test_a_backend_that_is_stopped_is_a_database_that_does_not_answer_and_the_next_connection_is_a_new_one(
@@ -188,8 +190,8 @@ def test_a_server_without_tls_gets_no_connection_where_an_authority_is_named(
 ) -> None:
     engine = engine_of(postgres15, tls_ca=authority(tmp_path))
     with pytest.raises(DatabaseUnavailable, match="does not support SSL"):
-        engine.ping()
-    engine.close()
+        engine.health.ping()
+    engine.health.close()
 
 
 def test_a_server_proves_its_name_to_the_agent_and_another_authority_does_not() -> None:
@@ -199,14 +201,14 @@ def test_a_server_proves_its_name_to_the_agent_and_another_authority_does_not() 
         options = {"ssl": "on", "ssl_cert_file": str(certificate), "ssl_key_file": str(key)}
         with scratch("postgres15", **options) as server:
             proved = engine_of(server, tls_ca=ca)
-            connection = proved._connection  # type: ignore[attr-defined]
+            connection = proved.health._session.connection  # type: ignore[attr-defined]
             assert connection.row("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()") == (True,)
-            proved.close()
+            proved.health.close()
             for verify in ("identity", "ca"):
                 other = engine_of(server, tls_ca=authority(folder, "other"), tls_verify=verify)
                 with pytest.raises(DatabaseUnavailable, match="certificate verify failed"):
-                    other.ping()
-                other.close()
+                    other.health.ping()
+                other.health.close()
 
 
 def test_statements_give_qps_and_an_estimate_without_the_agents_own(postgres15: ScratchPostgres) -> None:
@@ -216,11 +218,11 @@ def test_statements_give_qps_and_an_estimate_without_the_agents_own(postgres15: 
     for _ in range(200):
         postgres15_statement(postgres15)
     after = sample(engine)
-    targets = engine.targets(before, after)
+    targets = engine.telemetry.targets(before, after)
     assert targets.metrics["qps"] * (after.monotonic_s - before.monotonic_s) == pytest.approx(200, abs=2)
     assert targets.latency is not None
     assert (targets.latency.source, targets.latency.of) == ("estimated", "statement")
-    engine.close()
+    engine.health.close()
 
 
 def postgres15_statement(server: ScratchPostgres) -> None:
@@ -230,10 +232,10 @@ def postgres15_statement(server: ScratchPostgres) -> None:
 def test_a_server_without_statement_statistics_gives_tps_alone(postgres18: ScratchPostgres) -> None:
     engine = engine_of(postgres18)
     before = sample(engine)
-    targets = engine.targets(before, sample(engine))
+    targets = engine.telemetry.targets(before, sample(engine))
     assert set(targets.metrics) == {"tps"}
     assert targets.latency is None
-    engine.close()
+    engine.health.close()
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from lutra_agent.engines.common.database import Database, require_proved
-from lutra_agent.engines.postgresql.tls import tls
+from lutra_agent.engines.postgresql.server.tls import tls
 
 CAUTIOUS_LIBPQ = 16
 """From this version on libpq can be told to give no password in clear."""

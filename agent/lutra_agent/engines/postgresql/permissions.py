@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from lutra_agent.engines.common.engine import Permissions
-from lutra_agent.engines.postgresql.connect import Connection, quoted
+from lutra_agent.engines.common.source import Permissions
+from lutra_agent.engines.postgresql.server.connect import Connection, quoted
+from lutra_agent.engines.postgresql.server.rights import monitor
 from lutra_agent.engines.postgresql.settings import tells
 
 PARAMETER_GRANTS_SINCE = 15
@@ -40,11 +41,6 @@ def read_permissions(connection: Connection, major: int, names: Sequence[str], f
     if not tells(connection, file):
         return Permissions(frozenset(), may_reload, (monitor(account), *remedies))
     return Permissions(changeable, may_reload, remedies)
-
-
-def monitor(account: str) -> str:
-    """What lets the account see other accounts' activity, all settings and where they come from."""
-    return f"GRANT pg_monitor TO {quoted(account)};"
 
 
 def _remedies(account: str, names: Sequence[str], granted: frozenset[str], may_reload: bool) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lutra_models.server import ServerSetting, SettingKind
 
-from lutra_agent.engines.postgresql.connect import Connection
+from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed
 
 SETTINGS_FILE = "postgresql.auto.conf"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from lutra_agent.commands.check import examine
 from lutra_agent.config.agent_file import parse
-from lutra_agent.engines.common.engine import Sample
+from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import ConfigError, DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.runtime.compose import running
@@ -40,7 +40,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
 
 
 def sample(engine: Any) -> Sample:
-    found = engine.sample(datetime.now(UTC), time.monotonic())
+    found = engine.telemetry.sample(datetime.now(UTC), time.monotonic())
     assert isinstance(found, Sample)
     return found
 
@@ -125,7 +125,7 @@ def test_a_reset_of_the_statistics_discards_the_window(mysqld: ScratchMysqld) ->
     assert isinstance(rates(before, sample(engine)), Discarded)
     after = sample(engine)
     assert not isinstance(rates(after, sample(engine)), Discarded)
-    engine.close()
+    engine.health.close()
 
 
 def test_a_server_that_is_read_only_is_no_primary(own_mysqld: ScratchMysqld) -> None:
@@ -133,18 +133,18 @@ def test_a_server_that_is_read_only_is_no_primary(own_mysqld: ScratchMysqld) -> 
     assert engine.server(HOST).role == "primary"
     own_mysqld.sql("SET GLOBAL read_only = ON")
     assert engine.server(HOST).role == "standby"
-    engine.close()
+    engine.health.close()
 
 
 def test_the_socket_is_as_good_as_the_network_and_a_stranger_is_named(mysqld: ScratchMysqld) -> None:
     by_socket = engine_of(mysqld, host=str(mysqld.socket))
-    by_socket.ping()
-    by_socket.close()
+    by_socket.health.ping()
+    by_socket.health.close()
     other = {"mysql": "mariadb", "mariadb": "mysql"}[mysqld.engine]
     stranger = engine_of(mysqld, engine=other)
     with pytest.raises(ConfigError, match="calls itself"):
         stranger.server(HOST)
-    stranger.close()
+    stranger.health.close()
 
 
 def test_a_password_comes_from_a_file_or_from_the_environment(
@@ -156,15 +156,15 @@ def test_a_password_comes_from_a_file_or_from_the_environment(
         (tmp_path / "password").chmod(0o600)
         where = {"host": str(mysqld.socket), "user": "guarded", "dbname": ""}
         by_file = engine_of(mysqld, **where, password_file=tmp_path / "password")
-        by_file.ping()
-        by_file.close()
+        by_file.health.ping()
+        by_file.health.close()
         without = engine_of(mysqld, **where)
         with pytest.raises(DatabaseUnavailable) as refused:
-            without.ping()
+            without.health.ping()
         assert "hunter2" not in str(refused.value)
         monkeypatch.setenv("MYSQL_PWD", "hunter2-secret")
-        without.ping()
-        without.close()
+        without.health.ping()
+        without.health.close()
         assert "hunter2" not in repr(database(mysqld, password_file=tmp_path / "password"))
     finally:
         mysqld.sql("DROP USER guarded")

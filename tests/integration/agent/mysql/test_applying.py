@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from lutra_agent.changes.restore import differences, restore
-from lutra_agent.engines.common.engine import Statement
+from lutra_agent.engines.common.source import Step
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_lab.servers.mysqld import ScratchMysqld
@@ -30,12 +30,12 @@ def server(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
 def subject(server: ScratchMysqld, tmp_path: Path) -> Iterator[Subject]:
     found = subject_of(server, tmp_path / "state")
     yield found
-    found.engine.close()
+    found.engine.health.close()
 
 
 def after_the_first(subject: Subject, monkeypatch: pytest.MonkeyPatch, happens: Any) -> None:
     """Let something happen when the first step of a change is done."""
-    real, done = subject.engine.execute, []
+    real, done = subject.engine.own.execute, []
 
     def execute(statements: Any) -> None:
         if done:
@@ -45,7 +45,7 @@ def after_the_first(subject: Subject, monkeypatch: pytest.MonkeyPatch, happens: 
         happens()
         return real(statements[1:])
 
-    monkeypatch.setattr(subject.engine, "execute", execute)
+    monkeypatch.setattr(subject.engine.own, "execute", execute)
 
 
 def test_a_connection_killed_between_two_statements_is_undone(
@@ -54,7 +54,7 @@ def test_a_connection_killed_between_two_statements_is_undone(
     before, file = subject.fresh(), subject.file()
 
     def kill() -> None:
-        connection = subject.engine._connection  # type: ignore[attr-defined]
+        connection = subject.engine.own._session.connection  # type: ignore[attr-defined]
         server.sql(f"KILL {connection.row('SELECT CONNECTION_ID()')[0]}")
 
     after_the_first(subject, monkeypatch, kill)
@@ -84,13 +84,13 @@ def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Sub
 
 def test_a_statement_that_the_server_refuses_takes_the_others_back(subject: Subject) -> None:
     before, file = subject.fresh(), subject.file()
-    good = subject.engine.undo_statements("sort_buffer_size", None, "524288", restart=False)
-    steps = [*good, Statement("x", "SET GLOBAL no_such = 1")]
+    good = subject.engine.own.undo("sort_buffer_size", None, "524288", restart=False)
+    steps = [*good, Step("x", "SET GLOBAL no_such = 1")]
     with pytest.raises(ApplyRefused) as refused:
-        subject.engine.execute(steps)
+        subject.engine.own.execute(steps)
     assert refused.value.apply_code == "invalid_value"
-    subject.engine.execute(
-        subject.engine.undo_statements("sort_buffer_size", None, before["sort_buffer_size"], restart=False)
+    subject.engine.own.execute(
+        subject.engine.own.undo("sort_buffer_size", None, before["sort_buffer_size"], restart=False)
     )
     assert subject.fresh() == before
-    assert subject.engine.file_says(subject.file() or b"") == subject.engine.file_says(file or b"")
+    assert subject.engine.own.file_says(subject.file() or b"") == subject.engine.own.file_says(file or b"")

@@ -10,7 +10,8 @@ from typing import Any
 
 import pymysql
 import pytest
-from lutra_agent.engines.common.engine import Engine, Sample
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import CollectionFailed
 from lutra_lab.servers.mysqld import ScratchMysqld
 
@@ -53,7 +54,7 @@ def crowded(server: ScratchMysqld, guest: dict[str, Any]) -> Iterator[None]:
 
 
 def sample(engine: Engine) -> Sample:
-    return engine.sample(datetime.now(UTC), time.monotonic())
+    return engine.telemetry.sample(datetime.now(UTC), time.monotonic())
 
 
 def test_connections_that_are_refused_are_errors(mysqld: ScratchMysqld, guest: dict[str, Any]) -> None:
@@ -62,8 +63,8 @@ def test_connections_that_are_refused_are_errors(mysqld: ScratchMysqld, guest: d
     before = sample(engine)
     with crowded(mysqld, guest):
         after = sample(engine)
-    assert engine.targets(before, after).metrics["error_share"] > 0
-    engine.close()
+    assert engine.telemetry.targets(before, after).metrics["error_share"] > 0
+    engine.health.close()
 
 
 def test_a_change_goes_on_over_the_agents_own_connection_where_no_other_is_free(
@@ -72,24 +73,24 @@ def test_a_change_goes_on_over_the_agents_own_connection_where_no_other_is_free(
     for account in ACCOUNTS:
         mysqld.sql(f"GRANT {MAY_CHANGE[mysqld.engine]} ON *.* TO {account}")
     engine = engine_of(mysqld, user="guest", dbname="")
-    engine.ping()
+    engine.health.ping()
     before = mysqld.sql("SELECT @@GLOBAL.sort_buffer_size")
     asked = 524288
     try:
         with crowded(mysqld, guest):
-            engine.execute(engine.undo_statements("sort_buffer_size", str(asked), str(asked), restart=False))
-            connection = engine._connection  # type: ignore[attr-defined]
+            engine.own.execute(engine.own.undo("sort_buffer_size", str(asked), str(asked), restart=False))
+            connection = engine.health._session.connection  # type: ignore[attr-defined]
             assert connection.row("SELECT @@GLOBAL.sort_buffer_size") == (asked,)
             assert connection.generation == 1
     finally:
-        engine.execute(engine.undo_statements("sort_buffer_size", None, before, restart=False))
-        engine.close()
+        engine.own.execute(engine.own.undo("sort_buffer_size", None, before, restart=False))
+        engine.health.close()
 
 
 def test_statements_that_fail_are_errors_where_the_server_counts_them(mysql: ScratchMysqld) -> None:
     """And only the clients' are: the agent asks for a view that is not there."""
     engine = engine_of(mysql)
-    connection = engine._connection  # type: ignore[attr-defined]
+    connection = engine.health._session.connection  # type: ignore[attr-defined]
     sample(engine)
     shares = []
     for failing in (0, 30):
@@ -101,7 +102,7 @@ def test_statements_that_fail_are_errors_where_the_server_counts_them(mysql: Scr
         for _ in range(50):
             with pytest.raises(CollectionFailed, match="1146"):
                 connection.rows("SELECT * FROM sbtest.nothing")
-        shares.append(engine.targets(before, sample(engine)).metrics["error_share"])
-    engine.close()
+        shares.append(engine.telemetry.targets(before, sample(engine)).metrics["error_share"])
+    engine.health.close()
     assert shares[0] == 0.0
     assert 0.2 < shares[1] <= 1.0

@@ -32,7 +32,7 @@ def subject(tmp_path: Path) -> Iterator[Subject]:
             missing("MyRocks (apt-get install mariadb-plugin-rocksdb)")
         made = subject_of(server, tmp_path / "state")
         yield made
-        made.engine.close()
+        made.engine.health.close()
 
 
 def test_its_settings_are_searched_counted_changed_and_taken_back(subject: Subject) -> None:

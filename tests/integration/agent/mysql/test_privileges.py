@@ -37,7 +37,7 @@ def dynamic(server: ScratchMysqld) -> dict[str, str]:
     try:
         settings = engine.server(Host(8 << 30, 4)).settings
     finally:
-        engine.close()
+        engine.health.close()
     return {n: s.value for n, s in settings.items() if s.applies == "reload"}
 
 
@@ -56,19 +56,19 @@ def test_each_dynamic_setting_takes_a_value_with_exactly_the_grants_that_are_pri
 ) -> None:
     values, needs = dynamic(server), defaultdict[tuple[str, ...], list[str]](list)
     engine = granted(server, ())
-    assert engine.permissions(values).changeable == frozenset()
+    assert engine.own.permissions(values).changeable == frozenset()
     for name in values:
-        needs[engine.permissions([name]).remedies].append(name)
-    engine.close()
+        needs[engine.own.permissions([name]).remedies].append(name)
+    engine.health.close()
     refused = []
     for remedies, names in needs.items():
         engine = granted(server, remedies)
-        assert engine.permissions(names).changeable == frozenset(names)
+        assert engine.own.permissions(names).changeable == frozenset(names)
         for name in names:
             try:
-                engine.execute(engine.undo_statements(name, values[name], values[name], restart=False))
+                engine.own.execute(engine.own.undo(name, values[name], values[name], restart=False))
             except ApplyRefused as error:
                 refused.append(f"{remedies}: {error}")
-        engine.close()
+        engine.health.close()
     assert len(needs) == {"mysql": 1, "mariadb": 3}[server.engine]
     assert refused == []

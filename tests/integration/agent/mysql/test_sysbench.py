@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.drivers import DriverFailed, build
 from lutra_agent.drivers.sysbench import Sysbench
-from lutra_agent.engines.common.engine import Sample
+from lutra_agent.engines.common.telemetry import Sample
 from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.databases import Where
@@ -50,13 +50,13 @@ def test_the_servers_own_count_agrees_with_what_the_clients_sent(
     engine, samples = engine_of(filled), list[Sample]()
 
     def note() -> None:
-        samples.append(engine.sample(datetime.now(UTC), time.monotonic()))
+        samples.append(engine.telemetry.sample(datetime.now(UTC), time.monotonic()))
 
     note()
     samples.clear()
     measured = sysbench(Where.of(filled), script).run(note, note)
-    targets = engine.targets(*samples)
-    engine.close()
+    targets = engine.telemetry.targets(*samples)
+    engine.health.close()
     assert measured.p99_of == of
     assert measured.metrics["qps"] == pytest.approx(statements * measured.metrics["tps"], rel=0.1)
     # sysbench's own window and the samples around it begin and end some milliseconds apart.
@@ -70,13 +70,13 @@ def test_transactions_are_counted_where_clients_commit(filled: ScratchMysqld) ->
     engine, samples = engine_of(filled), list[Sample]()
 
     def note() -> None:
-        samples.append(engine.sample(datetime.now(UTC), time.monotonic()))
+        samples.append(engine.telemetry.sample(datetime.now(UTC), time.monotonic()))
 
     note()
     samples.clear()
     measured = sysbench(Where.of(filled), "oltp_read_write", distribution="pareto").run(note, note)
-    assert engine.targets(*samples).metrics["tps"] == pytest.approx(measured.metrics["tps"], rel=0.15)
-    engine.close()
+    assert engine.telemetry.targets(*samples).metrics["tps"] == pytest.approx(measured.metrics["tps"], rel=0.15)
+    engine.health.close()
 
 
 def test_a_password_is_neither_in_the_arguments_nor_left_behind(filled: ScratchMysqld, tmp_path: Path) -> None:

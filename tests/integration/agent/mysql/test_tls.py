@@ -39,11 +39,11 @@ def cipher(server: ScratchMysqld, **more: Any) -> str:
     """What the agent's connection is encrypted with. Raises DatabaseUnavailable where there is none."""
     engine = engine_of(server, **more)
     try:
-        engine.ping()
-        connection = engine._connection  # type: ignore[attr-defined]
+        engine.health.ping()
+        connection = engine.health._session.connection  # type: ignore[attr-defined]
         return str(connection.row("SHOW SESSION STATUS LIKE 'Ssl_cipher'")[1])
     finally:
-        engine.close()
+        engine.health.close()
 
 
 def test_a_server_proves_its_name_and_the_connection_is_encrypted(proved: ScratchMysqld, folder: Path) -> None:

@@ -284,7 +284,7 @@ def test_an_agent_killed_while_restarting_goes_back_at_its_next_start(bench: Dir
 
 def test_an_agent_killed_between_its_answer_and_the_end_of_the_journal_keeps_what_it_did(bench: Directed) -> None:
     bench.do({"work_mem": 8192})
-    snapshot = take_snapshot(bench.engine, bench.engine.server(HOST)).to_dict()
+    snapshot = take_snapshot(bench.engine.opened, bench.engine.server(HOST)).to_dict()
     journal = {"directive": "rec_1", "names": ["work_mem"], "snapshot": snapshot, "restarting": False}
     bench.state.save("journal", {**journal, "failed": "", "code": None})
     assert bench.executor().recover() is None

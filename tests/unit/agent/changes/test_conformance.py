@@ -29,7 +29,7 @@ class TestFake(EngineConformance):
             engine.epoch = "second"
 
         return Subject(
-            engine,
+            engine.opened,
             FakeControl(engine, clock),
             tmp_path / "state",
             lambda: {n: s.value for n, s in engine.settings.items()},

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lutra_agent.engines.common.engine import Statement
+from lutra_agent.engines.common.source import Step
 from lutra_agent.state import provisional
 from lutra_agent.state.journal import JOURNAL
 from lutra_agent.state.outbox import Outbox
@@ -71,7 +71,7 @@ class MortalState(State):
 class MortalEngine(FakeEngine):
     lives: Lives
 
-    def execute(self, statements: Sequence[Statement]) -> None:
+    def execute(self, statements: Sequence[Step]) -> None:
         for statement in statements:
             self.lives.step()
             super().execute([statement])

@@ -33,10 +33,10 @@ class Bench:
             self.engine.take_file(restarted=True)
 
     def now(self) -> Snapshot:
-        return take_snapshot(self.engine, self.engine.server(HOST))
+        return take_snapshot(self.engine.opened, self.engine.server(HOST))
 
     def back(self, restart: bool = True) -> None:
-        restore(self.engine, self.control, self.before, NAMES, restart)
+        restore(self.engine.opened, self.control, self.before, NAMES, restart)
 
     @property
     def values(self) -> list[str]:

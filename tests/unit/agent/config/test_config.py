@@ -112,7 +112,7 @@ def test_a_database_is_named_where_a_connection_has_to_be_to_one() -> None:
     with pytest.raises(ConfigError, match=r"database\.dbname is missing"):
         family("postgresql").open(nameless)
     for engine in ("mysql", "mariadb"):
-        family(engine).open(replace(nameless, engine=engine)).close()
+        family(engine).open(replace(nameless, engine=engine)).health.close()
 
 
 def of_guard(agent: dict[str, Any], **guard: Any) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def test_a_password_that_is_being_replaced_is_a_login_that_is_refused(tmp_path: 
         file.write_bytes(content)
     for engine in ("postgresql", "mysql", "mariadb"):
         with pytest.raises(LoginRefused, match=str(file)):
-            family(engine).open(replace(database, engine=engine)).ping()
+            family(engine).open(replace(database, engine=engine)).health.ping()
     file.write_text("hush\n")
     file.chmod(0o600)
     assert database.password() == "hush"

@@ -41,8 +41,8 @@ def dial(engine: str, port: int, folder: Path, **more: Path) -> Exception:
     where = DatabaseConfig(engine, "127.0.0.1", port, "lutra", "shop", password_file=folder / "password", **more)
     opened = family(engine).open(where)
     with pytest.raises(DatabaseUnavailable) as refused:
-        opened.ping()
-    opened.close()
+        opened.health.ping()
+    opened.health.close()
     return refused.value
 
 

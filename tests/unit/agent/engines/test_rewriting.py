@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.mysql import persisted
+from lutra_agent.engines.mysql.sources import persisted
 from lutra_agent.engines.postgresql.settings import parse_settings_file, rewritten
 
 NAMES = ("work_mem", "jit", "search_path")

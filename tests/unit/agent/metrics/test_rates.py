@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.common.engine import Reading, Sample
+from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.metrics.rates import Discarded, rates
 
 from tests.support.fake_clock import START

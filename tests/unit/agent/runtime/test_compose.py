@@ -23,7 +23,7 @@ def test_an_operators_command_sees_no_password_of_any_engine(tmp_path: Path, mon
         RestartConfig(start_command=("/bin/sh", "-c", f"env > {tmp_path / 'environment'}")),
     )
     engine = FakeEngine(tmp_path / "settings", up=False)
-    made = local_database(config, FakeClock(), engine)
+    made = local_database(config, FakeClock(), engine.opened)
     ping = engine.ping
     engine.ping = lambda: (tmp_path / "environment").exists() or ping()  # type: ignore[method-assign]
     made.control.start()

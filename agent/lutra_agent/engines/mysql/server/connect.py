@@ -32,7 +32,8 @@ class Connection:
     """Raises DatabaseUnavailable when the server is gone, CollectionFailed when it refuses a statement.
 
     `generation` grows with each dial, so a restarted server is never taken for the one before. `durations_s` are of the
-    statements since they were last taken: what the server's own figures have to be cleared of.
+    statements since they were last taken: what the server's own figures have to be cleared of, as of
+    `further_questions`, the statements that the agent made over other connections.
     """
 
     def __init__(self, database: DatabaseConfig, answer_timeout_s: int = ANSWER_TIMEOUT_S) -> None:
@@ -41,6 +42,7 @@ class Connection:
         self._open: pymysql.Connection[Any] | None = None
         self.generation = 0
         self.durations_s: list[float] = []
+        self.further_questions = 0
 
     @property
     def server_version(self) -> str:

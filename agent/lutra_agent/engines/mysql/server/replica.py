@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lutra_agent.engines.common.engine import Permissions, Reading
+from lutra_agent.engines.common.source import Permissions
+from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.mysql.server.connect import Connection
 
 RENAMED = (8, 0, 22)
@@ -61,8 +62,8 @@ def privilege(version: str) -> str:
 def unseen(found: Permissions, version: str, account: str, why: str) -> Permissions:
     """Where the channels are hidden, a replica that takes writes looks like a primary: nothing may be changed."""
     remedy = f"GRANT {privilege(version)} ON *.* TO {account};"
-    said = f"this account cannot see whether the server follows another one ({why}), so nothing may be changed"
-    return Permissions(frozenset(), found.may_reload, (*found.remedies, remedy), said)
+    why_not = f"this account cannot see whether the server follows another one ({why}), so nothing may be changed"
+    return Permissions(frozenset(), found.may_reload, (*found.remedies, remedy), why_not)
 
 
 def _channel(row: Mapping[str, Any]) -> Channel:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from lutra_agent.config.types import DatabaseConfig
-from lutra_agent.engines.mysql import changing
-from lutra_agent.engines.mysql.changing import CHANGE_TIMEOUT_S, POOL, Changing
 from lutra_agent.engines.mysql.server.connect import ANSWER_TIMEOUT_S
-from lutra_agent.engines.mysql.steps import Line, Sql
+from lutra_agent.engines.mysql.sources import changing
+from lutra_agent.engines.mysql.sources.changing import CHANGE_TIMEOUT_S, POOL, Changing
+from lutra_agent.engines.mysql.sources.steps import Line, Sql
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 
 from tests.support.fake_mysql import FakeConnection
@@ -49,7 +49,7 @@ def test_a_change_has_a_connection_of_its_own_with_time_for_it(dialled: FakeConn
     assert dialled.closed
     assert everyday.asked == []
     # The server counted those statements too.
-    assert changed.questions == len(dialled.asked) == len(everyday.durations_s)
+    assert everyday.further_questions == len(dialled.asked) == len(everyday.durations_s)
 
 
 def test_where_the_server_has_no_free_connection_the_everyday_one_serves(dialled: FakeConnection) -> None:

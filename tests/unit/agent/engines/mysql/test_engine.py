@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 from lutra_agent.config.types import DatabaseConfig
-from lutra_agent.engines.mysql.engine import MysqlFamily
-from lutra_agent.engines.mysql.mysql import MySQL
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.mysql.engine import MYSQL, assembled
+from lutra_agent.engines.mysql.server.session import Session
+from lutra_agent.engines.mysql.sources.mysql import Persisted
+from lutra_agent.engines.mysql.telemetry.mysql import MysqlFigures
 from lutra_agent.errors import CollectionFailed
 from lutra_models.guardrails import GUARDS
 from lutra_models.server import Host
@@ -26,16 +29,19 @@ IDENTITY = {
 HIDDEN = CollectionFailed("Access denied; you need (at least one of) the REPLICATION CLIENT privilege(s) [1227]")
 
 
-def engine_of(**more: Any) -> MysqlFamily:
-    engine = MysqlFamily(DatabaseConfig("mysql", "127.0.0.1", 3306, "lutra", ""), MySQL())
-    engine._connection = FakeConnection({**IDENTITY, **more})  # type: ignore[assignment]
-    return engine
+def engine_of(connection: FakeConnection) -> Engine:
+    database = DatabaseConfig("mysql", "127.0.0.1", 3306, "lutra", "")
+    return assembled(database, Session(connection, MYSQL), MysqlFigures(), Persisted())  # type: ignore[arg-type]
+
+
+def answering(**more: Any) -> FakeConnection:
+    return FakeConnection({**IDENTITY, **more})
 
 
 def test_an_account_that_cannot_see_whether_the_server_is_a_replica_may_change_nothing() -> None:
-    engine = engine_of(**{"SHOW REPLICA STATUS": HIDDEN})
+    engine = engine_of(answering(**{"SHOW REPLICA STATUS": HIDDEN}))
     assert engine.server(Host(8 << 30, 4)).role == "primary"  # the reading side goes on
-    found = engine.permissions(["max_connections"])
+    found = engine.own.permissions(["max_connections"])
     assert found.changeable == frozenset()
     assert found.remedies == ("GRANT REPLICATION CLIENT ON *.* TO 'lutra'@'localhost';",)
     assert "follows another one" in found.explanation
@@ -46,9 +52,9 @@ def test_an_account_that_cannot_see_whether_the_server_is_a_replica_may_change_n
     ("channels", "role"), [([], "primary"), ({"Seconds_Behind_Source": 3, "Replica_IO_Running": "Yes"}, "standby")]
 )
 def test_where_the_channels_are_seen_they_tell_the_role(channels: Any, role: str) -> None:
-    engine = engine_of(**{"SHOW REPLICA STATUS": channels})
+    engine = engine_of(answering(**{"SHOW REPLICA STATUS": channels}))
     assert engine.server(Host(8 << 30, 4)).role == role
-    assert engine.permissions(["max_connections"]).changeable == {"max_connections"}
+    assert engine.own.permissions(["max_connections"]).changeable == {"max_connections"}
 
 
 def channel(lag_s: int | None, running: str) -> dict[str, Any]:
@@ -57,12 +63,13 @@ def channel(lag_s: int | None, running: str) -> dict[str, Any]:
 
 def test_a_replica_that_stands_still_lags_by_the_time_that_it_was_seen_so_until_it_runs_again() -> None:
     status = {"SHOW GLOBAL STATUS": [("Questions", "1")], "SHOW SESSION STATUS": [("Questions", "1")]}
-    engine = engine_of(**status, **{"SELECT @@GLOBAL.performance_schema": [(0,)]})
+    connection = answering(**status, **{"SELECT @@GLOBAL.performance_schema": [(0,)]})
+    telemetry = engine_of(connection).telemetry
     guard = next(g for g in GUARDS if g.name == "replication_lag")
 
     def lag(monotonic_s: float, lag_s: int | None, running: str) -> float | None:
-        engine._connection.answers["SHOW REPLICA STATUS"] = channel(lag_s, running)  # type: ignore[attr-defined]
-        found = engine.sample(datetime.now(UTC), monotonic_s).readings["replication"]
+        connection.answers["SHOW REPLICA STATUS"] = channel(lag_s, running)
+        found = telemetry.sample(datetime.now(UTC), monotonic_s).readings["replication"]
         reading = guard.reading({f"replication.{n}": v for n, v in found.gauges.items()})
         return reading and reading[1]
 

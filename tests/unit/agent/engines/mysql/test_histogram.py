@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.mysql.histogram import Histogram, from_picoseconds, from_upper_ends, p99_ms
+from lutra_agent.engines.mysql.telemetry.histogram import Histogram, from_picoseconds, from_upper_ends, p99_ms
 
 BOUNDS = ((0.0, 1.0), (1.0, 2.0), (2.0, 4.0), (4.0, math.inf))
 EMPTY = Histogram(BOUNDS, (0, 0, 0, 0))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.mysql import include
-from lutra_agent.engines.mysql.include import Entry, entries
+from lutra_agent.engines.mysql.sources import include
+from lutra_agent.engines.mysql.sources.include import Entry, entries
 
 
 def test_a_line_is_written_replaced_and_taken_out(tmp_path: Path) -> None:

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.mysql import mariadb
-from lutra_agent.engines.mysql import mysql as mysql_module
-from lutra_agent.engines.mysql.collectors.base import FromStatus, reading
-from lutra_agent.engines.mysql.grants import privileges
-from lutra_agent.engines.mysql.include import Entry
-from lutra_agent.engines.mysql.mariadb import MariaDB
-from lutra_agent.engines.mysql.mysql import MySQL
+from lutra_agent.engines.mysql.server.grants import privileges
 from lutra_agent.engines.mysql.server.replica import statement
-from lutra_agent.engines.mysql.steps import checked, literal, same
+from lutra_agent.engines.mysql.sources import mariadb
+from lutra_agent.engines.mysql.sources import mysql as mysql_module
+from lutra_agent.engines.mysql.sources.include import Entry
+from lutra_agent.engines.mysql.sources.mariadb import IncludeFile
+from lutra_agent.engines.mysql.sources.mysql import Persisted
+from lutra_agent.engines.mysql.sources.steps import checked, literal, same
+from lutra_agent.engines.mysql.telemetry.collectors.base import FromStatus, reading
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,10 @@ def test_comparing_is_total(one: str, other: str) -> None:
 
 
 def test_mysql_persists_at_once_or_for_the_next_start() -> None:
-    assert [s.text for s in MySQL().make("max_connections", "200", False)] == ["SET PERSIST max_connections = 200"]
-    assert [s.text for s in MySQL().make("back_log", "200", True)] == ["SET PERSIST_ONLY back_log = 200"]
+    assert [s.text for s in Persisted().change("max_connections", "200", False)] == [
+        "SET PERSIST max_connections = 200"
+    ]
+    assert [s.text for s in Persisted().change("back_log", "200", True)] == ["SET PERSIST_ONLY back_log = 200"]
 
 
 @pytest.mark.parametrize(
@@ -72,23 +74,23 @@ def test_mysql_persists_at_once_or_for_the_next_start() -> None:
         ("200", "151", True, ["SET PERSIST_ONLY x = 200"]),
     ],
 )
-def test_mysqls_way_back_restores_the_file_and_the_active_value_apart(
+def test_mysqls_undo_restores_the_file_and_the_active_value_apart(
     text: str | None, active: str, restart: bool, expected: list[str]
 ) -> None:
-    assert [s.text for s in MySQL().undo_statements("x", text, active, restart)] == expected
+    assert [s.text for s in Persisted().undo("x", text, active, restart)] == expected
 
 
 def test_mysqls_file_is_read_in_every_section() -> None:
     entry = {"Value": "2", "Metadata": {"Timestamp": 1795252310623558}}
     old = {"Version": 1, "mysql_server": {"a": entry, "mysql_server_static_options": {"b": entry}}}
     new = {"Version": 2, "mysql_static_variables": {"c": entry}, "mysql_dynamic_parse_early_variables": {"d": entry}}
-    assert dict(MySQL().file_says(json.dumps(old).encode())) == {"a": "2", "b": "2"}
-    assert dict(MySQL().file_says(json.dumps(new).encode())) == {"c": "2", "d": "2"}
+    assert dict(Persisted().file_says(json.dumps(old).encode())) == {"a": "2", "b": "2"}
+    assert dict(Persisted().file_says(json.dumps(new).encode())) == {"c": "2", "d": "2"}
 
 
 @given(st.binary(max_size=200))
 def test_reading_a_settings_file_is_total(content: bytes) -> None:
-    for flavour in (MySQL(), MariaDB(Path("/etc/mysql/zz-lutra.cnf"))):
+    for flavour in (Persisted(), IncludeFile(Path("/etc/mysql/zz-lutra.cnf"))):
         assert all(isinstance(v, str) for v in flavour.file_says(content).values())
 
 
@@ -120,7 +122,7 @@ def test_mariadb_tells_what_outranks_its_include_file() -> None:
 
 
 def test_mariadb_without_an_include_file_changes_nothing_and_says_why() -> None:
-    found = MariaDB(None).permissions(frozenset({"ALL PRIVILEGES"}), "'a'@'b'", {"max_connections": False})
+    found = IncludeFile(None).permissions(frozenset({"ALL PRIVILEGES"}), "'a'@'b'", {"max_connections": False})
     assert found.changeable == frozenset()
     assert "include_file" in found.explanation
 
@@ -128,7 +130,7 @@ def test_mariadb_without_an_include_file_changes_nothing_and_says_why() -> None:
 def test_mariadb_changes_nothing_where_its_include_file_cannot_be_written(tmp_path: Path) -> None:
     file = tmp_path / "absent" / "zz-lutra.cnf"
     for names in ({"max_connections": False}, {"back_log": True}):
-        found = MariaDB(file).permissions(frozenset({"ALL PRIVILEGES"}), "'a'@'b'", names)
+        found = IncludeFile(file).permissions(frozenset({"ALL PRIVILEGES"}), "'a'@'b'", names)
         assert found.changeable == frozenset()
         assert f"may not write {file} and its folder" in found.explanation
 
@@ -145,11 +147,11 @@ def test_privileges_come_from_every_line_on_everything() -> None:
 
 def test_mysql_names_the_least_that_is_missing() -> None:
     needs = {"max_connections": False, "back_log": True}
-    none = MySQL().permissions(frozenset(), "'a'@'b'", needs)
+    none = Persisted().permissions(frozenset(), "'a'@'b'", needs)
     assert none.remedies == ("GRANT SYSTEM_VARIABLES_ADMIN, PERSIST_RO_VARIABLES_ADMIN ON *.* TO 'a'@'b';",)
-    some = MySQL().permissions(frozenset({"SYSTEM_VARIABLES_ADMIN"}), "'a'@'b'", needs)
+    some = Persisted().permissions(frozenset({"SYSTEM_VARIABLES_ADMIN"}), "'a'@'b'", needs)
     assert some.changeable == {"max_connections"}
-    assert MySQL().permissions(frozenset({"SYSTEM_VARIABLES_ADMIN"}), "", {"max_connections": False}).remedies == ()
+    assert Persisted().permissions(frozenset({"SYSTEM_VARIABLES_ADMIN"}), "", {"max_connections": False}).remedies == ()
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_mysql_names_the_least_that_is_missing() -> None:
     ],
 )
 def test_mariadb_names_the_privilege_that_each_setting_needs(name: str, privilege: str, tmp_path: Path) -> None:
-    flavour = MariaDB(tmp_path / "zz-lutra.cnf")
+    flavour = IncludeFile(tmp_path / "zz-lutra.cnf")
     assert flavour.permissions(frozenset(), "'a'@'b'", {name: False}).remedies == (
         f"GRANT {privilege} ON *.* TO 'a'@'b';",
     )

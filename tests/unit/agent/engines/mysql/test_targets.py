@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.common.engine import Reading, Sample
-from lutra_agent.engines.mysql.collectors.failures import FAILURES
-from lutra_agent.engines.mysql.targets import TargetCounters, targets
+from lutra_agent.engines.common.telemetry import Reading, Sample
+from lutra_agent.engines.mysql.telemetry.collectors.failures import FAILURES
+from lutra_agent.engines.mysql.telemetry.targets import TargetCounters, targets
 
 from tests.support.fake_mysql import FakeConnection
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.engines.postgresql.histogram import Histogram, p99_ms, parse_bounds, percentile
+from lutra_agent.engines.postgresql.telemetry.histogram import Histogram, p99_ms, parse_bounds, percentile
 
 TIMINGS = "{{0.000 - 1.000}, (1.000 - 2.778}, (2.778 - 4.162}, (4.162 - 6.623}, (6.623 - ...}}"
 BOUNDS = parse_bounds(TIMINGS)

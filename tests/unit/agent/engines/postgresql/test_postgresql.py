@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.engines.families import family
-from lutra_agent.engines.postgresql.collect import reading
-from lutra_agent.engines.postgresql.collectors import COLLECTORS
-from lutra_agent.engines.postgresql.collectors.base import Collector
 from lutra_agent.engines.postgresql.settings import parse_settings_file
-from lutra_agent.engines.postgresql.statements import Statements, StatementsView, targets
+from lutra_agent.engines.postgresql.telemetry.collect import reading
+from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+from lutra_agent.engines.postgresql.telemetry.statements import Statements, StatementsView, targets
 from lutra_agent.errors import ConfigError
 
 

@@ -1,0 +1,106 @@
+"""A setting source: a place that keeps settings, how they are read, changed and restored there.
+
+A server keeps its own settings, so every engine has a source for them. Settings that live elsewhere and matter to the
+same database, such as those of the host's operating system, are a further source of the same engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from lutra_models.catalog import Change
+from lutra_models.server import ServerSetting
+
+SERVER = "server"
+"""The name of the source that keeps a server's own settings."""
+
+Scope = Literal["server", "host"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a change: the setting, and the text that its source executes."""
+
+    setting: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """Which settings the agent's account may change, and the statements that would let it change the others."""
+
+    changeable: frozenset[str]
+    may_reload: bool
+    remedies: tuple[str, ...] = ()
+    explanation: str = ""
+
+
+class SettingSource(Protocol):
+    """One place that keeps settings.
+
+    `name` is unique among an engine's sources, and SERVER for the server's own settings. `catalogue` describes the
+    settings; no setting is in the catalogues of two sources of one engine. A change of a source whose `scope` is "host"
+    concerns everything that runs on the host.
+
+    A source that `rounds` answers a number that it cannot take with one that it can: what it then reports is its
+    answer, not a failure. Where it `reads_file_at_start_alone`, a restored file becomes active with a restart.
+
+    Methods that ask a server raise DatabaseUnavailable where it cannot be reached. `plan`, `undo` and those that work
+    on a file's content are pure, except that the former two may ask the server what needs a restart.
+    """
+
+    name: str
+    catalogue: str
+    scope: Scope
+    rounds: bool
+    reads_file_at_start_alone: bool
+
+    def read(self) -> Mapping[str, ServerSetting]:
+        """The catalogue's settings as they are now, and no other setting."""
+        ...
+
+    def permissions(self, names: Iterable[str]) -> Permissions: ...
+
+    def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
+        """What makes one change: in the settings file, and active; where a `restart` comes, that is left to it."""
+        ...
+
+    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
+        """What makes the settings file say `text` again (nothing of the setting, where None), and `active` active.
+
+        Where a `restart` comes, that is left to it.
+        """
+        ...
+
+    def execute(self, steps: Sequence[Step]) -> None:
+        """Carry out steps of this source in order. Raises ApplyRefused for the first that is refused."""
+        ...
+
+    def reload(self) -> None:
+        """Make what `execute` did active, and wait where that takes a while.
+
+        Raises ApplyRefused where that fails, or takes too long.
+        """
+        ...
+
+    def settings_file(self) -> Path | None:
+        """The file which `execute` changes, where this host has it; None where the source keeps no file."""
+        ...
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        """The same file of a server that is down: by the agent's own file, or in the folder of the server's data."""
+        ...
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        """A settings file's content with these texts in it, nothing of a setting where None, and all else as it was.
+
+        Raises ValueError for content that is none of the source's.
+        """
+        ...
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        """Setting → text in a settings file of this content."""
+        ...

@@ -1,0 +1,78 @@
+"""What a server does: its counters, the target metrics of a window, and what the agent's account can see of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from lutra_models.metrics import P99Of, P99Source
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one collector saw. `epoch` changes when the counters started again (a restart, a statistics reset)."""
+
+    counters: Mapping[str, float] = field(default_factory=dict)
+    gauges: Mapping[str, float] = field(default_factory=dict)
+    epoch: str = ""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """All collectors at one moment; `statements` is the engine's own and opaque to everybody else."""
+
+    at: datetime
+    monotonic_s: float
+    readings: Mapping[str, Reading]
+    statements: Any = None
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Latency:
+    """The 99th percentile of a window, in milliseconds, and where it comes from."""
+
+    p99_ms: float
+    source: P99Source
+    of: P99Of
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What an engine knows of the target metrics over a window; what it does not know is absent."""
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    latency: Latency | None = None
+
+
+@dataclass(frozen=True)
+class Visible:
+    """One line of `lutra-agent check`: what it is, whether it is there, and how to get it where it is not.
+
+    `p99` says in words where the 99th percentile comes from, where this is what gives it.
+    """
+
+    name: str
+    available: bool
+    detail: str = ""
+    remedy: str = ""
+    p99: str = ""
+
+
+class Telemetry(Protocol):
+    """What one server does. Methods that ask the server raise DatabaseUnavailable where it cannot be reached."""
+
+    @property
+    def peak_connections(self) -> int:
+        """The most connections that any sample saw at once, 0 before the first one."""
+        ...
+
+    def sample(self, at: datetime, monotonic_s: float) -> Sample: ...
+
+    def targets(self, before: Sample, after: Sample) -> Targets:
+        """Target metrics between two samples that no reset separates. Asks nothing of the server."""
+        ...
+
+    def visible(self) -> tuple[Visible, ...]: ...

@@ -1,0 +1,118 @@
+"""Executes a change. Its statements may keep the server busy for minutes, which nothing else of the agent may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Literal
+
+from lutra_models.wire import ApplyCode
+
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.source import Step
+from lutra_agent.engines.mysql.server.connect import CHANGE_TIMEOUT_S, Connection
+from lutra_agent.engines.mysql.sources import include
+from lutra_agent.engines.mysql.sources.steps import Line, Sql, checked, same
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
+
+DENIED = ("[1044]", "[1045]", "[1142]", "[1227]", "[3630]")
+PASSES = 3
+"""The server cuts a value by another one's, which may be about to change: what was cut is asked for again."""
+
+POOL = "innodb_buffer_pool_size"
+RESIZING = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_resize_status%'"
+RESIZE_POLLS = 10 * CHANGE_TIMEOUT_S
+"""Ten a second."""
+DONE = ("completed", "size did not change", "not started")
+COMPLETE, FAILED = "0", "7"
+
+
+class Changing:
+    """Statements go over a connection of their own, with time for them: a pool that shrinks has pages to write first.
+
+    The everyday connection accounts for them, since the server counts them too.
+    """
+
+    def __init__(self, database: DatabaseConfig, everyday: Connection, now_s: Callable[[], float]) -> None:
+        self._database = database
+        self._everyday = everyday
+        self._now_s = now_s
+        self._earlier: str | None = None
+
+    def execute(self, statements: Sequence[Step]) -> None:
+        """In order. Raises ApplyRefused for the first that the server refuses, or does not end in time."""
+        wanted = {s.setting: s for s in statements if isinstance(s, Sql) and s.wanted is not None}
+        self._earlier = None
+        asks = any(isinstance(s, Sql) for s in statements)
+        with self._patient() if asks else nullcontext(self._everyday) as connection:
+            if POOL in wanted:
+                self._earlier = _resize(connection)[1]
+            for statement in statements:
+                self._run(connection, statement)
+            for _ in range(PASSES - 1 if len(wanted) > 1 else 0):
+                for statement in [
+                    s for s in wanted.values() if not same(_active(connection, s.setting), s.wanted or "")
+                ]:
+                    self._run(connection, statement)
+
+    def wait(self) -> None:
+        """For a buffer pool that is on its way to a new size. Raises ApplyRefused where it does not get there."""
+        if self._earlier is None:
+            return
+        report = ""
+        with self._patient() as connection:
+            for _ in range(RESIZE_POLLS):
+                state, report = _resize(connection)
+                # The same words as before, their time included: of an earlier one, this one had nothing to do.
+                if state == "failed" and report != self._earlier:
+                    raise ApplyRefused("internal_error", f"{POOL}: {report}")
+                if state != "under way":
+                    return
+                connection.rows("DO SLEEP(0.1)")
+        raise ApplyRefused("internal_error", f"{POOL}: on its way for more than {CHANGE_TIMEOUT_S} s, at: {report}")
+
+    @contextmanager
+    def _patient(self) -> Iterator[Connection]:
+        """The everyday connection where the server has no free one: an undo must not wait for that."""
+        own = Connection(self._database, CHANGE_TIMEOUT_S)
+        try:
+            yield own if own.admitted() else self._everyday
+        finally:
+            own.close()
+            self._everyday.durations_s += own.durations_s
+            self._everyday.further_questions += len(own.durations_s)
+
+    def _run(self, connection: Connection, statement: Step) -> None:
+        name = statement.setting
+        try:
+            if isinstance(statement, Line):
+                include.write(statement.file, name, statement.value, self._now_s())
+            else:
+                connection.rows(statement.text)
+        except CollectionFailed as error:
+            raise ApplyRefused(_code(str(error)), f"{name}: {error}") from error
+        except DatabaseUnavailable as error:
+            self._everyday.row("SELECT 1")  # raises where it is the server that is gone
+            raise ApplyRefused("internal_error", f"{name}: the server runs, but gave no answer: {error}") from error
+        except OSError as error:
+            message = f"{name}: the include file: {error.strerror or error}"
+            raise ApplyRefused("internal_error", message) from error
+
+
+def _active(connection: Connection, name: str) -> str:
+    return str(connection.row(f"SELECT @@GLOBAL.{checked(name)}")[0])
+
+
+def _resize(connection: Connection) -> tuple[Literal["done", "failed", "under way"], str]:
+    """The state of the latest resize of the pool, and what the server reports of it."""
+    status = {str(n).lower(): str(v).strip() for n, v in connection.rows(RESIZING)}
+    code = status.get("innodb_buffer_pool_resize_status_code")
+    report = status.get("innodb_buffer_pool_resize_status", "")
+    if code == FAILED or (code is None and "failed" in report.lower()):
+        return "failed", report
+    done = code == COMPLETE or not report or (code is None and report.lower().startswith(DONE))
+    return "done" if done else "under way", report
+
+
+def _code(text: str) -> ApplyCode:
+    return "insufficient_privilege" if text.endswith(DENIED) else "invalid_value"

@@ -1,0 +1,122 @@
+"""The agent's own option file of a server that keeps no settings by itself: one line per setting.
+
+    loose_sort_buffer_size = 4194304 # 1795252310.531
+
+`loose_`: a version or a plugin that lacks the variable must not keep the server from starting. The number says when the
+line was written, which tells a value that waits for a restart from one that the server has rounded.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lutra_agent.files.atomic import overwrite, write_atomically
+
+SECTION = "[mariadbd]"
+HEADER = f"# Written by lutra-agent. Change settings here only while the agent is paused.\n{SECTION}\n"
+SERVERS_OWN = frozenset({"server", "mysqld", "mariadb", "mariadbd"})
+"""Sections that every MariaDB server reads. Lines of another section are not for it, or for some versions alone."""
+MODE = 0o644
+"""The server ignores a file that everybody may write, and its account must be able to read it."""
+
+_LINE = re.compile(
+    r"""\s*(?:loose[-_])?(?P<name>[A-Za-z][\w-]*)\s*=\s*(?:"(?P<quoted>[^"]*)"|(?P<bare>[^#]*?))"""
+    r"""\s*(?:\#\s*(?P<written>\d+(?:\.\d+)?)?.*)?"""
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    value: str
+    written_s: float | None
+
+
+def entries(text: str) -> dict[str, Entry]:
+    """Setting → its last line in a section that the server reads."""
+    return {name: entry for _, name, entry in _lines(text) if name and entry}
+
+
+def read(file: Path | None) -> dict[str, Entry]:
+    """Empty where there is no such file. Raises OSError where this account may not read it."""
+    if file is None:
+        return {}
+    try:
+        return entries(file.read_text())
+    except FileNotFoundError:
+        return {}
+
+
+def others(text: str) -> str:
+    """What keeps the file from being the agent's own, in words; empty where nothing does."""
+    sections = [f"[{name}]" for name in map(_section, text.splitlines()) if name and name not in SERVERS_OWN]
+    read_too = [line.strip() for line in text.splitlines() if line.lstrip().startswith("!")]
+    found = ", ".join(dict.fromkeys([*sections, *read_too]))
+    return f"it holds {found}: give the agent a file of its own, in which everything is the server's" if found else ""
+
+
+def write(file: Path | None, name: str, value: str | None, now_s: float) -> None:
+    """Put a line in, or take it out (None); a file that says so already is left alone. Raises OSError."""
+    if file is None:
+        raise OSError("database.include_file is not configured")
+    try:
+        text, status = file.read_text(), file.stat()
+        mode, owner = status.st_mode & 0o777, (status.st_uid, status.st_gid)
+    except FileNotFoundError:
+        text, mode, owner = HEADER, MODE, None
+    if problem := others(text):
+        raise OSError(errno.EINVAL, problem)
+    known = entries(text).get(name)
+    if (known and known.value) == value:
+        return
+    content = rewritten(text, {name: value}, now_s).encode()
+    try:
+        write_atomically(file, content, mode, owner)
+    except OSError as error:
+        if error.errno != errno.EPERM:
+            raise
+        overwrite(file, content)  # another account's file that is ours to write: only root may make one for it
+
+
+def rewritten(text: str, texts: Mapping[str, str | None], now_s: float) -> str:
+    """The file with these values, their lines last in a section that the server reads, and all else as it was.
+
+    Raises OSError for a value that no line can hold.
+    """
+    found = list(_lines(text))
+    kept = [line for line, theirs, _ in found if theirs not in texts]
+    last = next((s for line in reversed(kept) if (s := _section(line))), None)
+    added = [_line(name, value, now_s) for name, value in texts.items() if value is not None]
+    if added and last not in SERVERS_OWN:
+        kept.append(SECTION)
+    return "\n".join([*kept, *added]) + "\n"
+
+
+def _line(name: str, value: str, now_s: float) -> str:
+    if '"' in value or not value.isprintable():
+        raise OSError(errno.EINVAL, f"{name}: no line of an option file holds {value!r}")
+    quoted = f'"{value}"' if re.search(r"[\s#\"';,]", value) else value
+    return f"loose_{name} = {quoted} # {now_s:.3f}"
+
+
+def _lines(text: str) -> Iterator[tuple[str, str | None, Entry | None]]:
+    """Each line, with the setting and its entry where the server reads one there."""
+    section = None
+    for line in text.splitlines():
+        section = _section(line) or section
+        comment = line.lstrip().startswith(("#", ";", "[", "!"))
+        found = _LINE.fullmatch(line) if section in SERVERS_OWN and not comment else None
+        if found is None:
+            yield line, None, None
+            continue
+        value = found["bare"] if found["quoted"] is None else found["quoted"]
+        written = float(found["written"]) if found["written"] else None
+        yield line, found["name"].replace("-", "_").lower(), Entry(value, written)
+
+
+def _section(line: str) -> str | None:
+    found = re.match(r"\s*\[\s*([^\]]*?)\s*\]", line)
+    return found[1].lower() if found else None

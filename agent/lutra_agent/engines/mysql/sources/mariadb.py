@@ -1,0 +1,161 @@
+"""MariaDB 10.6 and later: SET GLOBAL, and an include file of the agent's for what outlasts a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lutra_models.catalog.rows import KnobRow
+from lutra_models.server import ServerSetting
+
+from lutra_agent.engines.common.source import Permissions, Step
+from lutra_agent.engines.mysql.server.connect import Connection
+from lutra_agent.engines.mysql.server.grants import ALL
+from lutra_agent.engines.mysql.server.session import Details
+from lutra_agent.engines.mysql.sources import include
+from lutra_agent.engines.mysql.sources.steps import Line, Sql, checked, literal, same
+from lutra_agent.errors import CollectionFailed
+from lutra_agent.files.saved_file import save_file
+
+SETTINGS = """SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, NUMERIC_MIN_VALUE,
+NUMERIC_MAX_VALUE, ENUM_VALUE_LIST, READ_ONLY FROM information_schema.SYSTEM_VARIABLES
+WHERE VARIABLE_NAME IN %s AND GLOBAL_VALUE IS NOT NULL"""
+READ_ONLY = "SELECT READ_ONLY FROM information_schema.SYSTEM_VARIABLES WHERE VARIABLE_NAME = %s"
+BINLOG = ("binlog_", "sync_binlog", "max_binlog_", "expire_logs_days")
+CONNECTION = (
+    "max_connections",
+    "max_connect_errors",
+    "connect_timeout",
+    "extra_max_connections",
+    "slow_launch_time",
+    "thread_pool_",
+)
+
+
+class IncludeFile:
+    """`include_file` is the agent's own, in a folder that the server reads last; None where none is configured."""
+
+    def __init__(self, include_file: Path | None) -> None:
+        self._file = include_file
+
+    def settings(self, connection: Connection, rows: Sequence[KnobRow], details: Details) -> dict[str, ServerSetting]:
+        by_name = {r.name: r for r in rows}
+        try:
+            written = include.read(self._file)
+        except OSError as error:
+            raise CollectionFailed(f"{self._file}: {error.strerror}") from error
+        found = connection.rows(SETTINGS, (tuple(n.upper() for n in by_name) or ("",),))
+        idle = _idle(connection)
+        return {r[0]: self._setting(r, by_name[r[0]], written.get(r[0]), details.started_s, idle) for r in found}
+
+    def restarts(self, connection: Connection, row: KnobRow) -> bool:
+        found = connection.rows(READ_ONLY, (row.name.upper(),))
+        return row.name in _idle(connection) or (bool(found) and found[0][0] == "YES")
+
+    def file(self, data_dir: Path | None) -> Path | None:
+        return self._file
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
+        text = content.decode() or include.HEADER
+        if problem := include.others(text):
+            raise ValueError(problem)
+        try:
+            return include.rewritten(text, texts, now_s).encode()
+        except OSError as error:
+            raise ValueError(error.strerror) from error
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        return {n: e.value for n, e in include.entries(content.decode(errors="replace")).items()}
+
+    def change(self, name: str, text: str, restart: bool) -> tuple[Step, ...]:
+        line = self._line(name, text)
+        return (line,) if restart else (_set(name, text), line)
+
+    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
+        line = self._line(name, text)
+        return (line,) if restart else (_set(name, active), line)
+
+    def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
+        if self._file is None:
+            how = "database.include_file is not configured: MariaDB keeps no changed setting over a restart by itself"
+            return Permissions(frozenset(), True, explanation=how)
+        kept = save_file(self._file)
+        if kept is None:
+            how = f"the agent's operating-system account may not write {self._file} and its folder: it needs both"
+            return Permissions(frozenset(), True, explanation=how)
+        if problem := include.others((kept.content or b"").decode(errors="replace")):
+            return Permissions(frozenset(), True, explanation=f"{self._file} is not the agent's own: {problem}")
+        needs = {name: None if restart else _privilege(name) for name, restart in names.items()}
+        missing = sorted({p for p in needs.values() if p and p not in held and ALL not in held})
+        changeable = frozenset(n for n, p in needs.items() if p not in missing)
+        remedies = (f"GRANT {', '.join(missing)} ON *.* TO {account};",) if missing else ()
+        return Permissions(changeable, True, remedies)
+
+    def _line(self, name: str, text: str | None) -> Line:
+        line = f"{checked(name)} = {text}" if text is not None else f"without {checked(name)}"
+        return Line(name, f"in the include file: {line}", text, self._file)
+
+    def _setting(
+        self,
+        row: tuple[Any, ...],
+        knob: KnobRow,
+        written: include.Entry | None,
+        started_s: float | None,
+        idle: frozenset[str],
+    ) -> ServerSetting:
+        name, value, origin, path, low, high, options, read_only = row
+        value, ours = str(value), path is not None and self._file is not None and Path(path) == self._file
+        numeric, waits = knob.kind in ("integer", "real"), read_only == "YES" or name in idle
+        return ServerSetting(
+            value=value,
+            unit=knob.unit,
+            kind=knob.kind,
+            low=float(low) if numeric and low is not None else None,
+            high=float(high) if numeric and high is not None else None,
+            options=tuple(options.split(",")) if options and knob.kind == "enum" else (),
+            applies="restart" if waits else "reload",
+            source=str(origin).lower(),
+            persisted=written.value if written else None,
+            shadowed=_shadow(str(origin), path, ours, written, started_s),
+            pending_restart=waits and _waits(value, ours, written, started_s),
+        )
+
+
+def _idle(connection: Connection) -> frozenset[str]:
+    """Settings of a thread pool that does not run: the server takes a new value for them and makes it 0."""
+    handling = connection.row("SELECT @@GLOBAL.thread_handling")[0]
+    return frozenset() if handling == "pool-of-threads" else frozenset({"thread_pool_size"})
+
+
+def _set(name: str, text: str) -> Sql:
+    return Sql(name, f"SET GLOBAL {checked(name)} = {literal(text)}", text)
+
+
+def _privilege(name: str) -> str:
+    if name.startswith(BINLOG):
+        return "BINLOG ADMIN"
+    return "CONNECTION ADMIN" if name.startswith(CONNECTION) else "SUPER"
+
+
+def _read(written: include.Entry, started_s: float | None) -> bool:
+    """Whether the line was there when the server started."""
+    return written.written_s is not None and started_s is not None and written.written_s < started_s
+
+
+def _waits(value: str, ours: bool, written: include.Entry | None, started_s: float | None) -> bool:
+    """Whether the include file says something that the running server has not read yet."""
+    if written is None:
+        return ours
+    return not same(written.value, value) and not (ours and _read(written, started_s))
+
+
+def _shadow(
+    origin: str, path: str | None, ours: bool, written: include.Entry | None, started_s: float | None
+) -> str | None:
+    """What outranks the include file: the command line, or a file that the server read after it."""
+    if origin.upper().startswith("COMMAND"):
+        return "the command line"
+    if origin.upper() == "CONFIG" and not ours and written is not None and _read(written, started_s):
+        return f"{path}, which the server reads later"
+    return None

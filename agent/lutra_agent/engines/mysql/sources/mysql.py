@@ -1,0 +1,117 @@
+"""MySQL 8.0 and later keep settings by themselves: SET PERSIST and mysqld-auto.cnf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lutra_models.catalog.rows import KnobRow
+from lutra_models.server import ServerSetting
+
+from lutra_agent.engines.common.source import Permissions, Step
+from lutra_agent.engines.mysql.server.connect import Connection
+from lutra_agent.engines.mysql.server.session import Details
+from lutra_agent.engines.mysql.sources import persisted
+from lutra_agent.engines.mysql.sources.steps import Sql, checked, literal, same
+
+FILE = "mysqld-auto.cnf"
+
+SETTINGS = """SELECT i.VARIABLE_NAME, g.VARIABLE_VALUE, i.VARIABLE_SOURCE, i.MIN_VALUE, i.MAX_VALUE, p.VARIABLE_VALUE
+FROM performance_schema.variables_info i JOIN performance_schema.global_variables g USING (VARIABLE_NAME)
+LEFT JOIN performance_schema.persisted_variables p USING (VARIABLE_NAME) WHERE i.VARIABLE_NAME IN %s"""
+MAY_CHANGE = frozenset({"SYSTEM_VARIABLES_ADMIN", "SUPER"})
+MAY_PERSIST = "PERSIST_RO_VARIABLES_ADMIN"
+
+
+class Persisted:
+    def settings(self, connection: Connection, rows: Sequence[KnobRow], details: Details) -> dict[str, ServerSetting]:
+        by_name = {r.name: r for r in rows}
+        loads = bool(connection.row("SELECT @@GLOBAL.persisted_globals_load")[0])
+        shadow = None if loads else "persisted_globals_load = OFF: what is persisted is not read at the start"
+        written = _written_s(details.data_dir / FILE)
+        found = connection.rows(SETTINGS, (tuple(by_name) or ("",),))
+        return {r[0]: _setting(r, by_name[r[0]], shadow, written.get(r[0]), details.started_s) for r in found}
+
+    def restarts(self, connection: Connection, row: KnobRow) -> bool:
+        return row.applies == "restart"  # no view of the server tells
+
+    def file(self, data_dir: Path | None) -> Path | None:
+        return None if data_dir is None else data_dir / FILE
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
+        return persisted.rewritten(content, texts, now_s)
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        return {name: str(entry.get("Value")) for name, entry in persisted.entries(content).items()}
+
+    def change(self, name: str, text: str, restart: bool) -> tuple[Step, ...]:
+        way = "PERSIST_ONLY" if restart else "PERSIST"
+        return (_sql(name, f"SET {way} {checked(name)} = {literal(text)}", None if restart else text),)
+
+    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
+        if text is not None and (restart or same(text, active)):
+            return self.change(name, text, restart)
+        if text is None:
+            kept = _sql(name, f"RESET PERSIST IF EXISTS {checked(name)}")
+        else:  # PERSIST_ONLY would ask for one more privilege
+            kept = _sql(name, f"SET PERSIST {checked(name)} = {literal(text)}")
+        return (kept,) if restart else (kept, _sql(name, f"SET GLOBAL {checked(name)} = {literal(active)}", active))
+
+    def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
+        may, may_restart = bool(held & MAY_CHANGE), MAY_PERSIST in held
+        changeable = frozenset(n for n, restart in names.items() if may and (may_restart or not restart))
+        missing = [] if may else ["SYSTEM_VARIABLES_ADMIN"]
+        missing += [MAY_PERSIST] if not may_restart and any(names.values()) else []
+        remedies = (f"GRANT {', '.join(missing)} ON *.* TO {account};",) if missing else ()
+        return Permissions(changeable, True, remedies)
+
+
+def _sql(name: str, text: str, wanted: str | None = None) -> Sql:
+    return Sql(name, text, wanted)
+
+
+def _setting(
+    row: tuple[Any, ...], knob: KnobRow, shadow: str | None, written_s: float | None, started_s: float | None
+) -> ServerSetting:
+    _, value, source, low, high, kept = row
+    value = str(value)
+    waits = knob.applies == "restart" and _waits(value, source, kept, written_s, started_s)
+    return ServerSetting(
+        value=value,
+        unit=knob.unit,
+        kind=knob.kind,
+        low=_bound(low) if knob.kind in ("integer", "real") else None,
+        high=_bound(high) if knob.kind in ("integer", "real") else None,
+        applies=knob.applies,
+        source=str(source).lower(),
+        persisted=kept,
+        shadowed=shadow,
+        pending_restart=waits,
+    )
+
+
+def _waits(value: str, source: str, kept: str | None, written_s: float | None, started_s: float | None) -> bool:
+    """Whether the file says something that the running server has not read yet."""
+    if kept is None:
+        return source == "PERSISTED"
+    if same(kept, value):
+        return False
+    # What was written before the start was read there, and the server made of it what it is.
+    return written_s is None or started_s is None or written_s >= started_s
+
+
+def _bound(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def _written_s(file: Path) -> dict[str, float]:
+    """Setting → epoch second at which it was persisted; empty where this account may not read the file."""
+    try:
+        found = persisted.entries(file.read_bytes())
+    except OSError:
+        return {}
+    return {n: e["Metadata"]["Timestamp"] / persisted.US_PER_S for n, e in found.items() if "Metadata" in e}

@@ -1,0 +1,118 @@
+"""The settings of a server of the family: what MySQL and MariaDB have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from lutra_models.catalog import Change, load
+from lutra_models.catalog.rows import KnobRow
+from lutra_models.server import ServerSetting
+
+from lutra_agent.engines.common.source import SERVER, Permissions, Scope, Step
+from lutra_agent.engines.mysql.server import grants, replica
+from lutra_agent.engines.mysql.server.connect import Connection
+from lutra_agent.engines.mysql.server.session import Details, Session
+from lutra_agent.engines.mysql.sources.changing import Changing
+from lutra_agent.errors import CollectionFailed
+
+
+class Store(Protocol):
+    """Where a server keeps changed settings over a restart: in this, MySQL and MariaDB differ."""
+
+    def settings(
+        self, connection: Connection, rows: Sequence[KnobRow], details: Details
+    ) -> dict[str, ServerSetting]: ...
+
+    def restarts(self, connection: Connection, row: KnobRow) -> bool:
+        """Whether a setting takes a new value at the start alone."""
+        ...
+
+    def file(self, data_dir: Path | None) -> Path | None:
+        """The file that keeps settings over a restart."""
+        ...
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
+        """That file's content with these texts in it. Raises ValueError for content that is none."""
+        ...
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        """Setting → text."""
+        ...
+
+    def change(self, name: str, text: str, restart: bool) -> tuple[Step, ...]:
+        """The steps that give a setting a value, at once or with the next restart."""
+        ...
+
+    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
+        """The steps after which the file says `text` again (nothing, where None) and `active` is active."""
+        ...
+
+    def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
+        """`held` are the account's privileges. `names` are settings, and whether each needs a restart."""
+        ...
+
+
+class MysqlSource:
+    name = SERVER
+    scope: Scope = "server"
+    rounds = True
+    reads_file_at_start_alone = True
+
+    def __init__(self, session: Session, store: Store, changing: Changing, now_s: Callable[[], float]) -> None:
+        self.catalogue = session.product.family
+        self._session = session
+        self._store = store
+        self._changing = changing
+        self._now_s = now_s
+
+    def read(self) -> dict[str, ServerSetting]:
+        rows = tuple(self._rows().values())
+        return self._store.settings(self._session.connection, rows, self._session.details())
+
+    def permissions(self, names: Iterable[str]) -> Permissions:
+        self._session.details()
+        connection = self._session.connection
+        held, account = grants.read(connection)
+        found = self._store.permissions(held, account, {n: self._restarts(n) for n in names})
+        try:
+            replica.channels(connection)
+        except CollectionFailed as error:
+            return replica.unseen(found, connection.server_version, account, str(error))
+        return found
+
+    def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
+        # A live server may take minutes to shrink a buffer pool full of changed pages; one that starts does not.
+        return self._store.change(change.name, str(change.after), restart or change.applies == "restart")
+
+    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
+        return self._store.undo(name, text, active, restart or self._restarts(name))
+
+    def execute(self, steps: Sequence[Step]) -> None:
+        self._changing.execute(steps)
+
+    def reload(self) -> None:
+        self._changing.wait()
+
+    def settings_file(self) -> Path | None:
+        return self._store.file(self._session.details().data_dir)
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return self._store.file(data_dir)
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        return self._store.rewritten(content, texts, self._now_s())
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        return self._store.file_says(content)
+
+    def _rows(self) -> dict[str, KnobRow]:
+        return {r.name: r for r in load(self.catalogue).rows_for(self._session.details().version)}
+
+    def _restarts(self, name: str) -> bool:
+        row = self._rows().get(name)
+        try:
+            return row is not None and self._store.restarts(self._session.connection, row)
+        except CollectionFailed:  # without room for a temporary table, say: the catalogue knows as well
+            return row is not None and row.applies == "restart"

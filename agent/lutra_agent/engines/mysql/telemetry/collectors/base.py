@@ -1,0 +1,86 @@
+"""A collector is a value: some of the server's status variables, or one query that gives one row of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Protocol
+
+from lutra_agent.engines.common.telemetry import Reading
+from lutra_agent.engines.mysql.server.connect import Connection
+
+Status = Mapping[str, str]
+"""SHOW GLOBAL STATUS, read once per sample."""
+
+
+class Collector(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def view(self) -> str: ...
+    def read(self, connection: Connection, status: Status) -> Reading | None:
+        """None where this server has nothing of it. Raises CollectionFailed."""
+        ...
+
+
+@dataclass(frozen=True)
+class FromStatus:
+    """Status variables by our name → the server's. A version that lacks one leaves it out."""
+
+    name: str
+    counters: Mapping[str, str]
+    gauges: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def view(self) -> str:
+        return f"status of {self.name}"
+
+    def read(self, connection: Connection, status: Status) -> Reading | None:
+        counters, gauges = _numbers(self.counters, status), _numbers(self.gauges, status)
+        return Reading(counters, gauges) if counters or gauges else None
+
+
+@dataclass(frozen=True)
+class FromQuery:
+    """One row. Every column is a counter that only grows, except those in `gauges`; NULL is absent."""
+
+    name: str
+    view: str
+    query: str
+    gauges: frozenset[str] = frozenset()
+
+    def read(self, connection: Connection, status: Status) -> Reading | None:
+        names, rows = connection.named_rows(self.query)
+        return None if not rows else reading(dict(zip(names, rows[0], strict=True)), self.gauges)
+
+
+@dataclass(frozen=True)
+class FromRows:
+    """Name → number rows, as a view of counters gives them."""
+
+    name: str
+    view: str
+    query: str
+    gauges: frozenset[str] = frozenset()
+
+    def read(self, connection: Connection, status: Status) -> Reading | None:
+        rows = connection.rows(self.query)
+        return None if not rows else reading({str(n): v for n, v in rows}, self.gauges)
+
+
+def reading(values: Mapping[str, Any], gauges: frozenset[str]) -> Reading:
+    numbers = {n: float(v) for n, v in values.items() if isinstance(v, int | float | Decimal)}
+    return Reading(
+        {n: v for n, v in numbers.items() if n not in gauges}, {n: v for n, v in numbers.items() if n in gauges}
+    )
+
+
+def _numbers(names: Mapping[str, str], status: Status) -> dict[str, float]:
+    found = {}
+    for ours, theirs in names.items():
+        try:
+            found[ours] = float(status[theirs])
+        except (KeyError, ValueError):
+            continue
+    return found

@@ -1,0 +1,59 @@
+"""What MariaDB counts in information_schema, and the histogram of a plugin."""
+
+from __future__ import annotations
+
+from lutra_agent.engines.common.telemetry import Visible
+from lutra_agent.engines.mysql.server.connect import Connection
+from lutra_agent.engines.mysql.server.grants import ALL
+from lutra_agent.engines.mysql.telemetry.histogram import Histogram, from_upper_ends
+from lutra_agent.errors import CollectionFailed
+
+HISTOGRAM = "SELECT TIME, COUNT FROM information_schema.QUERY_RESPONSE_TIME"
+PLUGIN = """SELECT PLUGIN_STATUS, @@GLOBAL.query_response_time_stats, @@GLOBAL.query_response_time_range_base
+FROM information_schema.PLUGINS WHERE PLUGIN_NAME = 'QUERY_RESPONSE_TIME'"""
+TRANSACTIONS = """SELECT SUM(COUNT) FROM information_schema.INNODB_METRICS WHERE ENABLED = 1
+AND NAME IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits', 'trx_rollbacks') HAVING COUNT(*) = 4"""
+
+SEES = ("PROCESS", "SLAVE MONITOR")
+RANGE_BASE = 2
+UNKNOWN_TABLE = "[1109]"
+
+
+class MariadbFigures:
+    def histogram(self, connection: Connection) -> Histogram | None:
+        try:
+            return from_upper_ends(connection.rows(HISTOGRAM))
+        except CollectionFailed as error:
+            if UNKNOWN_TABLE in str(error):
+                return None  # the plugin is not installed
+            raise
+
+    def transactions(self, connection: Connection) -> float | None:
+        try:
+            found = connection.rows(TRANSACTIONS)
+        except CollectionFailed:
+            return None
+        return float(found[0][0]) if found else None
+
+    def visible(self, connection: Connection, held: frozenset[str], account: str) -> tuple[Visible, ...]:
+        seen = []
+        for name in SEES:
+            there = name in held or ALL in held
+            seen.append(Visible(name, there, "", "" if there else f"GRANT {name} ON *.* TO {account};"))
+        return (*seen, _plugin(connection))
+
+
+def _plugin(connection: Connection) -> Visible:
+    name, install = "QUERY_RESPONSE_TIME", "INSTALL SONAME 'query_response_time'; "
+    settings = "SET GLOBAL query_response_time_range_base = 2, GLOBAL query_response_time_stats = ON, "
+    remedy = (
+        f"{settings}GLOBAL query_response_time_flush = ON; and the first two in an option file, to outlast a restart"
+    )
+    try:
+        status, counts, base = connection.row(PLUGIN)
+    except CollectionFailed:
+        return Visible(name, False, "the plugin is not installed: no p99", install + remedy)
+    if status != "ACTIVE" or not int(counts):
+        return Visible(name, False, "the plugin is installed and counts nothing: no p99", remedy)
+    coarse = "" if int(base) == RANGE_BASE else f", coarse: query_response_time_range_base = {base}"
+    return Visible(name, True, f"p99 of all statements{coarse}", p99="the server's histogram of response times")

@@ -1,0 +1,85 @@
+"""qps, tps, the share of errors and p99 of a window, from what the server counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets
+from lutra_agent.engines.mysql.telemetry.histogram import Histogram, p99_ms
+
+REFUSED = ("refused", "refused_internal", "refused_accept", "refused_select")
+"""Connections that the server had no room or no means for. A wrong password is the client's own doing."""
+NOT_REFUSED = ("aborted_before_login", "access_denied")
+
+
+@dataclass(frozen=True)
+class TargetCounters:
+    """What the targets are made of. `own_questions` are the agent's, which the server's count has to be cleared of."""
+
+    own_questions: float
+    histogram: Histogram | None
+    transactions: float | None
+
+
+def targets(before: Sample, after: Sample) -> Targets:
+    """Between two samples that no reset separates.
+
+    `error_share` is what went wrong for clients (rollbacks, failed statements, refused connections) per transaction
+    that ended, where these are counted, else per statement: 1 where as much went wrong as ended, or more.
+    """
+    seconds = after.monotonic_s - before.monotonic_s
+    old, new = before.statements, after.statements
+    if not isinstance(old, TargetCounters) or not isinstance(new, TargetCounters):
+        return Targets()
+    metrics = {}
+    counted = _statements_between(before, after)
+    if counted is not None:
+        asked = max(counted["questions"] - (new.own_questions - old.own_questions), 0.0)
+        metrics["qps"] = asked / seconds
+        ended = _ended(old, new, counted)
+        if ended is not None:
+            metrics["tps"] = ended / seconds
+        failed = counted.get("rollback", 0.0) + _failed(before, after)
+        if ended or asked or failed:
+            metrics["error_share"] = failed / max(ended or asked, failed)
+    p99 = p99_ms(old.histogram, new.histogram) if old.histogram and new.histogram else None
+    return Targets(metrics, None if p99 is None else Latency(p99, "histogram", "statement"))
+
+
+def _statements_between(before: Sample, after: Sample) -> dict[str, float] | None:
+    if "statements" not in before.readings or "statements" not in after.readings:
+        return None
+    return _between(before, after, "statements")
+
+
+def _ended(old: TargetCounters, new: TargetCounters, counted: Mapping[str, float]) -> float | None:
+    """Transactions that ended: as the server counts them all, else COMMIT and ROLLBACK, where clients say so."""
+    if old.transactions is not None and new.transactions is not None and new.transactions >= old.transactions:
+        return new.transactions - old.transactions
+    return counted.get("commit", 0.0) + counted.get("rollback", 0.0) or None
+
+
+def _failed(before: Sample, after: Sample) -> float:
+    """Statements that ended in an error, and connections that were refused.
+
+    Where the server does not count the former: statements that a deadlock or a lock's timeout ended.
+    """
+    locks = _between(before, after, "innodb_metrics")
+    broken_off = locks.get("lock_deadlocks", 0.0) + locks.get("lock_timeouts", 0.0)
+    failed = _between(before, after, "failures").get("statements", 0.0)
+    return max(failed, broken_off) + _refused(_between(before, after, "threads"))
+
+
+def _refused(connections: Mapping[str, float]) -> float:
+    counted = sum(connections.get(name, 0.0) for name in REFUSED)
+    if not all(name in connections for name in NOT_REFUSED):
+        return counted
+    # MariaDB counts among `refused` only those that came while its one connection for administrators was taken too.
+    return max(counted, connections["aborted_connects"] - sum(connections[name] for name in NOT_REFUSED))
+
+
+def _between(before: Sample, after: Sample, collector: str) -> dict[str, float]:
+    """By how much a collector's counters grew; one that an end lacks did not."""
+    old, new = (s.readings.get(collector, Reading()).counters for s in (before, after))
+    return {name: max(value - old.get(name, value), 0.0) for name, value in new.items()}

@@ -1,0 +1,105 @@
+"""What a server of the family does: its status variables, its views, and its histogram of response times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol
+
+from lutra_agent.engines.common.telemetry import Reading, Sample, Targets, Visible
+from lutra_agent.engines.mysql.server import grants, replica
+from lutra_agent.engines.mysql.server.connect import Connection
+from lutra_agent.engines.mysql.server.session import Session
+from lutra_agent.engines.mysql.telemetry.collectors import COLLECTORS
+from lutra_agent.engines.mysql.telemetry.collectors.base import Status
+from lutra_agent.engines.mysql.telemetry.histogram import MS_PER_S, Histogram
+from lutra_agent.engines.mysql.telemetry.targets import TargetCounters, targets
+from lutra_agent.errors import CollectionFailed
+
+
+class Figures(Protocol):
+    """What MySQL and MariaDB count in different places."""
+
+    def histogram(self, connection: Connection) -> Histogram | None: ...
+
+    def transactions(self, connection: Connection) -> float | None:
+        """Transactions that ended since the server started, where it counts them all."""
+        ...
+
+    def visible(self, connection: Connection, held: frozenset[str], account: str) -> tuple[Visible, ...]:
+        """`held` are the privileges of the account."""
+        ...
+
+
+class MysqlTelemetry:
+    def __init__(self, session: Session, figures: Figures) -> None:
+        self._session = session
+        self._connection = session.connection
+        self._figures = figures
+        self._standstill = replica.Standstill()
+        self._peak = 0.0
+
+    @property
+    def peak_connections(self) -> int:
+        return int(self._peak)
+
+    def sample(self, at: datetime, monotonic_s: float) -> Sample:
+        self._session.details()
+        problems: list[str] = []
+        status = self._status()
+        asked = float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1])
+        own = asked + self._connection.further_questions
+        readings = {"server": self._epoch(status), **self._readings(status, problems)}
+        self._peak = max(self._peak, readings["threads"].gauges.get("most_used", 0.0) if "threads" in readings else 0.0)
+        if "replication" in readings:
+            readings["replication"] = self._standstill.with_lag(readings["replication"], monotonic_s)
+        try:
+            histogram = self._histogram()
+        except CollectionFailed as error:
+            histogram = None
+            problems.append(f"histogram: {error}")
+        counters = TargetCounters(own, histogram, self._figures.transactions(self._connection))
+        return Sample(at, monotonic_s, readings, counters, tuple(problems))
+
+    def targets(self, before: Sample, after: Sample) -> Targets:
+        return targets(before, after)
+
+    def visible(self) -> tuple[Visible, ...]:
+        self._session.details()
+        held, account = grants.read(self._connection)
+        status = self._status()
+        seen = []
+        for collector in COLLECTORS:
+            try:
+                there = collector.read(self._connection, status) is not None
+                seen.append(Visible(collector.view, there, "" if there else "this server has none of it"))
+            except CollectionFailed as error:
+                seen.append(Visible(collector.view, False, str(error)))
+        return (*seen, *self._figures.visible(self._connection, held, account))
+
+    def _status(self) -> Status:
+        return {str(n): str(v) for n, v in self._connection.rows("SHOW GLOBAL STATUS")}
+
+    def _histogram(self) -> Histogram | None:
+        # The statement that reads the histogram is in the next one: the server counts it when it is over.
+        own, self._connection.durations_s = self._connection.durations_s, []
+        found = self._figures.histogram(self._connection)
+        return found and replace(found, own_ms=tuple(MS_PER_S * s for s in own))
+
+    def _readings(self, status: Status, problems: list[str]) -> dict[str, Reading]:
+        readings = {}
+        for collector in COLLECTORS:
+            try:
+                reading = collector.read(self._connection, status)
+            except CollectionFailed as error:
+                problems.append(f"{collector.name}: {error}")
+                continue
+            if reading is not None:
+                readings[collector.name] = reading
+        return readings
+
+    def _epoch(self, status: Status) -> Reading:
+        """FLUSH STATUS makes the second clock go back; a restart ends the connection."""
+        uptimes = {"uptime_s": "Uptime", "uptime_since_flush_s": "Uptime_since_flush_status"}
+        counters = {ours: float(status[theirs]) for ours, theirs in uptimes.items() if theirs in status}
+        return Reading(counters, epoch=str(self._connection.generation))

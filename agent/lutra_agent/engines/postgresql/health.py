@@ -1,0 +1,37 @@
+"""Whether a PostgreSQL server runs, and which one it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.postgresql.server.session import Session
+
+
+class PostgresHealth:
+    programs: tuple[str, ...] = ("postgres", "postmaster")
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def ping(self) -> None:
+        self._session.connection.row("SELECT 1")
+
+    def started(self) -> str:
+        return str(self._session.connection.row("SELECT pg_postmaster_start_time()::text")[0])
+
+    def identity(self) -> ServerIdentity:
+        return self._session.details()
+
+    def process_id(self) -> int | None:
+        directory = self.data_dir()
+        try:
+            return None if directory is None else int((directory / "postmaster.pid").read_text().split("\n", 1)[0])
+        except (OSError, ValueError):
+            return None
+
+    def data_dir(self) -> Path | None:
+        return self._session.details().data_dir
+
+    def close(self) -> None:
+        self._session.connection.close()

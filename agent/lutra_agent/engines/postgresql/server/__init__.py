@@ -1,0 +1,1 @@
+"""The connection to a PostgreSQL server, and what is known of the server behind it."""

@@ -1,0 +1,120 @@
+"""One connection, opened when it is needed and again after it broke. The only module of the family that dials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import pq, sql
+from psycopg.conninfo import make_conninfo
+
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.postgresql.server.deadline import within
+from lutra_agent.engines.postgresql.server.tls import tls
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
+
+APPLICATION = "lutra-agent"
+TAG = "/* lutra-agent */"
+"""Every statement of the agent holds it, where pg_stat_statements keeps it, so that it can be left out."""
+
+CONNECT_TIMEOUT_S = 5
+STATEMENT_TIMEOUT_MS = 5000
+ANSWER_S = 30.0
+"""Far above what the server allows itself for a statement: who does not answer by then is stopped or frozen."""
+CHANGE_S = 120.0
+"""For a change's own statements, which the server is not to be given twice: their file is flushed to its disk."""
+
+WAY_OUT = "nobody gets it over a bare port: name the socket's folder as database.host, or set database.tls_ca"
+
+# 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
+GONE = ("08", "57P")
+
+ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq.Ping.REJECT: ServerStarting}
+
+
+class Connection:
+    """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement."""
+
+    def __init__(self, database: DatabaseConfig, answer_s: float = ANSWER_S) -> None:
+        self._database = database
+        self._answer_s = answer_s
+        self._open: psycopg.Connection[tuple[Any, ...]] | None = None
+
+    def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+        return self._execute(query, parameters, self._answer_s)[1]
+
+    def change(self, statement: str) -> None:
+        """Carry out a change's own statement."""
+        self._execute(statement, None, CHANGE_S)
+
+    def row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """The first row. Raises CollectionFailed where there is none."""
+        return self.named_row(query, parameters)[1]
+
+    def named_row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[list[str], tuple[Any, ...]]:
+        """The first row's column names and values."""
+        names, found = self._execute(query, parameters, self._answer_s)
+        if not found:
+            raise CollectionFailed("the statement gave no row")
+        return names, found[0]
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _execute(
+        self, query: str, parameters: Sequence[Any] | None, answer_s: float
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        connection = self._connected()
+        try:
+            with within(answer_s, connection.fileno()):
+                cursor = connection.execute(_tagged(query), parameters)
+                columns = cursor.description
+                return ([c.name for c in columns], cursor.fetchall()) if columns else ([], [])
+        except TimeoutError as error:
+            self.close()
+            raise DatabaseUnavailable(str(error)) from error
+        except psycopg.Error as error:
+            if connection.closed or (error.sqlstate or "").startswith(GONE):
+                self.close()
+                raise DatabaseUnavailable(message(error)) from error
+            raise CollectionFailed(f"{message(error)} [{error.sqlstate}]") from error
+
+    def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
+        if self._open is None or self._open.closed:
+            self._open = self._dial()
+        return self._open
+
+    def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:
+        d = self._database
+        place = {"host": d.host, "port": str(d.port), "user": d.user, "dbname": d.dbname}
+        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, **place, **tls(d))
+        try:
+            connection = psycopg.connect(where, password=d.password(), application_name=APPLICATION, autocommit=True)
+            with within(self._answer_s, connection.fileno()):
+                connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
+            return connection
+        except TimeoutError as error:
+            raise DatabaseUnavailable(str(error)) from error
+        except psycopg.Error as error:
+            # libpq's ping needs no login: it tells a server that lets nobody in from one that is not there.
+            raise ANSWERS.get(pq.PGconn.ping(where.encode()), DatabaseUnavailable)(message(error)) from error
+
+
+def message(error: psycopg.Error) -> str:
+    """What the server said, on one line."""
+    text = error.diag.message_primary or str(error)
+    asked = f" ({WAY_OUT})" if "authentication method requirement" in text else ""
+    return (" ".join(text.split()) or type(error).__name__) + asked
+
+
+def quoted(name: str) -> str:
+    """An identifier as SQL wants it."""
+    return sql.Identifier(name).as_string(None)
+
+
+def _tagged(query: str) -> bytes:
+    first, _, rest = query.strip().partition(" ")
+    return f"{first} {TAG} {rest}".encode()

@@ -1,0 +1,10 @@
+"""Rights that more than one part of the engine asks for."""
+
+from __future__ import annotations
+
+from lutra_agent.engines.postgresql.server.connect import quoted
+
+
+def monitor(account: str) -> str:
+    """What lets the account see other accounts' activity, all settings and where they come from."""
+    return f"GRANT pg_monitor TO {quoted(account)};"

@@ -1,0 +1,52 @@
+"""The connection that an engine's parts share, and what is known of the server behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lutra_models.server import Role
+
+from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.postgresql.server.connect import Connection
+from lutra_agent.errors import CollectionFailed
+
+IDENTITY = """SELECT current_setting('server_version'), pg_postmaster_start_time()::text, pg_is_in_recovery()"""
+
+
+@dataclass(frozen=True)
+class Details(ServerIdentity):
+    """`started` changes with each start. `data_dir` is None where the account may not know it."""
+
+    started: str
+    data_dir: Path | None
+
+    @property
+    def major(self) -> int:
+        return int(self.version.split(".")[0].rstrip("abcdefghijklmnopqrstuvwxyz"))
+
+
+class Session:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._details: Details | None = None
+
+    def details(self) -> Details:
+        """The role is read each time, the rest again after each restart of the server."""
+        version, started, standby = self.connection.row(IDENTITY)
+        role: Role = "standby" if standby else "primary"
+        if self._details is None or self._details.started != started:
+            self._details = Details(version.split()[0], role, self._identifier(), started, self._data_dir())
+        return replace(self._details, role=role)
+
+    def _identifier(self) -> str:
+        try:
+            return str(self.connection.row("SELECT system_identifier FROM pg_control_system()")[0])
+        except CollectionFailed:
+            return ""
+
+    def _data_dir(self) -> Path | None:
+        try:
+            return Path(self.connection.row("SELECT current_setting('data_directory')")[0])
+        except CollectionFailed:
+            return None  # for superusers and members of pg_read_all_settings

@@ -1,0 +1,79 @@
+"""The settings of a PostgreSQL server: ALTER SYSTEM, postgresql.auto.conf and a reload."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from lutra_models.catalog import Change, load
+from lutra_models.server import ServerSetting
+from lutra_models.wire import ApplyCode
+
+from lutra_agent.engines.common.source import SERVER, Permissions, Scope, Step
+from lutra_agent.engines.postgresql.permissions import read_permissions
+from lutra_agent.engines.postgresql.server.connect import quoted
+from lutra_agent.engines.postgresql.server.session import Session
+from lutra_agent.engines.postgresql.settings import SETTINGS_FILE, parse_settings_file, read_settings, rewritten
+from lutra_agent.errors import ApplyRefused, CollectionFailed
+
+
+class PostgresSource:
+    name = SERVER
+    scope: Scope = "server"
+    rounds = False
+    reads_file_at_start_alone = False
+
+    def __init__(self, session: Session, catalogue: str) -> None:
+        self.catalogue = catalogue
+        self._session = session
+
+    def read(self) -> dict[str, ServerSetting]:
+        details = self._session.details()
+        names = tuple(r.name for r in load(self.catalogue).rows_for(details.version))
+        return read_settings(self._session.connection, names, self.settings_file_in(details.data_dir))
+
+    def permissions(self, names: Iterable[str]) -> Permissions:
+        details = self._session.details()
+        file = self.settings_file_in(details.data_dir)
+        return read_permissions(self._session.connection, details.major, tuple(names), file)
+
+    def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
+        return (Step(change.name, change.do),)
+
+    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
+        # The reload makes active what the file says.
+        setting = name if re.fullmatch(r"[a-z_][a-z0-9_.]*", name) else quoted(name)
+        if text is None:
+            return (Step(name, f"ALTER SYSTEM RESET {setting}"),)
+        escaped = text.replace("'", "''")
+        return (Step(name, f"ALTER SYSTEM SET {setting} = '{escaped}'"),)
+
+    def execute(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            try:
+                self._session.connection.change(step.text)
+            except CollectionFailed as error:
+                raise ApplyRefused(_code(str(error)), f"{step.setting}: {error}") from error
+
+    def reload(self) -> None:
+        try:
+            self._session.connection.row("SELECT pg_reload_conf()")
+        except CollectionFailed as error:
+            raise ApplyRefused("insufficient_privilege", f"pg_reload_conf(): {error}") from error
+
+    def settings_file(self) -> Path | None:
+        return self.settings_file_in(self._session.details().data_dir)
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return None if data_dir is None else data_dir / SETTINGS_FILE
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        return rewritten(content.decode(), texts).encode()
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        return parse_settings_file(content.decode(errors="replace"))
+
+
+def _code(text: str) -> ApplyCode:
+    return "insufficient_privilege" if "[42501]" in text else "invalid_value"

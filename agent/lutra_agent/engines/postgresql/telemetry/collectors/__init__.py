@@ -1,0 +1,31 @@
+"""What is read from PostgreSQL at every sample: one file per statistics view, one line here."""
+
+from __future__ import annotations
+
+from lutra_agent.engines.postgresql.telemetry.collectors.activity import ACTIVITY
+from lutra_agent.engines.postgresql.telemetry.collectors.archiver import ARCHIVER
+from lutra_agent.engines.postgresql.telemetry.collectors.bgwriter import BGWRITER
+from lutra_agent.engines.postgresql.telemetry.collectors.checkpointer import CHECKPOINTER
+from lutra_agent.engines.postgresql.telemetry.collectors.database import DATABASE
+from lutra_agent.engines.postgresql.telemetry.collectors.io import IO
+from lutra_agent.engines.postgresql.telemetry.collectors.locks import LOCKS
+from lutra_agent.engines.postgresql.telemetry.collectors.replication import REPLICATION
+from lutra_agent.engines.postgresql.telemetry.collectors.size import SIZE
+from lutra_agent.engines.postgresql.telemetry.collectors.slru import SLRU
+from lutra_agent.engines.postgresql.telemetry.collectors.tables import TABLES
+from lutra_agent.engines.postgresql.telemetry.collectors.wal import WAL
+
+COLLECTORS = (
+    DATABASE,
+    BGWRITER,
+    CHECKPOINTER,
+    WAL,
+    IO,
+    SLRU,
+    ARCHIVER,
+    ACTIVITY,
+    LOCKS,
+    REPLICATION,
+    TABLES,
+    SIZE,
+)

@@ -1,0 +1,101 @@
+"""pg_stat_statements, in whatever schema it lives and with the columns that its version has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lutra_agent.engines.common.telemetry import Latency, Targets
+from lutra_agent.engines.postgresql.server.connect import TAG, Connection, quoted
+from lutra_agent.engines.postgresql.telemetry.latency import StatementRow, deltas, estimate_p99_ms
+from lutra_agent.errors import CollectionFailed
+
+EXTENSION = (
+    "SELECT extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = %s"
+)
+OWN_REFRESH = 60
+"""The agent looks for its own statements again after this many samples: reading texts is the dear part of the view."""
+
+
+@dataclass(frozen=True)
+class Statements:
+    """One reading. `epoch` changes with a reset of the whole view."""
+
+    rows: Mapping[object, StatementRow]
+    epoch: str
+
+
+@dataclass(frozen=True)
+class StatementsView:
+    """Where the extension is and which columns its version has."""
+
+    schema: str
+    version: tuple[int, ...]
+
+    @property
+    def rows_query(self) -> str:
+        modern = self.version >= (1, 8)
+        total, spread = ("total_exec_time", "stddev_exec_time") if modern else ("total_time", "stddev_time")
+        # Statements inside functions are counted within the statement that called them.
+        toplevel = " WHERE toplevel" if self.version >= (1, 9) else ""
+        columns = f"userid, dbid, queryid, calls, {total}, {spread}"
+        return f"SELECT {columns} FROM {self.schema}.pg_stat_statements(false){toplevel}"  # noqa: S608
+
+    @property
+    def epoch_query(self) -> str | None:
+        if self.version < (1, 9):
+            return None
+        return f"SELECT stats_reset::text FROM {self.schema}.pg_stat_statements_info"  # noqa: S608
+
+    @property
+    def own_query(self) -> str:
+        return f"SELECT queryid FROM {self.schema}.pg_stat_statements(true) WHERE position(%s in query) > 0"  # noqa: S608
+
+
+def find(connection: Connection) -> StatementsView | None:
+    """The extension in the agent's database; None where it is not created there or not loaded."""
+    found = connection.rows(EXTENSION, ("pg_stat_statements",))
+    if not found:
+        return None
+    version, schema = found[0]
+    view = StatementsView(quoted(schema), tuple(int(p) for p in version.split(".")))
+    try:
+        connection.rows(view.rows_query + (" AND" if "WHERE" in view.rows_query else " WHERE") + " false")
+    except CollectionFailed:
+        return None  # created, but the library is not in shared_preload_libraries
+    return view
+
+
+class StatementsReader:
+    """Reads the view and leaves out the agent's own statements."""
+
+    def __init__(self) -> None:
+        self._own: frozenset[object] = frozenset()
+        self._samples = 0
+
+    def read(self, connection: Connection, view: StatementsView) -> Statements:
+        if self._samples < 3 or self._samples % OWN_REFRESH == 0:
+            self._own = frozenset(row[0] for row in connection.rows(view.own_query, (TAG,)))
+        self._samples += 1
+        epoch = str(connection.row(view.epoch_query)[0]) if view.epoch_query else ""
+        rows = connection.rows(view.rows_query)
+        return Statements(
+            {
+                (u, d, q): StatementRow(calls, total, spread)
+                for u, d, q, calls, total, spread in rows
+                if q not in self._own
+            },
+            epoch,
+        )
+
+
+def targets(before: Statements, after: Statements, seconds: float) -> Targets:
+    """qps and the estimated p99 between two readings; nothing across a reset."""
+    if before.epoch != after.epoch:
+        return Targets()
+    ran = deltas(before.rows, after.rows)
+    p99 = estimate_p99_ms(ran)
+    return Targets(
+        {"qps": sum(d.calls for d in ran) / seconds},
+        None if p99 is None else Latency(p99, "estimated", "statement"),
+    )

@@ -1,0 +1,61 @@
+"""What the agent's account can see, for `lutra-agent check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lutra_agent.engines.common.telemetry import Visible
+from lutra_agent.engines.postgresql.server.connect import Connection
+from lutra_agent.engines.postgresql.server.rights import monitor
+from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
+from lutra_agent.engines.postgresql.telemetry.histogram import HistogramView
+from lutra_agent.engines.postgresql.telemetry.statements import StatementsView
+from lutra_agent.errors import CollectionFailed
+
+HISTOGRAM = Visible("pg_stat_monitor", True, "p99 from its response-time histogram", p99="pg_stat_monitor's histogram")
+MONITOR = "SELECT current_user, pg_has_role('pg_monitor', 'MEMBER')"
+AVAILABLE = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
+
+
+def visible(
+    connection: Connection, major: int, view: StatementsView | None, timings: HistogramView | None
+) -> tuple[Visible, ...]:
+    """One line per view, then the extensions and the account's own rights."""
+    seen = (*((HISTOGRAM,) if timings else ()), _statements(connection, view), _monitor(connection))
+    return (*_views(connection, major), *seen)
+
+
+def _views(connection: Connection, major: int) -> Iterator[Visible]:
+    for collector in COLLECTORS:
+        query = collector.query(major)
+        if query is None:
+            first = min(collector.queries)
+            yield Visible(collector.view, False, f"since PostgreSQL {first}")
+            continue
+        try:
+            connection.rows(query)
+            yield Visible(collector.view, True)
+        except CollectionFailed as error:
+            yield Visible(collector.view, False, str(error))
+
+
+def _statements(connection: Connection, view: StatementsView | None) -> Visible:
+    if view is not None:
+        version = ".".join(map(str, view.version))
+        detail = f"{version} in schema {view.schema}: qps, and p99 as an estimate"
+        return Visible("pg_stat_statements", True, detail, p99="estimated from pg_stat_statements")
+    if not connection.rows(AVAILABLE):
+        return Visible("pg_stat_statements", False, "not installed on this server: no qps and no estimated p99")
+    remedy = (
+        "add pg_stat_statements to shared_preload_libraries, restart, and "
+        "CREATE EXTENSION pg_stat_statements; in the agent's database"
+    )
+    return Visible("pg_stat_statements", False, "not loaded or not created: no qps and no estimated p99", remedy)
+
+
+def _monitor(connection: Connection) -> Visible:
+    account, member = connection.row(MONITOR)
+    if member:
+        return Visible("pg_monitor", True, "other accounts' activity and all settings are readable")
+    hidden = "other accounts' activity is hidden, and so is what the settings file says"
+    return Visible("pg_monitor", False, hidden, monitor(account))
