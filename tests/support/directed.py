@@ -10,7 +10,9 @@ from typing import Any
 from lutra_agent.admission.bounds import Bounds
 from lutra_agent.admission.pace import Pace
 from lutra_agent.changes.executor import DirectiveExecutor
-from lutra_agent.state import provisional
+from lutra_agent.state.change_events import Confirmed, WatchEnded, WindowPassed
+from lutra_agent.state.change_record import Changes
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 from lutra_models.history import Mode
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
@@ -24,6 +26,7 @@ NEVER_TODAY = MaintenanceWindow(("sat",), "12:00", 60)
 """The tests' clock stands on a Sunday."""
 MEMORY_FRACTION = 0.8
 CONFIRM_S = 300.0
+WATCH = timedelta(hours=1)
 
 
 @dataclass
@@ -42,7 +45,7 @@ class Directed:
     given: int = 0
 
     def bounds(self) -> Bounds:
-        change = provisional.unconfirmed(self.state)
+        change = self.changes.provisional
         return Bounds(
             self.mode,
             self.state.paused,
@@ -73,11 +76,30 @@ class Directed:
 
     def confirm(self) -> None:
         """Its windows were good, and nobody watches it any more."""
-        provisional.forget(self.state)
+        change = self.watch()
+        if change is not None:
+            ChangeStore(self.state).write(WatchEnded(change, self.clock.now() + WATCH))
+
+    def watch(self) -> str | None:
+        """Its windows were good, and guardrails go on watching it."""
+        change, now, store = self.changes.watched, self.clock.now(), ChangeStore(self.state)
+        if change is not None and not change.confirmed:
+            store.write(WindowPassed(change.directive, now))
+            confirmed = Outcome(directive=change.directive, state="confirmed", at=now)
+            store.write(Confirmed(confirmed, now, now + WATCH / 2))
+        return change and change.directive
+
+    @property
+    def changes(self) -> Changes:
+        return ChangeStore(self.state).load()
 
     @property
     def unconfirmed(self) -> bool:
-        return provisional.unconfirmed(self.state) is not None
+        return self.changes.provisional is not None
+
+    def outcome(self, directive: str) -> Outcome | None:
+        record = self.changes.of(directive)
+        return None if record is None else record.outcome
 
     def active(self) -> dict[str, str]:
         return {n: s.value for n, s in self.engine.settings.items()}

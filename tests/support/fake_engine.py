@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from lutra_agent.changes.recorded_progress import RecordedProgress
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
@@ -210,7 +211,8 @@ class FakeControl(ServerControl):
 
     def __init__(self, engine: FakeEngine, clock: Clock, allowed: bool = True, state: State | None = None) -> None:
         command = ("restart",) if allowed else ()
-        super().__init__(RestartConfig(command=command, start_command=("start",)), engine, clock, state)
+        progress = RecordedProgress(state) if state else None
+        super().__init__(RestartConfig(command, ("start",)), engine, clock, state, progress=progress)
         self.fake = engine
         self.restarts = 0
         self.starts = 0

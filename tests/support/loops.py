@@ -27,6 +27,7 @@ from lutra_models.wire import AgentStatus, Directive, Outcome, Receipt, Report, 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import HOST, FakeControl, FakeEngine, NoSignals
 from tests.support.fake_service import decoded
+from tests.support.mortal import MortalControl, MortalEngine
 
 WATCHED = GuardConfig({"memory": Guardrail(0.0, 3600.0)}, confirm_windows=3, confirm_s=300.0, watch_s=100.0)
 
@@ -143,11 +144,20 @@ class Bench:
         return [r for r in self.line.reports if any(o.directive == identifier for o in r.outcomes)]
 
 
-def bench(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | None = None) -> Bench:
-    clock = FakeClock()
-    engine = FakeEngine(folder / "postgresql.auto.conf")
-    state, line, driver = State(folder / "state"), Line(clock), FakeDriver(clock, engine)
-    control, probe = FakeControl(engine, clock, state=state), FakeProbe(folder)
+def bench(
+    folder: Path,
+    mode: Mode,
+    with_driver: bool,
+    guarding: GuardConfig | None = None,
+    engine: FakeEngine | None = None,
+    clock: FakeClock | None = None,
+    line: Line | None = None,
+) -> Bench:
+    clock = clock or FakeClock()
+    engine = engine or FakeEngine(folder / "postgresql.auto.conf")
+    state, line, driver = State(folder / "state"), line or Line(clock), FakeDriver(clock, engine)
+    kind = MortalControl if isinstance(engine, MortalEngine) else FakeControl
+    control, probe = kind(engine, clock, state=state), FakeProbe(folder)
     database = LocalDatabase(_config(folder, mode, with_driver, guarding), clock, engine.opened, state, control, probe)
     spool = Spool(folder / "spool")
     link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]

@@ -13,7 +13,6 @@ from lutra_models.catalog import Change, LiveSettings
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Value
 
-from lutra_agent.state import provisional
 from lutra_agent.state.snapshot import BASELINE, LAST_KNOWN_GOOD, Snapshot, stored_snapshot
 from lutra_agent.state.store import State
 
@@ -38,10 +37,8 @@ class PastConfigurations:
     watched: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, state: State, lab: bool) -> PastConfigurations:
-        change = provisional.find(state)
-        lasting = snapshots(state, LAST_KNOWN_GOOD, BASELINE)
-        return cls(configurations(state, lab), lasting, change.names if change else ())
+    def of(cls, state: State, lab: bool, watched: tuple[str, ...]) -> PastConfigurations:
+        return cls(configurations(state, lab), snapshots(state, LAST_KNOWN_GOOD, BASELINE), watched)
 
 
 def remember(state: State, active: Active, lab: bool) -> None:

@@ -21,7 +21,6 @@ from lutra_agent.errors import (
     LoginRefused,
     NotRestarted,
 )
-from lutra_agent.state.journal import Journal
 
 log = logging.getLogger(__name__)
 
@@ -42,26 +41,27 @@ class Applier:
         self._control = control
         self._read_server = read_server
 
-    def apply(self, plan: Plan, journal: Journal, preferred: Sequence[Step]) -> str:
-        """What the server rounded, in words; empty where nothing. Raises ApplyFailed.
+    def apply(self, plan: Plan, restarting: Callable[[], object], preferred: Sequence[Step]) -> str:
+        """What the server rounded, in words; empty where nothing. Raises ApplyFailed, and what `restarting` raises.
 
-        `preferred` are the statements to try first, where there are better ones than the plan's own.
+        `restarting` is called before each restart. `preferred` are the statements to try first, where there are better
+        ones than the plan's own.
         """
         own = [s for c in plan.changes for s in self._engine.own.plan(c, plan.restart)]
         try:
-            return self._attempt(plan, journal, preferred or own)
+            return self._attempt(plan, restarting, preferred or own)
         except ApplyFailed as error:
             if not preferred or preferred == own or error.code != "not_active_after_apply":
                 raise
             log.warning("the baseline's own texts give other values by now (%s): setting the values themselves", error)
-            return self._attempt(plan, journal, own)
+            return self._attempt(plan, restarting, own)
 
-    def _attempt(self, plan: Plan, journal: Journal, statements: Sequence[Step]) -> str:
+    def _attempt(self, plan: Plan, restarting: Callable[[], object], statements: Sequence[Step]) -> str:
         """Raises ApplyFailed."""
         try:
             self._engine.own.execute(statements)
             if plan.restart:
-                journal.restarting()
+                restarting()
                 self._control.restart()
             else:
                 self._engine.own.reload()

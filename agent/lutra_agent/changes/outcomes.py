@@ -1,9 +1,10 @@
-"""Outcomes of directives: made of what is active now, and recorded, so that the same is reported again."""
+"""Outcomes of directives, made of what is active now."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 
 from lutra_models.catalog import meet
 from lutra_models.knobs import Value
@@ -12,8 +13,6 @@ from lutra_models.wire import ApplyCode, Outcome
 
 from lutra_agent.clock import Clock
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
-from lutra_agent.state.journal import JOURNAL
-from lutra_agent.state.store import State
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +20,7 @@ log = logging.getLogger(__name__)
 class Outcomes:
     """`read_server` reads the live server."""
 
-    def __init__(self, state: State, clock: Clock, read_server: Callable[[], Server]) -> None:
-        self._state = state
+    def __init__(self, clock: Clock, read_server: Callable[[], Server]) -> None:
         self._clock = clock
         self._read_server = read_server
 
@@ -34,8 +32,11 @@ class Outcomes:
         message: str = "",
         names: tuple[str, ...] = (),
         restarted: bool = False,
+        confirm_s: float | None = None,
     ) -> Outcome:
-        return Outcome.model_validate(
+        """`names` are the settings whose active values it has; the change is provisional for `confirm_s`."""
+        now = self._clock.now()
+        outcome = Outcome.model_validate(
             {
                 "directive": directive,
                 "state": state,
@@ -43,9 +44,12 @@ class Outcomes:
                 "message": message[:1000],
                 "active": self._active(names),
                 "restarted": restarted,
-                "at": self._clock.now(),
+                "confirm_by": None if confirm_s is None else now + timedelta(seconds=confirm_s),
+                "at": now,
             }
         )
+        log.info("directive %s: %s", directive, " ".join(filter(None, (state, code, outcome.message))))
+        return outcome
 
     def _active(self, names: tuple[str, ...]) -> dict[str, Value]:
         if not names:
@@ -55,15 +59,3 @@ class Outcomes:
         except (DatabaseUnavailable, CollectionFailed):
             return {}
         return dict(live.values.restrict(names))
-
-    def commit(self, outcome: Outcome) -> Outcome:
-        """Record the outcome, and end the change's journal."""
-        self.record(outcome)
-        self._state.forget(JOURNAL)
-        return outcome
-
-    def record(self, outcome: Outcome) -> Outcome:
-        self._state.record_outcome(outcome)
-        words = " ".join(filter(None, (outcome.state, outcome.code, outcome.message)))
-        log.info("directive %s: %s", outcome.directive, words)
-        return outcome

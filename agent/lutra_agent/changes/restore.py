@@ -88,9 +88,9 @@ def _restore_online(
 ) -> None:
     refused = _undo_by_statements(engine, control, snapshot, names, restart)
     if not control.progress.restarted and (refused or (restart and not is_restored(engine, snapshot, names))):
-        control.progress.note_started()
+        control.progress.note("started")
         control.restart()
-        control.progress.note_restarted()
+        control.progress.note("restarted")
     verify_restored(engine, control, snapshot, names, restart, engine.own.rounds)
 
 
@@ -159,5 +159,5 @@ def _restore_offline(
     log.warning("restored %s; starting the server", snapshot.file.path)
     restarted = control.start_or_wait(snapshot.data_dir)
     if restarted:
-        control.progress.note_restarted()
+        control.progress.note("restarted")
     verify_restored(engine, control, snapshot, names, restart, restarted and engine.own.rounds)

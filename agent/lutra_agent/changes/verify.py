@@ -74,7 +74,7 @@ def verify_restored(
         log.error("the settings cannot be read after the restore: %s", unreadable)
     elif found:
         raise ApplyRefused("not_active_after_apply", f"still not as before: {', '.join(found)}")
-    control.progress.clear()
+    control.progress.end()
 
 
 def is_restored(engine: Engine, snapshot: Snapshot, names: list[str]) -> bool:

@@ -12,10 +12,10 @@ from lutra_agent.config.types import Config
 from lutra_agent.errors import ApplyRefused, ConfigError
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
-from lutra_agent.state import provisional
-from lutra_agent.state.journal import JOURNAL
-from lutra_agent.state.outbox import Outbox
+from lutra_agent.state.change_events import RolledBack
 from lutra_agent.state.snapshot import Snapshot, stored_snapshot
+
+WHY = "rolled back on its host"
 
 
 def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
@@ -25,7 +25,7 @@ def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
     if snapshot is None:
         raise ConfigError(f"no {target.replace('_', '-')} is kept in {config.agent.state_dir}")
     running = not database.state.lock()
-    if running and database.state.load(JOURNAL) is not None:
+    if running and database.changes.load().in_hand is not None:
         raise ApplyRefused("paused", "the running agent is carrying out a change just now; try again in a moment")
     database.state.pause()
     try:
@@ -64,13 +64,8 @@ def _restore(database: LocalDatabase, snapshot: Snapshot, restart: bool) -> Iter
 
 
 def _close_records(database: LocalDatabase) -> None:
-    """Nothing is half done any more; a change that was provisional is reported as reverted."""
-    database.state.forget(JOURNAL)
-    change = provisional.find(database.state)
-    if change is None:
-        return
-    outcomes, why = Outcomes(database.state, SystemClock(), database.read_server), "rolled back on its host"
-    Outbox(database.state).add_outcome(
-        outcomes.record(outcomes.make(change.directive, "reverted", message=why, names=change.names))
-    )
-    provisional.forget(database.state)
+    """Nothing is half done or under watch any more; each change that was is reported as reverted."""
+    outcomes, changes = Outcomes(SystemClock(), database.read_server), database.changes.load()
+    alive = [c for c in (changes.watched, changes.in_hand) if c is not None]
+    made = tuple(outcomes.make(c.directive, "reverted", message=WHY, names=c.names) for c in alive)
+    database.changes.write(RolledBack(made))

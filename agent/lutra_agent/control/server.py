@@ -9,6 +9,7 @@ from pathlib import Path
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.processes import works_in
+from lutra_agent.control.restore_progress import RestoreProgress
 from lutra_agent.control.run_command import run_command
 from lutra_agent.engines.common.health import Health
 from lutra_agent.errors import (
@@ -19,7 +20,6 @@ from lutra_agent.errors import (
     NotRestarted,
     ServerStarting,
 )
-from lutra_agent.state.restore_progress import RestoreProgress
 from lutra_agent.state.store import State
 
 POLL_S = 0.1
@@ -45,6 +45,7 @@ class ServerControl:
         state: State | None = None,
         secrets: Collection[str] = (),
         by_operator: bool = False,
+        progress: RestoreProgress | None = None,
     ) -> None:
         self._config = config
         self._health = health
@@ -52,11 +53,14 @@ class ServerControl:
         self._state = state
         self._secrets = secrets
         self._by_operator = by_operator
-        self.progress = RestoreProgress(state)
+        self.progress = progress or RestoreProgress()
 
     def for_operator(self) -> ServerControl:
-        """The same for an operator's own command: it works while the agent is paused, and starts a new restore."""
-        self.progress.clear()
+        """The same for an operator's own command: it works while the agent is paused, and starts a new restore.
+
+        What the agent goes on to undo after that begins again, too: the settings file is another one by then.
+        """
+        self.progress.note(None)
         return ServerControl(self._config, self._health, self._clock, self._state, self._secrets, by_operator=True)
 
     @property
@@ -86,9 +90,9 @@ class ServerControl:
 
     def start(self) -> None:
         """Start a server outside any restore."""
-        self.progress.clear()
+        self.progress.note(None)
         self.start_or_wait(None)
-        self.progress.clear()
+        self.progress.note(None)
 
     def start_or_wait(self, data_dir: Path | None) -> bool:
         """Start a server that is down. Wait for one that runs and does not answer: it may be recovering.
@@ -136,7 +140,7 @@ class ServerControl:
     def _bring_up(self, command: Sequence[str]) -> None:
         if not command:
             raise DidNotStart("restart.start_command and restart.command are not configured")
-        self.progress.note_started()
+        self.progress.note("started")
         self._run_and_wait(command)
 
     def _run_and_wait(self, command: Sequence[str], before: str | None = None) -> None:

@@ -114,6 +114,12 @@ def read_json(path: Path) -> Any:
         return None
 
 
+def remove_unfinished(folder: Path) -> None:
+    """Remove what writes of JSON left behind whose process was killed before the rename."""
+    for path in folder.glob(".*.json.*"):
+        path.unlink(missing_ok=True)
+
+
 def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
     _flush_directory(path.parent)

@@ -8,17 +8,18 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.wire import ApplyCode, GuardEvent
 
 from lutra_agent.config.types import GuardConfig
 from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS, Violation, WindowReading, baseline, evaluate, needed
-from lutra_agent.state import provisional
-from lutra_agent.state.outbox import Outbox
-from lutra_agent.state.provisional import Provisional
+from lutra_agent.state.change_events import WatchEnded, WindowPassed
+from lutra_agent.state.change_record import ChangeRecord
+from lutra_agent.state.change_store import ChangeStore
+from lutra_agent.state.guard_events import GuardEvents
 from lutra_agent.state.store import State
 
 WINDOWS = "windows"
@@ -29,11 +30,20 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What to do with the agent's latest change: nothing, confirm it, or undo it with this code and reason."""
+class Confirmation:
+    """Of the change, by the window that ended at `at`: guardrails go on watching it until `watch_until`."""
 
-    change: Provisional | None = None
-    confirmed: bool = False
+    change: ChangeRecord
+    at: datetime
+    watch_until: datetime
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do with the change under watch: nothing, confirm it, or undo it with this code and reason."""
+
+    change: ChangeRecord | None = None
+    confirmed: Confirmation | None = None
     code: ApplyCode | None = None
     reason: str = ""
 
@@ -47,7 +57,8 @@ class GuardrailMonitor:
         self._state = state
         self._guardrails = guardrails
         self._config = config
-        self._outbox = Outbox(state)
+        self._changes = ChangeStore(state)
+        self._events = GuardEvents(state)
         kept = state.load(WINDOWS) or {}
         self._calm, self._recent, self._since = (
             [WindowReading.from_dict(s) for s in kept.get(name, ())] for name in ("calm", "recent", "since")
@@ -65,11 +76,7 @@ class GuardrailMonitor:
         self._recent = needed(guardrails, [*self._recent, reading])
         violations = evaluate(guardrails, baseline(self._calm), self._recent)
         fired = [c for c in violations if c.fires]
-        change = provisional.find(self._state)
-        if change is not None and change.watched_until is not None and reading.end > change.watched_until:
-            provisional.forget(self._state)
-            change = None
-        verdict = self._verdict(change, reading, measured, violations, fired)
+        verdict = self._verdict(self._watched(reading), reading, measured, violations, fired)
         for violation in fired:
             if violation.guard not in self.firing:
                 self._report(violation, reading, verdict.change if verdict.code else None)
@@ -82,9 +89,15 @@ class GuardrailMonitor:
         self._recent, self._since, self.firing = [], [], ()
         self._save()
 
+    def _watched(self, reading: WindowReading) -> ChangeRecord | None:
+        change = self._changes.load().watched
+        if change is not None and change.watch_until is not None and reading.end > change.watch_until:
+            return self._changes.write_or_hold(WatchEnded(change.directive, reading.end)).watched
+        return change
+
     def _verdict(
         self,
-        change: Provisional | None,
+        change: ChangeRecord | None,
         reading: WindowReading,
         measured: bool,
         violations: tuple[Violation, ...],
@@ -99,31 +112,38 @@ class GuardrailMonitor:
         return Verdict(change)
 
     def _unconfirmed(
-        self, change: Provisional, reading: WindowReading, passed: bool, violations: tuple[Violation, ...]
+        self, change: ChangeRecord, reading: WindowReading, passed: bool, violations: tuple[Violation, ...]
     ) -> Verdict:
-        if passed:
+        in_time = change.confirm_by is None or reading.end <= change.confirm_by
+        windows = change.windows
+        if passed and in_time:
+            changes = self._changes.write(WindowPassed(change.directive, reading.end))
             self._since.append(reading)
-            change = replace(change, windows=change.windows + 1)
-            change.keep(self._state)
-            if change.windows >= self._config.confirm_windows:
-                return self._confirmed(change, reading)
-        if reading.end > change.confirm_by and self._may_act(reading):
-            why = "; ".join(map(str, violations)) or f"{change.windows} windows were measured under it"
+            windows += 1
+            if windows >= self._config.confirm_windows and changes.watched is not None:
+                return self._confirmed(changes.watched, reading)
+        if not in_time and self._may_act(reading):
+            why = "; ".join(map(str, violations)) or f"{windows} windows were measured under it"
             return Verdict(change, code="not_confirmed", reason=f"not confirmed in time: {why}")
         return Verdict(change)
 
-    def _confirmed(self, change: Provisional, reading: WindowReading) -> Verdict:
-        change = replace(change, watched_until=reading.end + timedelta(seconds=self._config.watch_s))
+    def _confirmed(self, change: ChangeRecord, reading: WindowReading) -> Verdict:
         self._calm = [*self._calm, *self._since][-CALM_WINDOWS:]
         self._since = []
         log.info("directive %s is confirmed after %d windows", change.directive, change.windows)
-        return Verdict(change, confirmed=True)
+        watch_until = reading.end + timedelta(seconds=self._config.watch_s)
+        return Verdict(change, Confirmation(change, reading.end, watch_until))
 
     def _may_act(self, reading: WindowReading) -> bool:
-        """A paused agent starts no server: whoever paused it may have stopped it."""
+        """A paused agent starts no server: whoever paused it may have stopped it.
+
+        A change that is still being undone has come after the watched one, and goes first.
+        """
+        if self._changes.load().in_hand is not None:
+            return False
         return not (self._state.paused and reading.values.get("unreachable"))
 
-    def _report(self, violation: Violation, reading: WindowReading, undone: Provisional | None) -> None:
+    def _report(self, violation: Violation, reading: WindowReading, undone: ChangeRecord | None) -> None:
         log.error("the guard fired: %s", violation)
         event = GuardEvent(
             id=f"ev_{secrets.token_hex(8)}",
@@ -140,7 +160,7 @@ class GuardrailMonitor:
             directive=undone and undone.directive,
             message=str(violation),
         )
-        self._outbox.add_event(event)
+        self._events.add(event)
 
     def _save(self) -> None:
         kept = {"calm": self._calm, "recent": self._recent, "since": self._since}

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from lutra_models.wire import AgentStatus
 
 from lutra_agent import __version__, drivers
+from lutra_agent.changes.recorded_progress import RecordedProgress
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
@@ -25,7 +26,6 @@ from lutra_agent.reporting.transport import Transport
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.loop import Loop
 from lutra_agent.runtime.signals import DeferredSignals, SignalDeferral
-from lutra_agent.state import provisional
 from lutra_agent.state.store import State
 
 
@@ -33,7 +33,8 @@ def local_database(config: Config, clock: Clock, engine: Engine | None = None) -
     """Dials nothing yet. Raises ConfigError for an unknown engine, and for a state folder of another account."""
     engine = engine or family(config.database.engine).open(config.database)
     state = State(config.agent.state_dir)
-    control = ServerControl(config.restart, engine.health, clock, state, PASSWORD_VARIABLES)
+    progress = RecordedProgress(state)
+    control = ServerControl(config.restart, engine.health, clock, state, PASSWORD_VARIABLES, progress=progress)
     return LocalDatabase(config, clock, engine, state, control, HostProbe(programs=engine.health.programs))
 
 
@@ -54,6 +55,7 @@ def running(
     if not state.lock():
         raise ConfigError(f"another lutra-agent works in {config.agent.state_dir}")
     try:
+        database.changes.adopt()
         with _linked(config, clock) as (spool, link):
             yield _loop(database, spool, link, signals or DeferredSignals())
     finally:
@@ -79,7 +81,7 @@ def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: Sig
     prometheus = Prometheus(config.prometheus) if config.prometheus else None
 
     def status() -> AgentStatus:
-        change = provisional.unconfirmed(database.state)
+        change = database.changes.load().provisional
         return AgentStatus(
             version=__version__,
             mode=config.agent.mode,

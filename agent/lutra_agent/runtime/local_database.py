@@ -16,7 +16,7 @@ from lutra_agent.engines.common.engine import Engine
 from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.metrics.host import HostProbe
-from lutra_agent.state import provisional
+from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 
 
@@ -32,6 +32,7 @@ class LocalDatabase:
         self.state = state
         self.control = control
         self.probe = probe
+        self.changes = ChangeStore(state)
         self.rules = ServiceRules(state, config.guard)
         self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
         self.executor = DirectiveExecutor(engine, state, control, clock, self.read_server, self.bounds)
@@ -48,7 +49,7 @@ class LocalDatabase:
     def bounds(self) -> Bounds:
         """What a directive may do at this moment."""
         agent, restart = self.config.agent, self.config.restart
-        change = provisional.unconfirmed(self.state)
+        change = self.changes.load().provisional
         return Bounds(
             mode=agent.mode,
             paused=self.state.paused,

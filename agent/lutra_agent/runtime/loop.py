@@ -24,9 +24,12 @@ from lutra_agent.reporting.service_link import ServiceLink
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.signals import SignalDeferral
 from lutra_agent.runtime.windows import Windows
-from lutra_agent.state import provisional
-from lutra_agent.state.outbox import Outbox
+from lutra_agent.state.change_events import Reported
+from lutra_agent.state.guard_events import GuardEvents
 from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshot, stored_snapshot
+
+MOST_OUTCOMES = 100
+"""In one report."""
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +56,8 @@ class Loop:
         self._driver = driver
         self._signals = signals
         self._windows = Windows(measure, database.monitor, database.clock, database.config.agent)
-        self._outbox = Outbox(database.state)
+        self._changes = database.changes
+        self._events = GuardEvents(database.state)
         self._throttle = LogThrottle(log)
         self._server: Server | None = None
         self._cycle_s = 0.0
@@ -102,6 +106,7 @@ class Loop:
             self._close_gate(error)
 
     def _recover(self) -> None:
+        self._state.save_held()
         with self._signals:
             outcome = self._database.executor.recover()
         if outcome is not None:
@@ -119,8 +124,7 @@ class Loop:
         if self._server is not None and self._server.settings_hash != server.settings_hash:
             self._configuration_changed()
         self._server = server
-        change = provisional.find(self._state)
-        if change is None and stored_snapshot(self._state, LAST_KNOWN_GOOD) is None:
+        if self._changes.load().watched is None and stored_snapshot(self._state, LAST_KNOWN_GOOD) is None:
             self._store_last_known_good(server)
         if not self._due():
             return
@@ -128,16 +132,16 @@ class Loop:
         if self._watches_guardrails():
             content = self._windows.next()
             verdict = self._windows.evaluate(content)
-        if verdict.code is None and content.window is not None and (verdict.change is None or verdict.change.confirmed):
+        if verdict.confirmed is not None:
+            self._database.executor.confirm(verdict.confirmed)
+        if verdict.code is None and content.window is not None and self._changes.load().provisional is None:
             self._store_last_known_good(server)
-        if verdict.confirmed and verdict.change is not None:
-            self._database.executor.confirm(verdict.change)
         self._store_report(server, content)
         self._undo(verdict)
 
     def _watches_guardrails(self) -> bool:
         """A driver measures a lab's trials: guardrails watch a lab only while a change of it is provisional."""
-        return self._driver is None or provisional.find(self._state) is not None
+        return self._driver is None or self._changes.load().watched is not None
 
     def _undo(self, verdict: Verdict) -> None:
         if verdict.change is None or verdict.code is None:
@@ -176,11 +180,11 @@ class Loop:
 
     def _execute(self, directive: Directive) -> bool:
         """False where nothing new was done: what is refused, over and over perhaps, waits for the next interval."""
-        recorded = self._state.recorded_outcome(directive.id)
-        if recorded is not None and (recorded.reported or not directive.measure or recorded.outcome.state != "applied"):
-            self._report(recorded.outcome, Content())
+        record = self._changes.load().of(directive.id)
+        if record is not None and record.outcome is not None and not record.awaits_measurement:
+            self._report(record.outcome, Content())
             return False
-        if recorded is None:
+        if record is None or record.outcome is None:
             if directive.rules is not None:
                 self._database.rules.update(directive.rules)
             try:
@@ -190,7 +194,7 @@ class Loop:
                 self._waiting = str(reason)
                 return False
         else:
-            outcome = recorded.outcome
+            outcome = record.outcome
         if outcome.state == "refused":
             self._report(outcome, Content())
             return False
@@ -224,13 +228,13 @@ class Loop:
             return Content(measures=directive.id, failure="driver_failed")
 
     def _report(self, outcome: Outcome, content: Content) -> None:
-        """Report an outcome; it counts as reported once it is in the spool."""
+        """Report an outcome; it counts as reported once the report is in the spool."""
         try:
             self._server = self._database.read_server()
         except (DatabaseUnavailable, CollectionFailed) as error:
             self._throttle.failed("reaching the database", error)
-        if self._server is not None and self._store_report(self._server, replace(content, outcomes=[outcome])):
-            self._state.record_outcome(outcome, reported=True)
+        if self._server is not None:
+            self._store_report(self._server, replace(content, outcomes=[outcome]))
 
     def _configuration_changed(self, restarted: bool = False) -> None:
         self._windows.begin_warm_up(restarted)
@@ -240,19 +244,18 @@ class Loop:
         """A configuration under which a window was measured is one to restore."""
         store_snapshot(self._state, LAST_KNOWN_GOOD, take_snapshot(self._database.engine, server))
 
-    def _store_report(self, server: Server, content: Content) -> bool:
-        """Whether a stored report holds `content`, and with it every outcome and event not reported yet."""
+    def _store_report(self, server: Server, content: Content) -> None:
+        """Store a report of `content` and of every outcome and event that no report carries yet."""
         self._reported_s = self._cycle_s
-        outbox = self._outbox
+        waiting = [o for o in self._changes.load().due if o not in content.outcomes]
+        outcomes = [*waiting[: MOST_OUTCOMES - len(content.outcomes)], *content.outcomes]
         try:
-            waiting = [o for o in outbox.outcomes() if o not in content.outcomes]
-            outcomes = [*content.outcomes, *waiting]
-            self._reports.put(server, replace(content, outcomes=outcomes, events=outbox.events()))
-            outbox.clear()
+            self._reports.put(server, replace(content, outcomes=outcomes, events=self._events.unreported()))
+            self._events.clear()
         except OSError as error:
             self._throttle.failed("keeping a report", error)
-            return False
-        return True
+            return
+        self._changes.write_or_hold(Reported(tuple(outcomes)))
 
     def _due(self) -> bool:
         """Whether an interval lies between the begin of this cycle and of the last one that stored a report."""

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
@@ -21,6 +21,9 @@ PERMISSIONS = 0o777
 
 LAST_KNOWN_GOOD = "last_known_good"
 BASELINE = "baseline"
+
+Progress = Literal["started", "restarted"]
+"""Of a restore: a start or restart of the server was begun; the server came up from the restored file."""
 
 Text = Annotated[str, StringConstraints(max_length=10_000)]
 

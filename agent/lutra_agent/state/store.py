@@ -1,30 +1,20 @@
-"""What the agent remembers between runs: its lock, the pause flag, the outcomes of directives, its notes."""
+"""The agent's folder: its lock, the pause flag, and small documents that a crash leaves whole."""
 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lutra_models.wire import Outcome
-
 from lutra_agent.errors import ConfigError
 from lutra_agent.files.accounts import acting_for, is_anothers, owner_of
-from lutra_agent.files.atomic import make_empty, make_folder, read_json, remove, write_json
+from lutra_agent.files.atomic import make_empty, make_folder, read_json, remove, remove_unfinished, write_json
 
-ANSWERS = "answers"
-KEPT_OUTCOMES = 200
 OTHERS_WRITE = 0o022
 
-
-@dataclass(frozen=True)
-class RecordedOutcome:
-    """A directive's outcome. `reported` turns true once the report that carries it is in the spool."""
-
-    outcome: Outcome
-    reported: bool
+log = logging.getLogger(__name__)
 
 
 class State:
@@ -48,6 +38,7 @@ class State:
             raise ConfigError(f"agent.state_dir: other accounts may write to {folder}: chmod 700 {folder}")
         self.folder = folder
         self._lock: int | None = None
+        self._held: dict[str, Any] = {}
 
     @property
     def is_anothers(self) -> bool:
@@ -69,6 +60,8 @@ class State:
             os.close(descriptor)
             return False
         self._lock = descriptor
+        with acting_for(self.folder):
+            remove_unfinished(self.folder)
         return True
 
     def unlock(self) -> None:
@@ -88,28 +81,31 @@ class State:
         with acting_for(self.folder):
             (self.folder / "paused").unlink(missing_ok=True)
 
-    def recorded_outcome(self, directive: str) -> RecordedOutcome | None:
-        kept = self._outcomes().get(directive)
-        return None if kept is None else RecordedOutcome(Outcome.model_validate(kept["outcome"]), kept["reported"])
-
-    def record_outcome(self, outcome: Outcome, reported: bool = False) -> None:
-        outcomes = self._outcomes()
-        outcomes.pop(outcome.directive, None)
-        outcomes[outcome.directive] = {"outcome": outcome.model_dump(mode="json"), "reported": reported}
-        self.save(ANSWERS, dict(list(outcomes.items())[-KEPT_OUTCOMES:]))
-
     def load(self, name: str) -> Any:
+        if name in self._held:
+            return self._held[name]
         with acting_for(self.folder):
             return read_json(self.folder / f"{name}.json")
 
     def save(self, name: str, content: Any) -> None:
         with acting_for(self.folder):
             write_json(self.folder / f"{name}.json", content)
+        self._held.pop(name, None)
+
+    def save_or_hold(self, name: str, content: Any) -> bool:
+        """Whether it is on disk; what a full disk does not take, this process alone knows until `save_held`."""
+        try:
+            self.save(name, content)
+        except OSError as error:
+            log.error("%s cannot be written to %s yet: %s", name, self.folder, error)
+            self._held[name] = content
+            return False
+        return True
+
+    def save_held(self) -> None:
+        for name, content in list(self._held.items()):
+            self.save_or_hold(name, content)
 
     def forget(self, name: str) -> None:
         with acting_for(self.folder):
             remove(self.folder / f"{name}.json")
-
-    def _outcomes(self) -> dict[str, Any]:
-        outcomes = self.load(ANSWERS)
-        return outcomes if isinstance(outcomes, dict) else {}

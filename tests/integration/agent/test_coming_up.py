@@ -35,7 +35,7 @@ def test_a_server_that_runs_and_does_not_listen_is_waited_for(server: ScratchSer
     commands = ((("/bin/sh", "-c", f"echo {word} >> {said}")) for word in ("restart", "start"))
     config, deaf = RestartConfig(*commands, timeout_s=0.2), engine_of(server, port=1)
     control = ServerControl(config, deaf.health, SystemClock(), State(tmp_path / "state"))
-    control.progress.note_started()
+    control.progress.note("started")
     with pytest.raises(DidNotStart, match=r"waited 0\.2 s and the server does not accept connections"):
         control.start_or_wait(snapshot.data_dir)
     assert not said.exists()

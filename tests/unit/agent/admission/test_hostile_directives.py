@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lutra_agent.state import provisional
+from lutra_agent.state.change_record import SERVER
 from lutra_models.catalog import meet
 from lutra_models.server import Policy
 
@@ -88,11 +88,12 @@ class Oracle:
         assert active["synchronous_commit"] == "on"
         for name, domain in self.domains.items():
             assert read[name] in domain or active[name] in {c[name] for c in self.confirmed}, name
-        change = provisional.find(self.live.state)
+        change = self.live.changes.watched
         if active not in self.confirmed:
             assert change is not None
+            assert change.confirm_by is not None
             assert (change.confirm_by - self.live.clock.now()).total_seconds() <= CONFIRM_S
-            assert change.snapshot["active"] in self.confirmed
+            assert change.before[SERVER].active in self.confirmed
         if self.live.control.restarts > restarts and not open_before:
             assert active in self.confirmed
 

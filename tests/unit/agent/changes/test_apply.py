@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.changes.restore import take_snapshot
 from lutra_agent.errors import DidNotStart, NotRestarted
 from lutra_agent.state.snapshot import BASELINE, stored_snapshot
 from lutra_models.history import Mode
@@ -280,15 +279,6 @@ def test_an_agent_killed_while_restarting_goes_back_at_its_next_start(bench: Dir
     assert recovered.directive == "rec_1"
     assert bench.active() == before
     assert bench.engine.file == {}
-
-
-def test_an_agent_killed_between_its_answer_and_the_end_of_the_journal_keeps_what_it_did(bench: Directed) -> None:
-    bench.do({"work_mem": 8192})
-    snapshot = take_snapshot(bench.engine.opened, bench.engine.server(HOST)).to_dict()
-    journal = {"directive": "rec_1", "names": ["work_mem"], "snapshot": snapshot, "restarting": False}
-    bench.state.save("journal", {**journal, "failed": "", "code": None})
-    assert bench.executor().recover() is None
-    assert bench.engine.settings["work_mem"].value == "8192"
 
 
 def test_the_baseline_is_what_was_there_before_the_first_change(bench: Directed) -> None:

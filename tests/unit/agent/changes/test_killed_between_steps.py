@@ -1,4 +1,4 @@
-"""A way back survives whatever happens to the agent between any two steps of it."""
+"""An undo survives whatever happens to the agent between any two steps of it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.errors import DidNotStart
-from lutra_agent.state import provisional
-from lutra_agent.state.journal import JOURNAL
-from lutra_agent.state.store import State
+from lutra_agent.state.change_events import Event, Restored, UndoBegun
+from lutra_agent.state.change_record import Changes
+from lutra_agent.state.change_store import ChangeStore
 
 from tests.support.loops import WATCHED, Bench, again, bench, outcomes, turn
 
@@ -28,33 +28,41 @@ def live(tmp_path: Path) -> Bench:
     return made
 
 
-def killed_at(monkeypatch: pytest.MonkeyPatch, state: State, method: str, name: str) -> None:
-    real = getattr(state, method)
+def killed_at(monkeypatch: pytest.MonkeyPatch, kind: type[Event], durable: bool) -> None:
+    """The agent ends before, or right after, the event of this kind is on disk."""
+    real = ChangeStore.write_or_hold
 
-    def kill(first: object, *rest: object) -> None:
-        if first == name:
+    def kill(store: ChangeStore, event: Event) -> Changes:
+        if isinstance(event, kind) and not durable:
             raise Killed
-        real(first, *rest)
+        changes = real(store, event)
+        if isinstance(event, kind):
+            raise Killed
+        return changes
 
-    monkeypatch.setattr(state, method, kill)
+    monkeypatch.setattr(ChangeStore, "write_or_hold", kill)
 
 
-@pytest.mark.parametrize(
-    ("method", "name"), [("save", "outcomes"), ("forget", provisional.PROVISIONAL), ("forget", JOURNAL)]
-)
-def test_an_agent_that_is_killed_while_it_notes_that_it_took_a_change_back_tells_it_later(
-    live: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, name: str
+def changes(made: Bench) -> Changes:
+    return ChangeStore(made.state).load()
+
+
+@pytest.mark.parametrize("kind", [UndoBegun, Restored])
+@pytest.mark.parametrize("durable", [False, True])
+def test_an_agent_that_is_killed_while_it_undoes_a_change_reports_it_later(
+    live: Bench, tmp_path: Path, kind: type[Event], durable: bool
 ) -> None:
     live.engine.p99_ms = 60.0
-    killed_at(monkeypatch, live.state, method, name)
-    with pytest.raises(Killed):
-        turn(live, 6)
-    assert live.engine.settings["work_mem"].value == "4096"
+    with pytest.MonkeyPatch.context() as patched:
+        killed_at(patched, kind, durable)
+        with pytest.raises(Killed):
+            turn(live, 6)
     fresh = again(live, tmp_path)
-    turn(fresh, 2)
-    assert {(o.state, o.code) for o in outcomes(fresh)} == {("reverted", "guardrail")}
-    assert provisional.find(fresh.state) is None
-    assert fresh.state.load(JOURNAL) is None
+    fresh.engine.p99_ms = 60.0
+    turn(fresh, 6)
+    assert fresh.engine.settings["work_mem"].value == "4096"
+    assert [(o.state, o.code) for o in outcomes(fresh)] == [("reverted", "guardrail")]
+    assert (changes(fresh).watched, changes(fresh).in_hand) == (None, None)
 
 
 def test_a_way_back_is_told_once(live: Bench) -> None:
@@ -63,39 +71,69 @@ def test_a_way_back_is_told_once(live: Bench) -> None:
     assert [o.state for o in outcomes(live)] == ["applied", "reverted"]
 
 
-def test_a_rollback_that_is_undone_itself_leaves_the_change_under_watch(
-    live: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rollback_that_is_undone_itself_leaves_the_change_under_watch(live: Bench, tmp_path: Path) -> None:
     live.offer({"work_mem": 4096}, "rec_2", restore=True, rollback=True)
-    killed_at(monkeypatch, live.state, "forget", JOURNAL)
-    monkeypatch.setattr(live.state, "record_outcome", lambda *more: (_ for _ in ()).throw(Killed()))
-    with pytest.raises(Killed):
-        turn(live, 2)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(live.engine, "reload", lambda: (_ for _ in ()).throw(Killed()))
+        with pytest.raises(Killed):
+            turn(live, 2)
     fresh = again(live, tmp_path)
     turn(fresh)
     assert fresh.engine.settings["work_mem"].value == "8192"
-    watched = provisional.find(fresh.state)
+    watched = changes(fresh).watched
     assert watched is not None
     assert watched.directive == "rec_1"
 
 
-def test_no_directive_is_begun_while_another_ones_way_back_is_barred(
+def test_no_directive_is_begun_while_another_ones_undo_is_prevented(
     live: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def barred() -> None:
-        raise DidNotStart("no way back yet")
+    def prevented() -> None:
+        raise DidNotStart("no undo yet")
 
-    monkeypatch.setattr(live.engine, "reload", barred)
+    monkeypatch.setattr(live.engine, "reload", prevented)
     live.engine.p99_ms = 60.0
     turn(live, 5)
-    assert live.state.load(JOURNAL)["directive"] == "rec_1"
+    in_hand = changes(live).in_hand
+    assert in_hand is not None
+    assert in_hand.directive == "rec_1"
     live.offer({"work_mem": 16384}, "rec_2", restart_allowed=False)
     turn(live, 3)
-    assert live.state.load(JOURNAL)["directive"] == "rec_1"
-    assert live.state.recorded_outcome("rec_2") is None
+    assert changes(live).in_hand == in_hand
+    assert changes(live).of("rec_2") is None
     monkeypatch.undo()
     turn(live, 2)
     assert live.engine.settings["work_mem"].value == "4096"
+
+
+def test_a_guard_that_fires_for_the_change_before_does_not_forget_the_one_that_is_being_undone(live: Bench) -> None:
+    turn(live, 4)
+    assert changes(live).watched is not None
+    live.engine.refuses_reload = True
+    live.offer({"jit": "off"}, "rec_2", restart_allowed=False)
+    turn(live)
+    in_hand = changes(live).in_hand
+    assert in_hand is not None
+    assert in_hand.directive == "rec_2"
+    live.engine.locks_out = True
+    turn(live, 9)
+    assert live.database.monitor.firing == ("unreachable",)
+    assert changes(live).in_hand == in_hand
+    live.engine.locks_out = live.engine.refuses_reload = False
+    turn(live, 2)
+    assert live.engine.file == {"work_mem": "8MB"}
+    assert [o.state for o in outcomes(live, "rec_2")] == ["failed", "reverted"]
+    assert changes(live).watched is not None
+
+
+def test_no_window_confirms_a_change_after_its_time(live: Bench) -> None:
+    turn(live)
+    windows = changes(live).watched
+    assert windows is not None
+    assert windows.windows == 0
+    live.clock.seconds += 290
+    turn(live, 4)
+    assert [(o.state, o.code) for o in outcomes(live)] == [("applied", None), ("reverted", "not_confirmed")]
 
 
 def test_an_error_of_the_agents_own_costs_an_interval_and_is_told(

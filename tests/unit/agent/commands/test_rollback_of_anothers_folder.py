@@ -183,7 +183,7 @@ def test_the_agents_own_account_gets_its_file_back_byte_by_byte(place: Place) ->
     assert place.auto.read_text() == "work_mem = '4MB'\n"
 
 
-@pytest.mark.parametrize("name", ["paused", "lock", "way_back.json"])
+@pytest.mark.parametrize("name", ["paused", "lock", "changes.json"])
 def test_what_root_writes_into_the_folder_follows_no_link(place: Place, name: str) -> None:
     target = place.private / "target"
     (place.state / name).symlink_to(target)
@@ -192,8 +192,8 @@ def test_what_root_writes_into_the_folder_follows_no_link(place: Place, name: st
     if name == "lock":
         with pytest.raises(OSError, match="symbolic"):
             state.lock()
-    state.save("way_back", {"stage": "begun"})
-    state.forget("way_back")
+    state.save("changes", {"records": []})
+    state.forget("changes")
     state.resume()
     assert not target.exists()
 
@@ -202,10 +202,10 @@ def test_what_root_writes_into_the_folder_is_its_owners(place: Place) -> None:
     state = State(place.state)
     assert state.lock()
     state.pause()
-    state.save("outcomes", [])
+    state.save("changes", [])
     state.unlock()
     assert {(p.stat().st_uid, p.stat().st_gid) for p in place.state.iterdir()} == {AGENT}
-    assert state.load("outcomes") == []
+    assert state.load("changes") == []
     assert (os.geteuid(), os.getegid()) == (0, 0)
 
 

@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from lutra_agent.changes.recorded_progress import RecordedProgress
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.processes import works_in
 from lutra_agent.control.server import ServerControl
 from lutra_agent.errors import DidNotStart, LoginRefused
+from lutra_agent.state.change_events import Begun, UndoBegun
+from lutra_agent.state.change_record import SERVER
+from lutra_agent.state.change_store import ChangeStore
+from lutra_agent.state.snapshot import Snapshot
 from lutra_agent.state.store import State
 
 from tests.support.fake_clock import FakeClock
@@ -39,10 +44,18 @@ def engine(tmp_path: Path) -> Recovering:
 
 @pytest.fixture
 def control(engine: Recovering, tmp_path: Path) -> Callable[[], ServerControl]:
-    """An agent's, started anew: its commands say in a file that they ran."""
+    """That of an agent that was started again while it undoes a change. Its commands say in a file that they ran."""
+    changes = ChangeStore(State(tmp_path / "state"))
+    changes.write(Begun("rec_1", ("x",), {SERVER: Snapshot({}, {}, None)}))
+    changes.write(UndoBegun("rec_1", "guardrail", "why"))
     start, restart = (("/bin/sh", "-c", f"echo {word} >> {tmp_path / 'said'}") for word in ("start", "restart"))
     config = RestartConfig(command=restart, start_command=start, timeout_s=TIMEOUT_S)
-    return lambda: ServerControl(config, engine, engine.clock, State(tmp_path / "state"))
+
+    def again() -> ServerControl:
+        state = State(tmp_path / "state")
+        return ServerControl(config, engine, engine.clock, state, progress=RecordedProgress(state))
+
+    return again
 
 
 def said(folder: Path) -> list[str]:
@@ -135,7 +148,7 @@ def test_a_process_of_the_program_that_works_in_the_data_folder_is_the_server(
         assert not works_in(data, ("another",))
         assert not works_in(tmp_path, ("postgres",))
         made = control()
-        made.progress.note_started()
+        made.progress.note("started")
         with pytest.raises(DidNotStart, match="waited 60 s"):
             made.start_or_wait(data)
     finally:

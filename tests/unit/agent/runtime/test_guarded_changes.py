@@ -16,11 +16,13 @@ from lutra_agent.guardrails.evaluate import WindowReading
 from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.reporting.spool import Spool
-from lutra_agent.state import provisional
-from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, stored_snapshot
+from lutra_agent.state.change_events import Applied, Begun
+from lutra_agent.state.change_record import SERVER
+from lutra_agent.state.change_store import ChangeStore
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, Snapshot, stored_snapshot
 from lutra_agent.state.store import State
 from lutra_models.guardrails import DEFAULTS, Guardrail
-from lutra_models.wire import GuardEvent, Rules
+from lutra_models.wire import GuardEvent, Outcome, Rules
 
 from tests.support.fake_clock import START
 from tests.support.loops import WATCHED, Bench, again, bench, outcomes, turn
@@ -139,7 +141,7 @@ def test_an_operators_rollback_needs_no_confirmation_and_ends_it(live: Bench) ->
     live.offer({"work_mem": 4096}, "rec_2", restore=True, rollback=True)
     turn(live, 2)
     assert [(o.state, o.confirm_by) for o in outcomes(live, "rec_2")] == [("applied", None)]
-    assert provisional.find(live.state) is None
+    assert ChangeStore(live.state).load().watched is None
 
 
 def test_a_change_whose_time_passed_while_the_agent_was_away_is_taken_back_at_its_start(
@@ -303,7 +305,7 @@ def test_a_lab_trial_is_measured_and_not_provisional(tmp_path: Path) -> None:
     lab = bench(tmp_path, "lab", with_driver=True)
     change(lab, measure=True)
     assert [(o.state, o.confirm_by) for o in outcomes(lab)] == [("applied", None)]
-    assert provisional.find(lab.state) is None
+    assert ChangeStore(lab.state).load().watched is None
 
 
 def test_between_the_trials_of_a_lab_no_guard_looks(tmp_path: Path) -> None:
@@ -324,7 +326,9 @@ def test_a_lab_agent_with_a_driver_still_confirms_a_change_that_nobody_measures(
 def test_windows_of_the_change_join_the_baseline_once_it_is_confirmed(tmp_path: Path) -> None:
     state, window = State(tmp_path), WindowReading(START, START, {"qps": 5.0})
     watch = GuardrailMonitor(state, lambda: DEFAULTS, replace(WATCHED, confirm_windows=1))
-    provisional.Provisional("rec_1", ("x",), {}, False, START, START + CONFIRM).keep(state)
+    changes = ChangeStore(state)
+    changes.write(Begun("rec_1", ("x",), {SERVER: Snapshot({}, {}, None)}))
+    changes.write(Applied(Outcome(directive="rec_1", state="applied", at=START, confirm_by=START + CONFIRM)))
     assert watch.observe(window, measured=True).confirmed
     assert GuardrailMonitor(state, lambda: DEFAULTS, WATCHED)._calm == [window]
 

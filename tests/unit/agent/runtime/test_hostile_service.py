@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from lutra_agent.admission.pace import Pace
 from lutra_agent.errors import Deferred
-from lutra_agent.state import provisional
-from lutra_agent.state.store import KEPT_OUTCOMES
+from lutra_agent.state.change_record import KEPT
 from lutra_models.guardrails import GUARDS, Guardrail, laid_over, tightened
 
 from tests.support.directed import ALWAYS, CONFIRM_S, NEVER_TODAY, Directed, directed
@@ -71,19 +70,19 @@ def test_a_rollback_that_leaves_the_unconfirmed_change_in_place_does_not_end_it(
     live: Directed, settings: dict[str, Any]
 ) -> None:
     live.do({"work_mem": 8192, "jit": "off"})
-    kept = provisional.find(live.state)
+    kept = live.changes.watched
     assert live.do(settings, **BACK).code == "not_confirmed"
-    assert provisional.find(live.state) == kept
+    assert live.changes.watched == kept
 
 
 def test_a_rollback_that_leaves_a_watched_change_in_place_does_not_end_its_watch(live: Directed) -> None:
     live.do({"work_mem": 8192, "jit": "off"})
-    change = provisional.find(live.state)
+    live.watch()
+    change = live.changes.watched
     assert change is not None
-    change = replace(change, watched_until=change.confirm_by)
-    change.keep(live.state)
+    assert change.confirmed
     assert live.do({}, **BACK).state == "applied"
-    assert provisional.find(live.state) == change
+    assert live.changes.watched == change
 
 
 def test_a_rollback_of_the_unconfirmed_change_is_carried_out_and_ends_it(live: Directed) -> None:
@@ -142,12 +141,13 @@ def test_what_a_lab_tried_is_nothing_to_come_back_to_in_production(live: Directe
 
 
 def test_a_name_that_was_given_before_opens_nothing(live: Directed) -> None:
-    live.do({"work_mem": 8192}, id="first")
-    for _ in range(KEPT_OUTCOMES):
+    applied = live.do({"work_mem": 8192}, id="first")
+    for _ in range(KEPT + 1):
         live.do({"work_mem": -1})
-    kept = provisional.find(live.state)
-    assert live.do({"work_mem": 16384}, id="first").code == "not_confirmed"
-    assert provisional.find(live.state) == kept
+    kept, statements = live.changes.watched, list(live.engine.statements)
+    assert live.outcome("rec_2") is None
+    assert live.do({"work_mem": 16384}, id="first") == applied
+    assert (live.changes.watched, live.engine.statements) == (kept, statements)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,34 @@
+"""How far a restore has come: what was done to the server since its settings file was restored."""
+
+from __future__ import annotations
+
+from lutra_agent.state.snapshot import Progress
+
+
+class RestoreProgress:
+    """As this object knows it."""
+
+    def __init__(self) -> None:
+        self._stage: Progress | None = None
+
+    @property
+    def started(self) -> bool:
+        """A server on its way up has read the file, and is only to be waited for."""
+        return self.stage is not None
+
+    @property
+    def restarted(self) -> bool:
+        """Another restart would change nothing."""
+        return self.stage == "restarted"
+
+    @property
+    def stage(self) -> Progress | None:
+        return self._stage
+
+    def note(self, stage: Progress | None) -> None:
+        """None: another restore begins."""
+        self._stage = stage
+
+    def end(self) -> None:
+        """The restore has ended."""
+        self._stage = None

@@ -1,0 +1,148 @@
+"""The records of the agent's changes: each from before its first statement until a report carries its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from lutra_models.wire import ApplyCode, Outcome
+from pydantic import PlainSerializer, PlainValidator
+
+from lutra_agent.state.snapshot import Progress, Snapshot
+
+SERVER = "server"
+"""The setting source that is the database server itself."""
+
+KEPT = 200
+"""Records that have ended: a directive that comes again gets the same answer."""
+
+Stage = Literal["applying", "restarting", "provisional", "watching", "undoing", "done"]
+IN_HAND: tuple[Stage, ...] = ("applying", "restarting", "undoing")
+"""The agent works on it: nothing else begins before this has ended."""
+WATCHED: tuple[Stage, ...] = ("provisional", "watching")
+"""Active, and undone where a guardrail is violated; `watching`: confirmed already."""
+
+SnapshotField = Annotated[Snapshot, PlainValidator(Snapshot.from_dict), PlainSerializer(Snapshot.to_dict)]
+
+
+@dataclass(frozen=True)
+class Undo:
+    """Why a change is undone, and how far its restore has come."""
+
+    code: ApplyCode
+    reason: str
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True)
+class ChangeRecord:
+    """One directive's change.
+
+    `before` is, by setting source, what an undo restores; `restarted`: a restart of the server was begun, so an undo
+    makes settings that need one active again, too. `windows` were measured without a violation. A provisional change
+    is undone after `confirm_by`, a confirmed one is watched until `watch_until`. `outcome` is the latest one; no report
+    carries those of `unreported` yet. `measured`: that it was applied is reported with its measurement.
+    """
+
+    directive: str
+    stage: Stage
+    names: tuple[str, ...] = ()
+    before: Mapping[str, SnapshotField] = field(default_factory=dict)
+    restarted: bool = False
+    confirm_by: datetime | None = None
+    windows: int = 0
+    watch_until: datetime | None = None
+    undo: Undo | None = None
+    measured: bool = False
+    outcome: Outcome | None = None
+    unreported: tuple[Outcome, ...] = ()
+
+    def __post_init__(self) -> None:
+        needed: dict[str, Any] = {
+            "before": self.before or not self.alive,
+            "undo": self.undo or self.stage != "undoing",
+            "confirm_by": self.confirm_by or self.stage != "provisional",
+            "watch_until": self.watch_until or self.stage != "watching",
+            "outcome": self.outcome or self.stage not in (*WATCHED, "done"),
+        }
+        if missing := [name for name, there in needed.items() if not there]:
+            raise ValueError(f"{self.directive}: a change that is {self.stage} needs {', '.join(missing)}")
+
+    @property
+    def alive(self) -> bool:
+        return self.stage != "done"
+
+    @property
+    def confirmed(self) -> bool:
+        return self.stage == "watching"
+
+    @property
+    def reported(self) -> bool:
+        """Whether a report carries the latest outcome."""
+        return self.outcome not in self.unreported
+
+    @property
+    def awaits_measurement(self) -> bool:
+        """Whether it is applied, and its measurement is still to be made and reported with that."""
+        applied = self.outcome is not None and self.outcome.state == "applied"
+        return self.measured and applied and not self.reported
+
+    @property
+    def due(self) -> tuple[Outcome, ...]:
+        """What the next report has to carry."""
+        return () if self.awaits_measurement else self.unreported
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All records, the latest last: at most one is in hand, and at most one other is watched.
+
+    The watched one is the older. What the one in hand restores is therefore the configuration of the watched one.
+    """
+
+    records: tuple[ChangeRecord, ...] = ()
+
+    def __post_init__(self) -> None:
+        directives = [r.directive for r in self.records]
+        if len(set(directives)) < len(directives):
+            raise ValueError(f"two records of one directive among {', '.join(directives)}")
+        for stages in (IN_HAND, WATCHED):
+            if len(found := [r.directive for r in self.records if r.stage in stages]) > 1:
+                raise ValueError(f"at most one change may be {' or '.join(stages)}, not {', '.join(found)}")
+
+    @property
+    def in_hand(self) -> ChangeRecord | None:
+        return self._in(IN_HAND)
+
+    @property
+    def watched(self) -> ChangeRecord | None:
+        return self._in(WATCHED)
+
+    @property
+    def provisional(self) -> ChangeRecord | None:
+        """The change that nothing has confirmed yet."""
+        return self._in(("provisional",))
+
+    @property
+    def due(self) -> list[Outcome]:
+        """The outcomes that the next report has to carry, oldest first."""
+        return [outcome for record in self.records for outcome in record.due]
+
+    def of(self, directive: str) -> ChangeRecord | None:
+        return next((r for r in self.records if r.directive == directive), None)
+
+    def with_record(self, record: ChangeRecord) -> Changes:
+        """With this one in place of an earlier record of the same directive."""
+        return Changes(kept([r for r in self.records if r.directive != record.directive] + [record]))
+
+    def _in(self, stages: Sequence[Stage]) -> ChangeRecord | None:
+        return next((r for r in self.records if r.stage in stages), None)
+
+
+def kept(records: Sequence[ChangeRecord]) -> tuple[ChangeRecord, ...]:
+    """All that are alive, and of the others KEPT: those that are reported go first, and the oldest of these."""
+    ended = sorted((r for r in records if not r.alive), key=lambda r: r.reported, reverse=True)
+    gone = {r.directive for r in ended[: max(len(ended) - KEPT, 0)]}
+    return tuple(r for r in records if r.directive not in gone)
