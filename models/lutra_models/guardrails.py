@@ -26,7 +26,7 @@ class Guardrail:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.limit) and self.limit >= 0):
-            raise ValueError(f"a guardrail's limit must be a number of at least 0, got {self.limit}")
+            raise ValueError(f"limit must be a number of at least 0, got {self.limit}")
         if not 0 <= self.hold_s <= LONGEST_HOLD_S:
             raise ValueError(f"hold_s must be within [0, {LONGEST_HOLD_S:g}], got {self.hold_s}")
 

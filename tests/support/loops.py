@@ -29,7 +29,7 @@ from tests.support.fake_engine import HOST, FakeControl, FakeEngine, NoSignals
 from tests.support.fake_service import decoded
 from tests.support.mortal import MortalControl, MortalEngine
 
-WATCHED = GuardConfig({"memory": Guardrail(0.0, 3600.0)}, confirm_windows=3, confirm_s=300.0, watch_s=100.0)
+WATCHED = GuardConfig(memory=Guardrail(0.0, 3600.0), confirm_windows=3, confirm_s=300.0, watch_s=100.0)
 
 
 @dataclass

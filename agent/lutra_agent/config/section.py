@@ -1,100 +1,115 @@
-"""One table of a TOML file, read key by key with its type; what nobody asked for is refused, so typos show."""
+"""A table of a TOML file becomes a dataclass. A complaint names the key, what it found there and the way out."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, TypeVar
+import json
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from lutra_agent.errors import ConfigError
 
-T = TypeVar("T")
+T = TypeVar("T", bound="Section")
+Place = Sequence[int | str]
+
+EXPECTED = {
+    "string_type": "text",
+    "path_type": "text",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "tuple_type": "a list",
+    "dataclass_type": "a table",
+    "dict_type": "a table",
+}
+LONGEST_VALUE = 200
 
 
 class Section:
-    def __init__(self, name: str, table: Mapping[str, Any]) -> None:
-        self.name = name
-        self._table = table
-        self._asked: set[str] = set()
+    """A dataclass that `read` makes of a table: its fields are the keys, their annotations what each may hold.
 
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self._take(key, default)
-        if value is None:
-            raise ConfigError(f"{self._key(key)} is missing")
-        if not isinstance(value, str):
-            raise ConfigError(f"{self._key(key)}: expected text, got {value!r}")
-        return value
+    Text is no number, 1 is not true, and a dataclass of the core that stands in a section is read as strictly.
+    """
 
-    def path(self, key: str) -> Path | None:
-        text = self.text(key, "")
-        return Path(text).expanduser() if text else None
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
-    def number(self, key: str, default: float | None, low: float, high: float) -> float:
-        value = self._take(key, default)
-        if value is None:
-            raise ConfigError(f"{self._key(key)} is missing")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise ConfigError(f"{self._key(key)}: expected a number, got {value!r}")
-        if not low <= value <= high:
-            raise ConfigError(f"{self._key(key)}: {value} is outside [{low:g}, {high:g}]")
-        return float(value)
 
-    def integer(self, key: str, default: int | None, low: int, high: int) -> int:
-        value = self.number(key, default, low, high)
-        if not value.is_integer():
-            raise ConfigError(f"{self._key(key)}: expected a whole number, got {value}")
-        return int(value)
+def read(kind: type[T], table: object, name: str = "") -> T:
+    """The table `name` as a `kind`. Raises ConfigError, which tells every fault of the table."""
+    # As JSON: strict Python would want a tuple for a list. A date of TOML becomes its text.
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(table, default=str))
+    except ValidationError as error:
+        raise ConfigError("; ".join(_explain(kind, name, fault) for fault in error.errors(include_url=False))) from None
 
-    def flag(self, key: str, default: bool) -> bool:
-        value = self._take(key, default)
-        if not isinstance(value, bool):
-            raise ConfigError(f"{self._key(key)}: expected true or false, got {value!r}")
-        return value
 
-    def choice(self, key: str, default: str, options: Iterable[str]) -> str:
-        value = self.text(key, default)
-        if value not in (known := tuple(options)):
-            raise ConfigError(f"{self._key(key)}: {value!r} is not one of {', '.join(known)}")
-        return value
+def _explain(kind: type, name: str, fault: ErrorDetails) -> str:
+    place, value, type_ = fault["loc"], fault["input"], fault["type"]
+    key = _key(name, place)
+    if type_ == "missing":
+        return f"{key} is missing{_hint(_table(kind, place[:-1]), str(place[-1]))}"
+    if type_ == "unexpected_keyword_argument":
+        return _unknown(key, str(place[-1]), _names(_table(kind, place[:-1])))
+    if type_ == "literal_error":
+        return f"{key}: {shown(value)} is not one of {_options(fault)}"
+    if type_ == "value_error":
+        return _complaint(key, str(fault["ctx"]["error"]), _names(_table(kind, place)))
+    expected = EXPECTED.get(type_, fault["msg"])
+    unit = " of seconds" if expected == "a number" and key.endswith("_s") else ""
+    return f"{key}: expected {expected}{unit}, got {shown(value)}"
 
-    def argv(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
-        value = self._take(key, list(default))
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise ConfigError(f"{self._key(key)}: expected a list of texts, as in ['systemctl', 'restart', 'x']")
-        return tuple(value)
 
-    def section(self, key: str) -> Section:
-        return self.optional_section(key) or Section(key, {})
+def _complaint(key: str, message: str, names: Sequence[str]) -> str:
+    """What a dataclass says of itself begins with the field: `minutes must be …`."""
+    field, _, rest = message.partition(" ")
+    field = field.rstrip(":")
+    return f"{key}.{field}: {rest}" if field in names else f"{key}: {message}"
 
-    def optional_section(self, key: str) -> Section | None:
-        table = self.optional_table(key)
-        return None if table is None else Section(key, table)
 
-    def optional_table(self, key: str) -> Mapping[str, Any] | None:
-        value = self._take(key, None)
-        if value is not None and not isinstance(value, dict):
-            raise ConfigError(f"{self._key(key)}: expected a table, got {value!r}")
-        return value
+def _unknown(key: str, name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    meant = f" (did you mean {near[0]}?)" if near else ""
+    return f"unknown: {key}{meant}; known here: {', '.join(known)}"
 
-    def tables(self, key: str) -> tuple[Section, ...]:
-        """A list of tables, each named by its place."""
-        value = self._take(key, [])
-        if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
-            raise ConfigError(f"{self._key(key)}: expected a list of tables, got {value!r}")
-        return tuple(Section(f"{self._key(key)}[{i}]", v) for i, v in enumerate(value))
 
-    def finish(self, result: T = None) -> T:  # type: ignore[assignment]
-        """`result`, once nothing of the table is left unread. Raises ConfigError naming what is left."""
-        unknown = [k for k in self._table if k not in self._asked]
-        if unknown:
-            names = ", ".join(self._key(k) for k in unknown)
-            raise ConfigError(f"unknown: {names}; known here: {', '.join(sorted(self._asked))}")
-        return result
+def _key(name: str, place: Place) -> str:
+    return (name + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)).lstrip(".")
 
-    def _take(self, key: str, default: Any) -> Any:
-        self._asked.add(key)
-        return self._table.get(key, default)
 
-    def _key(self, key: str) -> str:
-        return f"{self.name}.{key}" if self.name else key
+def _options(fault: ErrorDetails) -> str:
+    return str(fault["ctx"]["expected"]).replace(" or ", ", ").replace("'", "")
+
+
+def _table(kind: Any, place: Place) -> Any:
+    """The dataclass whose keys stand at the place; None where none do."""
+    for part in place:
+        if isinstance(part, str):
+            kind = _dataclass(get_type_hints(kind)[part])
+    return kind
+
+
+def _dataclass(annotation: Any) -> Any:
+    """That of `Section | None`, or of `tuple[Section, ...]`."""
+    if is_dataclass(annotation):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _dataclass(part))), None)
+
+
+def _names(table: Any) -> list[str]:
+    return [] if table is None else sorted(f.name for f in fields(table))
+
+
+def _hint(table: Any, key: str) -> str:
+    notes = getattr(get_type_hints(table, include_extras=True)[key], "__metadata__", ())
+    return next((f": {n.description}" for n in notes if isinstance(n, FieldInfo)), "")
+
+
+def shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"

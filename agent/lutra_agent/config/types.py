@@ -1,36 +1,72 @@
-"""The agent's configuration, in types."""
+"""The agent's configuration, in types. `section.read` makes them of the tables of a file, and checks each key."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from lutra_models.guardrails import GuardName, Guardrail
+from lutra_models.guardrails import DEFAULTS, GuardName, Guardrail
 from lutra_models.history import Mode
-from lutra_models.maintenance import MaintenanceWindow
+from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow, known_zone
 from lutra_models.metrics import P99Of
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo
 
+from lutra_agent.config.section import Section
+from lutra_agent.config.values import Argv, OptionalPath, OptionalText, Url, Whole, a_list_of, at_home, required, within
 from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_agent.files.secrets import secret
 
 TOKEN_VARIABLE = "LUTRA_AGENT_TOKEN"  # noqa: S105
 CONFIRM_S = 900.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+DAY_S = 86_400.0
+STATE_DIR = Path("/var/lib/lutra-agent")
+
+
+def _encrypted(url: str) -> str:
+    host = urlsplit(url).hostname
+    if not url.startswith("https://") and host not in LOOPBACK:
+        raise ValueError(f"plain http is for loopback only, got host {host!r}: use https")
+    return url
+
+
+def _state_dir(text: object) -> object:
+    return str(STATE_DIR) if text == "" else text
+
+
+def _on_any_day(table: object) -> object:
+    days = table.get("weekdays", list(WEEKDAYS)) if isinstance(table, dict) else None
+    return {**table, "weekdays": tuple(days)} if isinstance(table, dict) and isinstance(days, list) else table
+
+
+def _in_a_known_zone(window: MaintenanceWindow) -> MaintenanceWindow:
+    if known_zone(window.zone) is None:
+        raise ValueError(f"zone: this machine knows no time zone {window.zone!r}")
+    return window
+
+
+def _completed(table: object, info: ValidationInfo) -> object:
+    """What a guard's table leaves out, its default has."""
+    default = next(rail for name, rail in DEFAULTS.items() if name == info.field_name)
+    return {**asdict(default), **table} if isinstance(table, dict) else table
+
+
+Window = Annotated[MaintenanceWindow, BeforeValidator(_on_any_day), AfterValidator(_in_a_known_zone)]
+OneGuard = Annotated[Guardrail | None, BeforeValidator(_completed)]
 
 
 @dataclass(frozen=True)
-class ServiceConfig:
+class ServiceConfig(Section):
     """Where reports go. The token is read when it is needed: `check`, `rollback` and `pause` work without one."""
 
-    url: str
-    database: str
-    token_file: Path | None = None
+    url: Annotated[Url, AfterValidator(_encrypted), required("where the service answers: https://host[:port]")]
+    database: Annotated[str, required("the id that the service gave it, as in db_…")]
+    token_file: OptionalPath = None
 
     def token(self) -> str:
         """From the environment, else from `token_file`. Raises ConfigError where neither gives one."""
@@ -45,7 +81,7 @@ class ServiceConfig:
 
 
 @dataclass(frozen=True)
-class DatabaseConfig:
+class DatabaseConfig(Section):
     """How to reach the database. Without `password_file` the engine's own means apply: its environment or its file.
 
     `dbname` may be empty where the engine lets a connection be to no database in particular.
@@ -55,14 +91,14 @@ class DatabaseConfig:
     """
 
     engine: str
-    host: str
-    port: int
-    user: str
-    dbname: str
-    password_file: Path | None = None
-    tls_ca: Path | None = None
-    tls_verify: str = "identity"
-    include_file: Path | None = None
+    host: Annotated[str, required("the server's socket or its folder, or a host's name")]
+    port: Annotated[Whole, within(1, 65535)]
+    user: str = "lutra"
+    dbname: str = ""
+    password_file: OptionalPath = None
+    tls_ca: OptionalPath = None
+    tls_verify: Literal["identity", "ca"] = "identity"
+    include_file: OptionalPath = None
 
     @property
     def by_socket(self) -> bool:
@@ -83,7 +119,7 @@ class DatabaseConfig:
 
 
 @dataclass(frozen=True)
-class AgentConfig:
+class AgentConfig(Section):
     """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit.
     `durability`: settings may move that can lose committed data. `ranges` "catalogue": a new value lies where the
     catalogue searches; "server": wherever the server takes it. Outside a lab `changes_per_hour` are the most.
@@ -92,16 +128,16 @@ class AgentConfig:
     leaves the caches cold.
     """
 
-    state_dir: Path
+    state_dir: Annotated[Path, BeforeValidator(_state_dir), AfterValidator(at_home)] = STATE_DIR
     mode: Mode = "observe"
-    interval_s: float = 10.0
-    warmup_windows: int = 1
-    restart_warmup_s: float = 60.0
-    memory_fraction: float = 0.8
+    interval_s: Annotated[float, within(1, 3600)] = 10.0
+    warmup_windows: Annotated[Whole, within(0, 1000)] = 1
+    restart_warmup_s: Annotated[float, within(0, 3600)] = 60.0
+    memory_fraction: Annotated[float, within(0.05, 1)] = 0.8
     durability: bool = False
-    name: str | None = None
-    ranges: str = "catalogue"
-    changes_per_hour: int = 60
+    name: OptionalText = None
+    ranges: Literal["catalogue", "server"] = "catalogue"
+    changes_per_hour: Annotated[Whole, within(1, 3600)] = 60
 
     def warm_up(self, restarted: bool) -> int:
         """How many windows after a change are left out."""
@@ -109,53 +145,63 @@ class AgentConfig:
 
 
 @dataclass(frozen=True)
-class RestartConfig:
+class RestartConfig(Section):
     """How to restart, and how to start a server that is down: argument lists, run without a shell.
 
     Outside a lab directives restart it at most `per_hour` times, and within `maintenance_windows` where there are any.
     """
 
-    command: tuple[str, ...] = ()
-    start_command: tuple[str, ...] = ()
-    timeout_s: float = 60.0
-    data_dir: Path | None = None
-    per_hour: int = 6
-    maintenance_windows: tuple[MaintenanceWindow, ...] = ()
+    command: Argv = ()
+    start_command: Argv = ()
+    timeout_s: Annotated[float, within(1, 3600)] = 60.0
+    data_dir: OptionalPath = None
+    per_hour: Annotated[Whole, within(1, 3600)] = 6
+    maintenance_windows: Annotated[tuple[Window, ...], a_list_of("tables")] = ()
 
 
 @dataclass(frozen=True)
-class PrometheusConfig:
+class PrometheusConfig(Section):
     """An instant query that gives the 99th percentile, in `unit`; `$window` in it becomes the window, as in `30s`."""
 
-    url: str
-    query: str
-    unit: str = "s"
+    url: Annotated[Url, required("where Prometheus answers: http(s)://host[:port]")]
+    query: Annotated[str, required("one that gives a single number: the 99th percentile")]
+    unit: Literal["s", "ms"] = "s"
     of: P99Of = "transaction"
 
 
 @dataclass(frozen=True)
-class GuardConfig:
-    """`guardrails` are those that the file names. `service_may_loosen`: the service's replace them.
+class GuardConfig(Section):
+    """The guards that the file names, and how a change is confirmed. `service_may_loosen`: the service's replace them.
 
     `confirm_windows` windows without a violation confirm a change; without them within `confirm_s` after it was applied
     the agent undoes it. A guardrail that fires within `watch_s` after the confirmation undoes it as well.
     """
 
-    guardrails: Mapping[GuardName, Guardrail] = field(default_factory=dict)
-    confirm_windows: int = 3
-    confirm_s: float = CONFIRM_S
-    watch_s: float = 600.0
+    p99: OneGuard = None
+    qps: OneGuard = None
+    errors: OneGuard = None
+    memory: OneGuard = None
+    replication_lag: OneGuard = None
+    disk: OneGuard = None
+    unreachable: OneGuard = None
+    confirm_windows: Annotated[Whole, within(1, 100)] = 3
+    confirm_s: Annotated[float, within(1, DAY_S)] = CONFIRM_S
+    watch_s: Annotated[float, within(0, DAY_S)] = 600.0
     service_may_loosen: bool = False
+
+    @property
+    def guardrails(self) -> dict[GuardName, Guardrail]:
+        return {name: rail for name in DEFAULTS if (rail := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Section):
     service: ServiceConfig
     database: DatabaseConfig
-    agent: AgentConfig
+    agent: AgentConfig = field(default_factory=AgentConfig)
     restart: RestartConfig = field(default_factory=RestartConfig)
     guard: GuardConfig = field(default_factory=GuardConfig)
-    driver: Mapping[str, Any] | None = None
+    driver: dict[str, Any] | None = None
     prometheus: PrometheusConfig | None = None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from lutra_agent.config.section import Section
 from lutra_agent.drivers import command, pgbench, sysbench
 from lutra_agent.drivers.base import Driver, Measurement
 from lutra_agent.engines.common.database import Database
@@ -13,7 +12,7 @@ from lutra_agent.errors import ConfigError, DriverFailed
 
 __all__ = ["DRIVERS", "Driver", "DriverFailed", "Measurement", "build"]
 
-DRIVERS: tuple[tuple[str, Callable[[Section, Database], Driver]], ...] = (
+DRIVERS: tuple[tuple[str, Callable[[Mapping[str, Any], Database], Driver]], ...] = (
     ("pgbench", pgbench.build),
     ("sysbench", sysbench.build),
     ("command", command.build),
@@ -22,8 +21,9 @@ DRIVERS: tuple[tuple[str, Callable[[Section, Database], Driver]], ...] = (
 
 def build(config: Mapping[str, Any], database: Database) -> Driver:
     """The driver that `[driver]` describes. Raises ConfigError."""
-    section = Section("driver", config)
     kinds = dict(DRIVERS)
     if "kind" not in config:
         raise ConfigError(f"driver.kind is missing: one of {', '.join(kinds)}")
-    return kinds[section.choice("kind", "", kinds)](section, database)
+    if config["kind"] not in list(kinds):
+        raise ConfigError(f"driver.kind: {config['kind']!r} is not one of {', '.join(kinds)}")
+    return kinds[config["kind"]](config, database)

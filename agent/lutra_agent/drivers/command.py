@@ -12,42 +12,42 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 from lutra_models.wire import Name
 from pydantic import TypeAdapter, ValidationError
 
-from lutra_agent.config.section import Section
+from lutra_agent.config.section import Section, read
+from lutra_agent.config.values import Argv, required, within
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
 from lutra_agent.engines.common.database import Database
 from lutra_agent.engines.families import family
-from lutra_agent.errors import ConfigError, DriverFailed
+from lutra_agent.errors import DriverFailed
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
+AS_A_LIST = "a list such as ['./load.py', '--clients', '8']"
 TOLERANCE_S = 1.0
 """A clock that a command read its window from may be so far off; a window never ends after the run."""
 
 
 @dataclass(frozen=True)
-class Options:
-    argv: tuple[str, ...]
-    span: Span
+class Options(Section):
+    kind: str
+    command: Annotated[Argv, required(AS_A_LIST)]
+    warmup_s: Annotated[float, within(0, 86400)] = 10.0
+    duration_s: Annotated[float, within(1, 86400)] = 60.0
+    grace_s: Annotated[float, within(1, 86400)] = 60.0
 
+    def __post_init__(self) -> None:
+        if not self.command:
+            raise ValueError(f"command is empty: {AS_A_LIST}")
 
-def options(section: Section) -> Options:
-    """Parse `[driver]`. Raises ConfigError."""
-    argv = section.argv("command")
-    if not argv:
-        raise ConfigError("driver.command is missing: a list such as ['./load.py', '--clients', '8']")
-    span = Span(
-        section.number("warmup_s", 10.0, low=0.0, high=86400.0),
-        section.number("duration_s", 60.0, low=1.0, high=86400.0),
-        section.number("grace_s", 60.0, low=1.0, high=86400.0),
-    )
-    return section.finish(Options(argv, span))
+    @property
+    def span(self) -> Span:
+        return Span(self.warmup_s, self.duration_s, self.grace_s)
 
 
 class Command:
@@ -60,11 +60,11 @@ class Command:
         self.database = database
 
     def context(self) -> dict[str, Value]:
-        return {"driver": self.name, "command": Path(self.options.argv[0]).name}
+        return {"driver": self.name, "command": Path(self.options.command[0]).name}
 
     def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
-        finished = run(self.options.argv, self._environment(), self.options.span, on_window_start, on_window_end)
-        return parse(finished, self.options.span.warmup_s, Path(self.options.argv[0]).name)
+        finished = run(self.options.command, self._environment(), self.options.span, on_window_start, on_window_end)
+        return parse(finished, self.options.span.warmup_s, Path(self.options.command[0]).name)
 
     def _environment(self) -> dict[str, str]:
         d, span = self.database, self.options.span
@@ -127,5 +127,5 @@ def _number(key: str, value: object) -> float:
     return reading
 
 
-def build(section: Section, database: Database) -> Command:
-    return Command(options(section), database)
+def build(table: Mapping[str, Any], database: Database) -> Command:
+    return Command(read(Options, table, "driver"), database)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 
-from lutra_agent.config.section import Section
+from lutra_agent.config.section import Section, read
+from lutra_agent.config.values import Whole, a_list_of, within
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.latencies import Latencies
 from lutra_agent.drivers.process import Finished, Span, ask, run
@@ -26,45 +28,33 @@ SETTLE_S = 600.0
 
 
 @dataclass(frozen=True)
-class Options:
-    """The driver's section. `statements` per transaction: counted where the script allows it, else None (no qps)."""
+class Options(Section):
+    """The driver's section. `statements` per transaction: 0 has them counted where the script allows it.
 
-    bin: str
-    script: str
-    clients: int
-    threads: int
-    span: Span
-    protocol: str
-    statements: int | None
-    scale: int | None
-    rate: float
-    sampling: float
-    settle: tuple[str, ...]
+    `scale`, `rate`: 0 for none. `threads`: 0 for as many as the clients keep busy.
+    """
 
+    kind: str
+    bin: str = "pgbench"
+    script: str = "tpcb-like"
+    clients: Annotated[Whole, within(1, 10_000)] = 8
+    threads: Whole = 0
+    warmup_s: Annotated[float, within(0, 86400)] = 10.0
+    duration_s: Annotated[float, within(1, 86400)] = 60.0
+    protocol: Literal["simple", "extended", "prepared"] = "simple"
+    statements: Annotated[Whole, within(0, 10**6)] = 0
+    scale: Annotated[Whole, within(0, 10**6)] = 0
+    rate: Annotated[float, within(0, 1e9)] = 0.0
+    sampling: Annotated[float, within(0.0001, 1)] = 1.0
+    settle: Annotated[tuple[str, ...], a_list_of("texts, as in ['CHECKPOINT']")] = SETTLE
 
-def options(section: Section) -> Options:
-    """Parse `[driver]`. Raises ConfigError."""
-    script = section.text("script", "tpcb-like")
-    counted = section.integer("statements", 0, low=0, high=10**6) or _counted(script)
-    clients = section.integer("clients", 8, low=1, high=10_000)
-    return section.finish(
-        Options(
-            bin=section.text("bin", "pgbench"),
-            script=script,
-            clients=clients,
-            threads=section.integer("threads", min(2, clients), low=1, high=clients),
-            span=Span(
-                section.number("warmup_s", 10.0, low=0.0, high=86400.0),
-                section.number("duration_s", 60.0, low=1.0, high=86400.0),
-            ),
-            protocol=section.choice("protocol", "simple", ("simple", "extended", "prepared")),
-            statements=counted,
-            scale=section.integer("scale", 0, low=0, high=10**6) or None,
-            rate=section.number("rate", 0.0, low=0.0, high=1e9),
-            sampling=section.number("sampling", 1.0, low=0.0001, high=1.0),
-            settle=section.argv("settle", SETTLE),
-        )
-    )
+    def __post_init__(self) -> None:
+        if not 0 <= self.threads <= self.clients:
+            raise ValueError(f"threads: {self.threads} is outside [1, {self.clients}], the number of clients")
+
+    @property
+    def span(self) -> Span:
+        return Span(self.warmup_s, self.duration_s)
 
 
 class Pgbench:
@@ -73,11 +63,13 @@ class Pgbench:
     def __init__(self, options: Options, database: Database) -> None:
         self.options = options
         self.database = database
+        self.statements = options.statements or _counted(options.script)
+        self.threads = options.threads or min(2, options.clients)
 
     def context(self) -> dict[str, Value]:
         o = self.options
         context: dict[str, Value] = {"driver": self.name, "script": self._script_name(), "protocol": o.protocol}
-        context |= {"clients": o.clients, "threads": o.threads, "rate": o.rate}
+        context |= {"clients": o.clients, "threads": self.threads, "rate": o.rate}
         return context | ({"scale": o.scale} if o.scale else {})
 
     def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
@@ -107,7 +99,7 @@ class Pgbench:
 
     def _argv(self, folder: Path) -> list[str]:
         o = self.options
-        argv = [*self._connection(), "-n", "-c", str(o.clients), "-j", str(o.threads), "-M", o.protocol]
+        argv = [*self._connection(), "-n", "-c", str(o.clients), "-j", str(self.threads), "-M", o.protocol]
         argv += ["-T", str(max(1, round(o.span.total_s + 0.5))), "--log", f"--log-prefix={folder / 'log'}"]
         argv += ["-b", o.script] if o.script in BUILTIN else ["-f", o.script]
         argv += [f"--sampling-rate={o.sampling}"] if o.sampling < 1 else []
@@ -128,9 +120,9 @@ class Pgbench:
             raise DriverFailed(f"pgbench completed no transaction within the window ({failed} failed)")
         tps = len(latencies) / o.sampling / o.span.duration_s
         metrics = {"tps": tps, "failed_tps": failed / o.sampling / o.span.duration_s, **summary(latencies)}
-        if o.statements is not None:
-            metrics["qps"] = tps * o.statements
-        of: P99Of = "statement" if o.statements == 1 else "transaction"
+        if self.statements is not None:
+            metrics["qps"] = tps * self.statements
+        of: P99Of = "statement" if self.statements == 1 else "transaction"
         return Measurement(utc(start_s), utc(end_s), metrics, of, self._script_name())
 
     def _script_name(self) -> str:
@@ -177,5 +169,5 @@ def _counted(script: str) -> int | None:
         raise ConfigError(f"driver.script: {script!r} is none of {known} and no readable file: {error}") from error
 
 
-def build(section: Section, database: Database) -> Pgbench:
-    return Pgbench(options(section), database)
+def build(table: Mapping[str, Any], database: Database) -> Pgbench:
+    return Pgbench(read(Options, table, "driver"), database)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 
-from lutra_agent.config.section import Section
+from lutra_agent.config.section import Section, read
+from lutra_agent.config.values import Whole, within
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
 from lutra_agent.engines.common.database import Database, require_proved
@@ -34,38 +37,24 @@ SINGLE_STATEMENT = (
 """Their event is one statement; another script's is a transaction."""
 CLIENTS = {"postgresql": "pgsql", "mysql": "mysql", "mariadb": "mysql"}
 """Which of sysbench's clients speaks to an engine."""
-DISTRIBUTIONS = ("uniform", "pareto", "special", "gaussian")
 
 
 @dataclass(frozen=True)
-class Options:
-    bin: str
-    script: str
-    threads: int
-    tables: int
-    table_size: int
-    rate: int
-    distribution: str
-    span: Span
+class Options(Section):
+    kind: str
+    bin: str = "sysbench"
+    script: str = "oltp_read_write"
+    threads: Annotated[Whole, within(1, 10_000)] = 8
+    tables: Annotated[Whole, within(1, 10_000)] = 1
+    table_size: Annotated[Whole, within(1, 10**10)] = 10_000
+    rate: Annotated[Whole, within(0, 10**9)] = 0
+    distribution: Literal["uniform", "pareto", "special", "gaussian"] = "uniform"
+    warmup_s: Annotated[Whole, within(0, 86400)] = 10
+    duration_s: Annotated[Whole, within(1, 86400)] = 60
 
-
-def options(section: Section) -> Options:
-    """Parse `[driver]`. Raises ConfigError."""
-    return section.finish(
-        Options(
-            bin=section.text("bin", "sysbench"),
-            script=section.text("script", "oltp_read_write"),
-            threads=section.integer("threads", 8, low=1, high=10_000),
-            tables=section.integer("tables", 1, low=1, high=10_000),
-            table_size=section.integer("table_size", 10_000, low=1, high=10**10),
-            rate=section.integer("rate", 0, low=0, high=10**9),
-            distribution=section.choice("distribution", "uniform", DISTRIBUTIONS),
-            span=Span(
-                section.integer("warmup_s", 10, low=0, high=86400),
-                section.integer("duration_s", 60, low=1, high=86400),
-            ),
-        )
-    )
+    @property
+    def span(self) -> Span:
+        return Span(self.warmup_s, self.duration_s)
 
 
 class Sysbench:
@@ -169,5 +158,5 @@ def parse(stdout: str) -> dict[str, float]:
     return metrics
 
 
-def build(section: Section, database: Database) -> Sysbench:
-    return Sysbench(options(section), database)
+def build(table: Mapping[str, Any], database: Database) -> Sysbench:
+    return Sysbench(read(Options, table, "driver"), database)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lutra_agent.config.agent_file import load, parse
 from lutra_agent.engines.families import family
 from lutra_agent.errors import ConfigError, LoginRefused
-from lutra_models.guardrails import Guardrail
+from lutra_models.guardrails import GUARDS, Guardrail
 
 FULL: dict[str, dict[str, Any]] = {
     "service": {"url": "https://lutra.example", "database": "db_1", "token_file": "/etc/lutra/token"},
@@ -74,6 +74,73 @@ def test_a_mistake_is_named(document: dict[str, Any], names: str) -> None:
     with pytest.raises(ConfigError, match=names) as refused:
         parse(document)
     assert "secret" not in str(refused.value)
+
+
+NIGHT = {"start": "02:30", "minutes": 60}
+
+
+@pytest.mark.parametrize(
+    ("document", "complaint"),
+    [
+        (without("service", "url"), "service.url is missing: where the service answers"),
+        (
+            changed("agent", intervall_s=3),
+            "unknown: agent.intervall_s (did you mean interval_s?); known here: ch",
+        ),
+        (
+            changed("guard", p98={}),
+            "unknown: guard.p98 (did you mean p99?); known here: confirm_s, confirm_wind",
+        ),
+        (changed("agent", interval_s="10s"), "agent.interval_s: expected a number of seconds, got '10s'"),
+        (changed("agent", interval_s=float("nan")), "agent.interval_s: expected a number of seconds, got nan"),
+        (changed("agent", durability=1), "agent.durability: expected true or false, got 1"),
+        (changed("agent", memory_fraction=2), "agent.memory_fraction: 2.0 is outside [0.05, 1]"),
+        (changed("database", port=5.5), "database.port: expected a whole number, got 5.5"),
+        (changed("restart", command=["x", 3]), "restart.command[1]: expected text, got 3"),
+        (changed("guard", p99={"hold_s": 4000}), "guard.p99.hold_s: must be within [0, 3600], got 4000.0"),
+        (changed("service", token_file="~nobody-here/t"), "service.token_file: ~nobody-here/t names a home that"),
+        (
+            changed("restart", maintenance_windows=[NIGHT, {**NIGHT, "start": "9"}]),
+            "restart.maintenance_windows[1].start: must be a time such as 02:30, got '9'",
+        ),
+        (
+            changed("restart", maintenance_windows=[{**NIGHT, "zone": "Mars/Phobos"}]),
+            "restart.maintenance_windows[0].zone: this machine knows no time zone 'Mars/Phobos'",
+        ),
+        (
+            changed("restart", maintenance_windows=[{**NIGHT, "weekdays": ["monday"]}]),
+            "restart.maintenance_windows[0].weekdays[0]: 'monday' is not one of mon, tue, wed, thu, fri, sat, sun",
+        ),
+        (
+            changed("restart", maintenance_windows=[{**NIGHT, "minuts": 5}]),
+            "unknown: restart.maintenance_windows[0].minuts (did you mean minutes?); known here: minutes, start",
+        ),
+    ],
+)
+def test_a_complaint_names_the_key_the_value_and_the_way_out(document: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse(document)
+    assert complaint in str(refused.value)
+
+
+def test_all_the_faults_of_a_file_are_told_at_once() -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse({**without("service", "url"), "agent": {"mode": "lab", "interval_s": 0, "nam": "x"}})
+    told = [fault.split(":")[0] for fault in str(refused.value).split("; ")]
+    assert told == ["service.url is missing", "agent.interval_s", "unknown", "known here"]
+
+
+def test_empty_text_stands_for_a_key_that_is_left_out() -> None:
+    made = parse({**changed("service", token_file=""), "agent": {"mode": "lab", "state_dir": "", "name": ""}})
+    assert (made.service.token_file, made.agent.name) == (None, None)
+    assert made.agent.state_dir == Path("/var/lib/lutra-agent")
+
+
+def test_every_guard_has_its_table() -> None:
+    tables = {g.name: {"limit": 7} for g in GUARDS}
+    assert {n: g.limit for n, g in parse({**FULL, "guard": tables}).guard.guardrails.items()} == dict.fromkeys(
+        tables, 7
+    )
 
 
 def test_a_guardrail_takes_what_is_left_out_from_its_default() -> None:

@@ -264,7 +264,7 @@ def test_a_file_may_let_the_service_loosen_the_guardrails(tmp_path: Path) -> Non
 
 
 def test_a_guard_that_the_file_switches_off_is_the_services_to_switch_on(tmp_path: Path) -> None:
-    rules = ServiceRules(State(tmp_path), GuardConfig({"p99": Guardrail(2.0, 30.0, enabled=False)}))
+    rules = ServiceRules(State(tmp_path), GuardConfig(p99=Guardrail(2.0, 30.0, enabled=False)))
     assert not rules.guardrails()["p99"].enabled
     rules.update(Rules(guardrails={"p99": Guardrail(9.0, 60.0)}))
     assert rules.guardrails()["p99"] == Guardrail(9.0, 60.0)

@@ -1,0 +1,70 @@
+"""What a key of the agent's file may hold. A complaint of a value's begins with no key: `section` names it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from lutra_agent.config.section import shown
+
+Number = TypeVar("Number", int, float)
+
+
+def within(low: float, high: float) -> AfterValidator:
+    """A number's range, both ends included."""
+
+    def check(value: Number) -> Number:
+        if not low <= value <= high:
+            raise ValueError(f"{value} is outside [{low:g}, {high:g}]")
+        return value
+
+    return AfterValidator(check)
+
+
+def a_list_of(what: str) -> BeforeValidator:
+    """TOML's lists become tuples."""
+
+    def check(value: object) -> object:
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"expected a list of {what}, got {shown(value)}")
+        return tuple(value)
+
+    return BeforeValidator(check)
+
+
+def required(hint: str) -> Any:
+    """What is said of a key that has to be there and is not."""
+    return Field(description=hint)
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def at_home(path: Path | None) -> Path | None:
+    """`~` is a home."""
+    try:
+        return path and path.expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"{path} names a home that this account has not") from error
+
+
+def _url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"expected http(s)://host[:port], got scheme {parts.scheme!r}")
+    if parts.username or parts.password:
+        raise ValueError("no user and no password in a URL: they end up in logs")
+    return url.rstrip("/")
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Empty = BeforeValidator(lambda value: None if value == "" else value)
+"""Empty text stands for a key that is left out."""
+OptionalText = Annotated[str | None, Empty]
+OptionalPath = Annotated[Path | None, Empty, AfterValidator(at_home)]
+Url = Annotated[str, AfterValidator(_url)]
+Argv = Annotated[tuple[str, ...], a_list_of("texts, as in ['systemctl', 'restart', 'x']")]
