@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from lutra_agent.config.agent_file import parse
+from lutra_agent.commands.agent_file import parse
 from lutra_agent.config.types import Config
 from lutra_agent.errors import ConfigError
 from lutra_agent.runtime.compose import running

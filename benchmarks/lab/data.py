@@ -6,12 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
 
 from lutra_agent import drivers
+from lutra_agent.config.section import read
 from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.families import family
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 
@@ -77,7 +78,5 @@ def run(argv: tuple[str, ...]) -> None:
 
 
 def database_of(server: ScratchServer) -> DatabaseConfig:
-    told: dict[str, Any] = server.describe()
-    include = Path(told["include_file"]) if "include_file" in told else None
-    where = (told["engine"], server.host, server.port, server.user, server.dbname)
-    return DatabaseConfig(*where, include_file=include)
+    section, described = family(server.engine).section, server.describe()
+    return read(section, {f.name: described[f.name] for f in fields(section) if f.name in described})

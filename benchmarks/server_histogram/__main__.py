@@ -20,11 +20,11 @@ from pathlib import Path
 
 import click
 import psutil
-from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.drivers import build
 from lutra_agent.drivers.sysbench import Sysbench
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.engines.families import family
+from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_lab.servers.mariadb import HISTOGRAM, ScratchMariadb
 from lutra_lab.servers.mysql import ScratchMysql
 from lutra_lab.servers.mysqld import ScratchMysqld
@@ -111,7 +111,7 @@ def main(warmup: int, duration: int, rows: int, ahead: bool) -> None:
 def measured(
     server: ScratchMysqld, script: str, threads: int, rate: int, rows: int, warmup_s: int, duration_s: int
 ) -> Row:
-    where = DatabaseConfig(server.engine, server.host, server.port, server.user, server.dbname)
+    where = MysqlDatabase(server.engine, server.host, server.port, server.user, dbname=server.dbname)
     section = {"kind": "sysbench", "script": script, "threads": threads, "rate": rate, "table_size": rows}
     driver = build({**section, "warmup_s": warmup_s, "duration_s": duration_s}, where)
     assert isinstance(driver, Sysbench)

@@ -25,8 +25,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from lutra_agent import drivers
+from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.cli import main as lutra_agent
-from lutra_agent.config.agent_file import parse
 from lutra_agent.config.types import DatabaseConfig
 
 from tests.docs.pages import ROOT, Block, blocks, pages
@@ -194,7 +194,7 @@ def test_toml_is_what_its_reader_takes(block: Block) -> None:
 
 def measured(text: str, tmp_path: Path) -> None:
     """What a driver's own command prints is a measurement."""
-    database = DatabaseConfig("postgresql", str(tmp_path), 5432, "lutra", "postgres")
+    database = DatabaseConfig("postgresql", str(tmp_path), 5432)
     section = {"kind": "command", "command": ["echo", text.strip()], "warmup_s": 0, "duration_s": 1}
     found = drivers.build(section, database).run()
     told = json.loads(text)

@@ -8,7 +8,8 @@ from typing import get_args
 
 import lutra_service.main  # noqa: F401  (which makes the service's metrics)
 import pytest
-from lutra_agent.config.agent_file import parse
+from lutra_agent.commands.agent_file import parse
+from lutra_agent.engines.families import FAMILIES
 from lutra_agent.errors import ConfigError
 from lutra_models.guardrails import GUARDS
 from lutra_models.wire import ApplyCode
@@ -23,7 +24,7 @@ OPENAPI = json.loads((ROOT / "service" / "openapi.json").read_text())
 CALL = re.compile(r"`(GET|POST|PUT|PATCH|DELETE) (/[^`\s?…]*)")
 AGENT = {
     "service": {"url": "http://127.0.0.1:8000", "database": "db_1"},
-    "database": {"engine": "e", "host": "/", "port": 1},
+    "database": {"engine": "postgresql", "host": "/", "port": 1, "dbname": "d"},
 }
 
 
@@ -61,11 +62,18 @@ def test_every_guard_is_listed_with_its_defaults() -> None:
     }
 
 
-@pytest.mark.parametrize("section", ["service", "database", "agent", "restart", "guard", "prometheus"])
-def test_every_key_of_the_agents_file_is_in_the_reference(section: str) -> None:
+DATABASES = [("database", f.name) for f in FAMILIES]
+
+
+@pytest.mark.parametrize(
+    ("section", "engine"),
+    [*((s, "postgresql") for s in ("service", "agent", "restart", "guard", "prometheus")), *DATABASES],
+)
+def test_every_key_of_the_agents_file_is_in_the_reference(section: str, engine: str) -> None:
     optional = {"url": "http://127.0.0.1:9090", "query": "q"} if section == "prometheus" else {}
+    made = {**AGENT, "database": {**AGENT["database"], "engine": engine}}
     with pytest.raises(ConfigError) as refused:
-        parse({**AGENT, section: {**AGENT.get(section, optional), "no such key": 1}})
+        parse({**made, section: {**made.get(section, optional), "no such key": 1}})
     known = re.findall(r"\w+", str(refused.value).partition("known here: ")[2])
     text = (REFERENCE / "agent-file.md").read_text()
     guards = (ROOT / "docs/operate/guardrails.md").read_text()

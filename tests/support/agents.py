@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.config.agent_file import parse
-from lutra_agent.config.types import Config, DatabaseConfig
+from lutra_agent.commands.agent_file import parse
+from lutra_agent.config.types import Config
 from lutra_agent.drivers import Driver, build
 from lutra_lab.servers.base import ScratchServer
+
+from tests.support.databases import Where
 
 RUN = ("-m", "lutra_agent", "run", "--config")
 CONNECTS = ("engine", "host", "port", "user", "dbname", "include_file")
@@ -65,7 +67,7 @@ def _toml(value: Any) -> str:
 
 def suggested(server: Mapping[str, Any]) -> Driver:
     """The driver that `lutra-agent lab` suggests for its server, for a second."""
-    where = DatabaseConfig(*(server[name] for name in ("engine", "host", "port", "user", "dbname")))
+    where = Where(*(server[name] for name in ("host", "port", "user", "dbname")), engine=server["engine"])
     return build({**server["driver"], "warmup_s": 1, "duration_s": 1}, where)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.config.agent_file import load
+from lutra_agent.commands.agent_file import load
 from lutra_agent.engines.common.health import Health
 from lutra_agent.engines.common.source import SettingSource, Step
 from lutra_agent.engines.families import family

@@ -170,7 +170,7 @@ def bench(
 def _config(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | None) -> Config:
     return Config(
         ServiceConfig("http://127.0.0.1", "shop"),
-        DatabaseConfig("postgresql", "127.0.0.1", 5432, "lutra", "shop"),
+        DatabaseConfig("postgresql", "127.0.0.1", 5432),
         AgentConfig(folder / "state", mode=mode, interval_s=10, changes_per_hour=60),
         guard=guarding or GuardConfig(),
         driver={"kind": "command"} if with_driver else None,

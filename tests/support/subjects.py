@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields as fields_of
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ def database(server: ScratchServer, **more: Any) -> DatabaseConfig:
     """How an agent connects; `more` is laid over it."""
     fields: dict[str, Any] = {"engine": server.engine, "host": server.host, "port": server.port}
     fields |= {"user": server.user, "dbname": server.dbname, "include_file": server.include_file}
-    return DatabaseConfig(**{**fields, **more})
+    section = family(server.engine).section
+    known = {f.name for f in fields_of(section)}
+    return section(**{k: v for k, v in fields.items() if k in known}, **more)
 
 
 def engine_of(server: ScratchServer, **more: Any) -> Engine:

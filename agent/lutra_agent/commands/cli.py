@@ -13,7 +13,7 @@ import click
 from lutra_models.errors import LutraError
 
 from lutra_agent import __version__
-from lutra_agent.config.agent_file import load
+from lutra_agent.commands.agent_file import load
 from lutra_agent.config.types import Config
 from lutra_agent.files.secrets import secret
 

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from lutra_agent.config.values import shown
 from lutra_agent.errors import ConfigError
 
 T = TypeVar("T", bound="Section")
@@ -28,7 +29,6 @@ EXPECTED = {
     "dataclass_type": "a table",
     "dict_type": "a table",
 }
-LONGEST_VALUE = 200
 
 
 class Section:
@@ -108,8 +108,3 @@ def _names(table: Any) -> list[str]:
 def _hint(table: Any, key: str) -> str:
     notes = getattr(get_type_hints(table, include_extras=True)[key], "__metadata__", ())
     return next((f": {n.description}" for n in notes if isinstance(n, FieldInfo)), "")
-
-
-def shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"

@@ -84,21 +84,18 @@ class ServiceConfig(Section):
 class DatabaseConfig(Section):
     """How to reach the database. Without `password_file` the engine's own means apply: its environment or its file.
 
-    `dbname` may be empty where the engine lets a connection be to no database in particular.
-    `tls_ca`: a connection over the network is encrypted, and the server proves its name by this authority
-    (`tls_verify` "ca": only that its certificate is one of this authority's). `include_file`: where the agent writes
-    settings for a server that keeps none over a restart by itself.
+    An engine family adds its own keys in a dataclass of its own, which is one of these. `tls_ca`: a connection over the
+    network is encrypted, and the server proves its name by this authority (`tls_verify` "ca": only that its certificate
+    is one of this authority's).
     """
 
     engine: str
     host: Annotated[str, required("the server's socket or its folder, or a host's name")]
     port: Annotated[Whole, within(1, 65535)]
     user: str = "lutra"
-    dbname: str = ""
-    password_file: OptionalPath = None
-    tls_ca: OptionalPath = None
-    tls_verify: Literal["identity", "ca"] = "identity"
-    include_file: OptionalPath = None
+    password_file: OptionalPath = field(default=None, kw_only=True)
+    tls_ca: OptionalPath = field(default=None, kw_only=True)
+    tls_verify: Literal["identity", "ca"] = field(default="identity", kw_only=True)
 
     @property
     def by_socket(self) -> bool:

@@ -8,9 +8,13 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from lutra_agent.config.section import shown
-
 Number = TypeVar("Number", int, float)
+LONGEST_VALUE = 200
+
+
+def shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def within(low: float, high: float) -> AfterValidator:

@@ -23,7 +23,7 @@ from lutra_agent.config.section import Section, read
 from lutra_agent.config.values import Argv, required, within
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
-from lutra_agent.engines.common.database import Database
+from lutra_agent.engines.common.database import Database, NamedDatabase
 from lutra_agent.engines.families import family
 from lutra_agent.errors import DriverFailed
 
@@ -68,7 +68,8 @@ class Command:
 
     def _environment(self) -> dict[str, str]:
         d, span = self.database, self.options.span
-        ours = {"HOST": d.host, "PORT": str(d.port), "USER": d.user, "DBNAME": d.dbname}
+        ours = {"HOST": d.host, "PORT": str(d.port), "USER": d.user}
+        ours |= {"DBNAME": d.dbname} if isinstance(d, NamedDatabase) else {}
         ours |= {"WARMUP_S": f"{span.warmup_s:g}", "DURATION_S": f"{span.duration_s:g}"}
         password = d.password()
         variable = family(d.engine).password_variable

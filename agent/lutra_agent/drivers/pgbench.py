@@ -18,7 +18,7 @@ from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.latencies import Latencies
 from lutra_agent.drivers.process import Finished, Span, ask, run
 from lutra_agent.drivers.scripts import BUILTIN, count_statements
-from lutra_agent.engines.common.database import Database
+from lutra_agent.engines.common.database import Database, NamedDatabase, require_named
 from lutra_agent.engines.postgresql.client import libpq_environment
 from lutra_agent.errors import ConfigError, DriverFailed
 
@@ -60,7 +60,7 @@ class Options(Section):
 class Pgbench:
     name = "pgbench"
 
-    def __init__(self, options: Options, database: Database) -> None:
+    def __init__(self, options: Options, database: NamedDatabase) -> None:
         self.options = options
         self.database = database
         self.statements = options.statements or _counted(options.script)
@@ -170,4 +170,4 @@ def _counted(script: str) -> int | None:
 
 
 def build(table: Mapping[str, Any], database: Database) -> Pgbench:
-    return Pgbench(read(Options, table, "driver"), database)
+    return Pgbench(read(Options, table, "driver"), require_named(database, Pgbench.name))

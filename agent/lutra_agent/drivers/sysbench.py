@@ -20,7 +20,7 @@ from lutra_agent.config.section import Section, read
 from lutra_agent.config.values import Whole, within
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
-from lutra_agent.engines.common.database import Database, require_proved
+from lutra_agent.engines.common.database import Database, NamedDatabase, require_named, require_proved
 from lutra_agent.engines.mysql.server.sockets import socket_of
 from lutra_agent.engines.postgresql.client import libpq_environment
 from lutra_agent.errors import ConfigError, DriverFailed
@@ -60,7 +60,7 @@ class Options(Section):
 class Sysbench:
     name = "sysbench"
 
-    def __init__(self, options: Options, database: Database) -> None:
+    def __init__(self, options: Options, database: NamedDatabase) -> None:
         if database.engine not in CLIENTS:
             raise ConfigError(f"driver.kind: sysbench does not know {database.engine!r}; it knows {', '.join(CLIENTS)}")
         self.options = options
@@ -106,7 +106,7 @@ class Sysbench:
         return [o.bin, f"--db-driver={self.client}", *connection, *load, *measure, o.script]
 
 
-def _connection(client: str, database: Database, folder: Path) -> tuple[list[str], dict[str, str]]:
+def _connection(client: str, database: NamedDatabase, folder: Path) -> tuple[list[str], dict[str, str]]:
     """Arguments and environment. No password among them: it is in a file of `folder`."""
     if client == "mysql":
         return mysql_options(database, folder), dict(os.environ)
@@ -115,7 +115,7 @@ def _connection(client: str, database: Database, folder: Path) -> tuple[list[str
     return arguments, libpq_environment(database, folder)
 
 
-def mysql_options(database: Database, folder: Path) -> list[str]:
+def mysql_options(database: NamedDatabase, folder: Path) -> list[str]:
     """sysbench's arguments for a database of the MySQL family. A password goes into a file of `folder` that only this
     account can read: everybody on the host could see an argument.
     """
@@ -159,4 +159,4 @@ def parse(stdout: str) -> dict[str, float]:
 
 
 def build(table: Mapping[str, Any], database: Database) -> Sysbench:
-    return Sysbench(read(Options, table, "driver"), database)
+    return Sysbench(read(Options, table, "driver"), require_named(database, Sysbench.name))

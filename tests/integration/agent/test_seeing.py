@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 from lutra_agent.commands.check import examine
-from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.source import Step
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.server.connect import Connection
+from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
@@ -43,9 +43,8 @@ HOST = Host(memory_bytes=8 << 30, cores=4)
 
 
 def engine_of(server: ScratchPostgres, user: str | None = None, **more: Any) -> Engine:
-    return family("postgresql").open(
-        DatabaseConfig("postgresql", server.host, server.port, user or server.user, server.dbname, **more)
-    )
+    where = ("postgresql", server.host, server.port, user or server.user)
+    return family("postgresql").open(PostgresqlDatabase(*where, dbname=server.dbname, **more))
 
 
 def sample(engine: Engine) -> Sample:
@@ -172,7 +171,7 @@ def test_a_cancelled_statement_does_not_close_the_gate_and_a_server_that_is_gone
 def test_a_backend_that_is_stopped_is_a_database_that_does_not_answer_and_the_next_connection_is_a_new_one(
     postgres: ScratchPostgres,
 ) -> None:
-    where = DatabaseConfig("postgresql", postgres.host, postgres.port, postgres.user, postgres.dbname)
+    where = PostgresqlDatabase("postgresql", postgres.host, postgres.port, postgres.user, dbname=postgres.dbname)
     connection = Connection(where, answer_s=0.5)
     backend = connection.row("SELECT pg_backend_pid()")[0]
     os.kill(backend, signal.SIGSTOP)

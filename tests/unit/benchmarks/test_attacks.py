@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from lutra_agent.config.agent_file import parse
+from lutra_agent.commands.agent_file import parse
 from lutra_agent.config.types import Config
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 

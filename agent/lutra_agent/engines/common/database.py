@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from lutra_agent.errors import DriverFailed
+from lutra_agent.errors import ConfigError, DriverFailed
 
 
 class Database(Protocol):
@@ -20,14 +20,27 @@ class Database(Protocol):
     @property
     def user(self) -> str: ...
     @property
-    def dbname(self) -> str: ...
-    @property
     def tls_ca(self) -> Path | None: ...
     @property
     def tls_verify(self) -> str: ...
     @property
     def proved(self) -> bool: ...
     def password(self) -> str | None: ...
+
+
+@runtime_checkable
+class NamedDatabase(Database, Protocol):
+    """One of several in a server: its clients connect to it by name."""
+
+    @property
+    def dbname(self) -> str: ...
+
+
+def require_named(database: Database, driver: str) -> NamedDatabase:
+    """Raises ConfigError for an engine whose clients name no database."""
+    if not isinstance(database, NamedDatabase):
+        raise ConfigError(f"driver.kind: {driver} connects to a database by its name, and {database.engine!r} has none")
+    return database
 
 
 def require_proved(database: Database) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.mysql.health import MysqlHealth
 from lutra_agent.engines.mysql.server.connect import Connection
+from lutra_agent.engines.mysql.server.section import MariadbDatabase, MysqlDatabase
 from lutra_agent.engines.mysql.server.session import Product, Session
 from lutra_agent.engines.mysql.sources.changing import Changing
 from lutra_agent.engines.mysql.sources.mariadb import IncludeFile
@@ -22,19 +22,19 @@ MYSQL = Product("mysql", ("mysqld", "mysqld-debug"), "SELECT @@GLOBAL.server_uui
 MARIADB = Product("mariadb", ("mariadbd", "mysqld"), "SHOW GLOBAL VARIABLES LIKE 'server_uid'", mariadb=True)
 
 
-def open_mysql(database: DatabaseConfig) -> Engine:
+def open_mysql(database: MysqlDatabase) -> Engine:
     """Dials lazily."""
     return assembled(database, Session(Connection(database), MYSQL), MysqlFigures(), Persisted())
 
 
-def open_mariadb(database: DatabaseConfig) -> Engine:
+def open_mariadb(database: MariadbDatabase) -> Engine:
     """Dials lazily."""
     session = Session(Connection(database), MARIADB)
     return assembled(database, session, MariadbFigures(), IncludeFile(database.include_file))
 
 
 def assembled(
-    database: DatabaseConfig,
+    database: MysqlDatabase,
     session: Session,
     figures: Figures,
     store: Store,

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.check import examine
-from lutra_agent.config.agent_file import parse
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import ConfigError, DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates

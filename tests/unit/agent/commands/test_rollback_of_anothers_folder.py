@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.rollback import roll_back
-from lutra_agent.config.agent_file import parse
 from lutra_agent.config.types import Config
 from lutra_agent.errors import ApplyRefused, ConfigError, DidNotStart
 from lutra_agent.files.accounts import acting_for

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.config.agent_file import load, parse
+from lutra_agent.commands.agent_file import load, parse
 from lutra_agent.engines.families import family
+from lutra_agent.engines.mysql.server.section import MariadbDatabase
 from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_models.guardrails import GUARDS, Guardrail
 
@@ -173,13 +173,29 @@ def test_the_token_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypa
     assert "lutra_" not in repr(service)
 
 
+def of_engine(engine: str, **values: Any) -> dict[str, Any]:
+    return {**FULL, "database": {"engine": engine, "host": "/run", "port": 1, **values}}
+
+
 def test_a_database_is_named_where_a_connection_has_to_be_to_one() -> None:
-    nameless = parse(without("database", "dbname")).database
-    assert nameless.dbname == ""
-    with pytest.raises(ConfigError, match=r"database\.dbname is missing"):
-        family("postgresql").open(nameless)
+    with pytest.raises(ConfigError, match=r"database\.dbname is missing: the one in which pg_stat_statements was"):
+        parse(of_engine("postgresql"))
+    with pytest.raises(ConfigError, match=r"database\.dbname: is empty: name the one in which pg_stat_statements was"):
+        parse(of_engine("postgresql", dbname=""))
     for engine in ("mysql", "mariadb"):
-        family(engine).open(replace(nameless, engine=engine)).health.close()
+        family(engine).open(parse(of_engine(engine)).database).health.close()
+
+
+def test_each_engine_has_keys_of_its_own_in_the_database_section() -> None:
+    file = "/etc/mysql/mariadb.conf.d/zz-lutra.cnf"
+    made = parse(of_engine("mariadb", include_file=file)).database
+    assert isinstance(made, MariadbDatabase)
+    assert made.include_file == Path(file)
+    for engine in ("postgresql", "mysql"):
+        with pytest.raises(ConfigError, match=r"unknown: database\.include_file; known here: dbname, engine, host"):
+            parse(of_engine(engine, dbname="shop", include_file=file))
+    with pytest.raises(ConfigError, match=r"database\.engine: 'oracle' is not one of postgresql, mysql, mariadb"):
+        parse(of_engine("oracle"))
 
 
 def of_guard(agent: dict[str, Any], **guard: Any) -> dict[str, Any]:
@@ -212,15 +228,14 @@ def test_windows_that_no_change_of_this_mode_waits_for_need_no_time(agent: dict[
 @pytest.mark.parametrize("content", [None, b"", b"\n", b"\xff\xfe"])
 def test_a_password_that_is_being_replaced_is_a_login_that_is_refused(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "password"
-    database = parse(changed("database", password_file=str(file))).database
     if content is not None:
         file.write_bytes(content)
     for engine in ("postgresql", "mysql", "mariadb"):
         with pytest.raises(LoginRefused, match=str(file)):
-            family(engine).open(replace(database, engine=engine)).health.ping()
+            family(engine).open(parse(of_engine(engine, dbname="app", password_file=str(file))).database).health.ping()
     file.write_text("hush\n")
     file.chmod(0o600)
-    assert database.password() == "hush"
+    assert parse(changed("database", password_file=str(file))).database.password() == "hush"
 
 
 values = st.recursive(

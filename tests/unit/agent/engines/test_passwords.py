@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.families import family
 from lutra_agent.errors import DatabaseUnavailable, LoginRefused
 
@@ -38,8 +37,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def dial(engine: str, port: int, folder: Path, **more: Path) -> Exception:
     (folder / "password").write_text(f"{SECRET}\n")
     (folder / "password").chmod(0o600)
-    where = DatabaseConfig(engine, "127.0.0.1", port, "lutra", "shop", password_file=folder / "password", **more)
-    opened = family(engine).open(where)
+    known, own = family(engine), {"dbname": "shop", "password_file": folder / "password", **more}
+    opened = known.open(known.section(engine, "127.0.0.1", port, **own))
     with pytest.raises(DatabaseUnavailable) as refused:
         opened.health.ping()
     opened.health.close()

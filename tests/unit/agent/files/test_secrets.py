@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.check import connection
-from lutra_agent.config.agent_file import parse
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.errors import ConfigError
 from lutra_agent.files import secrets
@@ -79,5 +79,5 @@ def test_this_host_needs_no_proof(host: str) -> None:
 def test_check_says_how_the_server_is_reached(tmp_path: Path) -> None:
     hosts = {"/run/mysqld": "socket", "127.0.0.1": "the server's socket as database.host is better"}
     for host, said in hosts.items():
-        assert said in connection(DatabaseConfig("mysql", host, 3306, "lutra", ""))
-    assert "proves itself" in connection(DatabaseConfig("mysql", "db", 3306, "lutra", "", tls_ca=tmp_path))
+        assert said in connection(DatabaseConfig("mysql", host, 3306))
+    assert "proves itself" in connection(DatabaseConfig("mysql", "db", 3306, tls_ca=tmp_path))

@@ -18,7 +18,7 @@ def test_an_operators_command_sees_no_password_of_any_engine(tmp_path: Path, mon
         monkeypatch.setenv(name, "hush")
     config = Config(
         ServiceConfig("http://127.0.0.1", "shop"),
-        DatabaseConfig("postgresql", "127.0.0.1", 5432, "lutra", "shop"),
+        DatabaseConfig("postgresql", "127.0.0.1", 5432),
         AgentConfig(tmp_path / "state"),
         RestartConfig(start_command=("/bin/sh", "-c", f"env > {tmp_path / 'environment'}")),
     )

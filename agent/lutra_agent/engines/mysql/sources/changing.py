@@ -8,9 +8,9 @@ from typing import Literal
 
 from lutra_models.wire import ApplyCode
 
-from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.common.source import Step
 from lutra_agent.engines.mysql.server.connect import CHANGE_TIMEOUT_S, Connection
+from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_agent.engines.mysql.sources import include
 from lutra_agent.engines.mysql.sources.steps import Line, Sql, checked, same
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
@@ -33,7 +33,7 @@ class Changing:
     The everyday connection accounts for them, since the server counts them too.
     """
 
-    def __init__(self, database: DatabaseConfig, everyday: Connection, now_s: Callable[[], float]) -> None:
+    def __init__(self, database: MysqlDatabase, everyday: Connection, now_s: Callable[[], float]) -> None:
         self._database = database
         self._everyday = everyday
         self._now_s = now_s

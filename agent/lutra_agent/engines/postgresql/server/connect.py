@@ -9,8 +9,8 @@ import psycopg
 from psycopg import pq, sql
 from psycopg.conninfo import make_conninfo
 
-from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.postgresql.server.deadline import within
+from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.server.tls import tls
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 
@@ -36,7 +36,7 @@ ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq
 class Connection:
     """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement."""
 
-    def __init__(self, database: DatabaseConfig, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, database: PostgresqlDatabase, answer_s: float = ANSWER_S) -> None:
         self._database = database
         self._answer_s = answer_s
         self._open: psycopg.Connection[tuple[Any, ...]] | None = None

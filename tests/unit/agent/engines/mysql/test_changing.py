@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.mysql.server.connect import ANSWER_TIMEOUT_S
+from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_agent.engines.mysql.sources import changing
 from lutra_agent.engines.mysql.sources.changing import CHANGE_TIMEOUT_S, POOL, Changing
 from lutra_agent.engines.mysql.sources.steps import Line, Sql
@@ -14,7 +14,7 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailab
 
 from tests.support.fake_mysql import FakeConnection
 
-DATABASE = DatabaseConfig("mysql", "127.0.0.1", 3306, "lutra", "")
+DATABASE = MysqlDatabase("mysql", "127.0.0.1", 3306)
 SHRINK = Sql(POOL, f"SET GLOBAL {POOL} = 1", "1")
 SORT = Sql("sort_buffer_size", "SET GLOBAL sort_buffer_size = 1", "1")
 
@@ -29,7 +29,7 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> FakeConnection:
     """What a change dials for itself."""
     patient = FakeConnection()
 
-    def dial(database: DatabaseConfig, answer_timeout_s: int) -> FakeConnection:
+    def dial(database: MysqlDatabase, answer_timeout_s: int) -> FakeConnection:
         assert answer_timeout_s == CHANGE_TIMEOUT_S > ANSWER_TIMEOUT_S
         return patient
 

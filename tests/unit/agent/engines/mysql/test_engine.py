@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.mysql.engine import MYSQL, assembled
+from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_agent.engines.mysql.server.session import Session
 from lutra_agent.engines.mysql.sources.mysql import Persisted
 from lutra_agent.engines.mysql.telemetry.mysql import MysqlFigures
@@ -30,7 +30,7 @@ HIDDEN = CollectionFailed("Access denied; you need (at least one of) the REPLICA
 
 
 def engine_of(connection: FakeConnection) -> Engine:
-    database = DatabaseConfig("mysql", "127.0.0.1", 3306, "lutra", "")
+    database = MysqlDatabase("mysql", "127.0.0.1", 3306)
     return assembled(database, Session(connection, MYSQL), MysqlFigures(), Persisted())  # type: ignore[arg-type]
 
 

@@ -5,14 +5,13 @@ import sys
 
 CODE = """
 import sys
-from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.families import family
 import lutra_agent.commands.cli, lutra_agent.runtime.compose, lutra_lab.cli
 assert "pymysql" not in sys.modules, "imported without being asked for"
 sys.modules["pymysql"] = None
 for name in ("mysql", "mariadb"):
     try:
-        family(name).open(DatabaseConfig(name, "127.0.0.1", 3306, "lutra", ""))
+        family(name).open(family(name).section(name, "127.0.0.1", 3306))
     except Exception as error:
         print(type(error).__name__, error)
 """

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any
 
 from lutra_agent.config.section import read
 from lutra_agent.config.types import Config, DatabaseConfig, GuardConfig, is_loopback
+from lutra_agent.engines.families import family
 from lutra_agent.errors import ConfigError
 
 
@@ -27,8 +29,9 @@ def load(path: Path) -> Config:
 
 
 def parse(document: Mapping[str, Any]) -> Config:
-    """Raises ConfigError."""
-    config = read(Config, {"service": {}, "database": {}, **document})
+    """Raises ConfigError. The engine's family says which keys `[database]` has."""
+    own = make_dataclass("Config", [("database", _section(document.get("database")))], bases=(Config,), frozen=True)
+    config: Config = read(own, {"service": {}, "database": {}, **document})
     _require_proof(config.database)
     if config.driver is not None and config.agent.mode != "lab":
         raise ConfigError(f"driver: a driver needs agent.mode = 'lab', which is {config.agent.mode!r}")
@@ -36,6 +39,11 @@ def parse(document: Mapping[str, Any]) -> Config:
         warm_up = config.agent.warm_up(restarted=config.agent.mode != "reload_only")
         _require_time_to_confirm(config.guard, config.agent.interval_s, warm_up)
     return config
+
+
+def _section(table: object) -> type[DatabaseConfig]:
+    engine = table.get("engine") if isinstance(table, dict) else None
+    return family(engine).section if isinstance(engine, str) else DatabaseConfig
 
 
 def _require_proof(database: DatabaseConfig) -> None:

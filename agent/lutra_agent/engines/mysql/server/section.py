@@ -1,0 +1,22 @@
+"""The MySQL family's part of the agent's `[database]` section."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.config.values import OptionalPath
+
+
+@dataclass(frozen=True, kw_only=True)
+class MysqlDatabase(DatabaseConfig):
+    """`dbname` is the load's; empty for a connection to no database in particular."""
+
+    dbname: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MariadbDatabase(MysqlDatabase):
+    """`include_file`: where the agent writes settings, for this server keeps none over a restart by itself."""
+
+    include_file: OptionalPath = None

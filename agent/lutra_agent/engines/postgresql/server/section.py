@@ -1,0 +1,22 @@
+"""PostgreSQL's part of the agent's `[database]` section."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.config.values import required
+
+WHICH = "the one in which pg_stat_statements was created"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresqlDatabase(DatabaseConfig):
+    """A connection is always to a database: `dbname` is the agent's and the load's."""
+
+    dbname: Annotated[str, required(WHICH)]
+
+    def __post_init__(self) -> None:
+        if not self.dbname:
+            raise ValueError(f"dbname is empty: name {WHICH}")
