@@ -8,14 +8,22 @@ from typing import Any
 from lutra_agent.drivers import command, pgbench, sysbench
 from lutra_agent.drivers.base import Driver, Measurement
 from lutra_agent.engines.common.database import Database
+from lutra_agent.engines.families import family
 from lutra_agent.errors import ConfigError, DriverFailed
 
 __all__ = ["DRIVERS", "Driver", "DriverFailed", "Measurement", "build"]
 
-DRIVERS: tuple[tuple[str, Callable[[Mapping[str, Any], Database], Driver]], ...] = (
+Build = Callable[[Mapping[str, Any], Database], Driver]
+
+
+def _command(table: Mapping[str, Any], database: Database) -> Driver:
+    return command.build(table, database, family(database.engine).password_variable)
+
+
+DRIVERS: tuple[tuple[str, Build], ...] = (
     ("pgbench", pgbench.build),
     ("sysbench", sysbench.build),
-    ("command", command.build),
+    ("command", _command),
 )
 
 

@@ -24,7 +24,6 @@ from lutra_agent.config.values import Argv, required, within
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
 from lutra_agent.engines.common.database import Database, NamedDatabase
-from lutra_agent.engines.families import family
 from lutra_agent.errors import DriverFailed
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
@@ -51,13 +50,17 @@ class Options(Section):
 
 
 class Command:
-    """The command learns where and how long from LUTRA_HOST, _PORT, _USER, _DBNAME, _WARMUP_S and _DURATION_S."""
+    """The command learns where and how long from LUTRA_HOST, _PORT, _USER, _DBNAME, _WARMUP_S and _DURATION_S.
+
+    It finds a password in `password_variable`, as the engine's own clients do.
+    """
 
     name = "command"
 
-    def __init__(self, options: Options, database: Database) -> None:
+    def __init__(self, options: Options, database: Database, password_variable: str) -> None:
         self.options = options
         self.database = database
+        self.password_variable = password_variable
 
     def context(self) -> dict[str, Value]:
         return {"driver": self.name, "command": Path(self.options.command[0]).name}
@@ -72,8 +75,7 @@ class Command:
         ours |= {"DBNAME": d.dbname} if isinstance(d, NamedDatabase) else {}
         ours |= {"WARMUP_S": f"{span.warmup_s:g}", "DURATION_S": f"{span.duration_s:g}"}
         password = d.password()
-        variable = family(d.engine).password_variable
-        secret = {} if password is None else {variable: password}
+        secret = {} if password is None else {self.password_variable: password}
         return {**os.environ, **secret, **{f"LUTRA_{k}": v for k, v in ours.items()}}
 
 
@@ -128,5 +130,5 @@ def _number(key: str, value: object) -> float:
     return reading
 
 
-def build(table: Mapping[str, Any], database: Database) -> Command:
-    return Command(read(Options, table, "driver"), database)
+def build(table: Mapping[str, Any], database: Database, password_variable: str) -> Command:
+    return Command(read(Options, table, "driver"), database, password_variable)
