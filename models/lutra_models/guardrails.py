@@ -18,7 +18,7 @@ LONGEST_HOLD_S = 3600.0
 
 @dataclass(frozen=True)
 class Guardrail:
-    """One guard's limit, and for how many seconds on end it has to be crossed before the guard fires."""
+    """One guard's limit, and for how many seconds without a break it has to be crossed before the guard fires."""
 
     limit: float
     hold_s: float

@@ -23,7 +23,7 @@ class ServerSetting:
     """One setting as the live server reports it.
 
     `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` say what it takes.
-    `persisted` is the text that stands in the file which the agent writes, None where that file does not mention it:
+    `persisted` is the text in the file that the agent writes, None where that file does not mention it:
     the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so that a
     change would have no effect; it names what.
     """
@@ -48,7 +48,7 @@ class Host:
     memory_bytes: int
     cores: float
     disk_bytes: int | None = None
-    """What formulas take for the data's disk: its size, and less where it is nearly full."""
+    """The disk size that the formulas use: the data disk's size, or less where it is nearly full."""
     rotational: bool | None = None
     """A spinning disk; None where the host does not tell."""
 

@@ -105,12 +105,12 @@ class Rules(_Wire):
 class Directive(_Wire):
     """Make `settings` active. Carried out once: an id that was already answered is not carried out again.
 
-    `settings` is name → value in the server's own unit. `restore` marks a way back to settings that the database ran
-    under. `rollback` undoes a change that was told as applied: it waits for no confirmation and, in the agent, for no
-    maintenance window (the service hands out one that nobody asked for only within one). Both count as far as the agent
-    has these settings on its own disk; else they are a new change. `measure` asks an agent in lab mode to run its
-    driver afterwards and to report that window as `measures`. `expects` is the server that the settings were chosen
-    for; another one refuses them.
+    `settings` is name → value in the server's own unit. `restore` marks settings that the database ran with before.
+    `rollback` undoes a change that the agent reported as applied: it needs no confirmation and, in the agent, no
+    maintenance window. (The service hands out a rollback that nobody asked for only within one.) Both hold only where
+    the agent has these settings on its own disk; otherwise the directive is a new change. `measure` asks an agent in
+    lab mode to run its driver afterwards and to report that window as `measures`. `expects` is the server that the
+    settings were chosen for; another one refuses them.
     """
 
     id: Identifier

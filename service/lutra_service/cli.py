@@ -18,7 +18,7 @@ ELSEWHERE = "lutra.commands"
 
 
 class Commands(click.Group):
-    """What an operator can mend ends with one line, not with a traceback; `demo` comes with lutra-lab."""
+    """What an operator can fix ends with one line, not with a traceback; `demo` comes with lutra-lab."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted([*super().list_commands(context), *entry_points(group=ELSEWHERE).names])

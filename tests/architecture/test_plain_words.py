@@ -34,7 +34,10 @@ WORDS = (
     Private("anew", "again"),
     Private("stands?", "is, holds"),
     Private("ways? back", "undo, restore"),
-    Private("(take|takes|taken|took|taking) back", "undo, undone"),
+    Private("(take|takes|taken|took|taking)( it| them)? back", "undo, undone"),
+    Private("on end", "without a break"),
+    Private("nobody's", "none, of no …"),
+    Private("leans? on|leant on", "use, learn from"),
     Private("laid over", "merged with"),
     Private("heed(s|ed|less)?", "obey, respect"),
     Private("draws?( \\w+)+ together|drawn together", "merge"),
@@ -101,6 +104,18 @@ def messages() -> Iterator[Text]:
                 yield Text(f"{path}:{node.lineno}", str(node.value))
 
 
+def descriptions() -> Iterator[Text]:
+    """Every description and summary of the REST interface."""
+    found: list[tuple[str, object]] = [("", json.loads((ROOT / "service" / "openapi.json").read_text()))]
+    while found:
+        place, node = found.pop()
+        inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for key, value in inner:
+            if key in ("description", "summary") and isinstance(value, str):
+                yield Text(f"openapi.json {place}", value)
+            found.append((f"{place}/{key}", value))
+
+
 def identifiers() -> Iterator[Text]:
     """Modules, classes, functions, arguments, variables and attributes, their parts as words."""
     for path, module in modules():
@@ -123,6 +138,10 @@ def test_the_documentation_uses_plain_words() -> None:
 @pytest.mark.parametrize(("program", "command"), [("lutra", lutra), ("lutra-agent", lutra_agent)])
 def test_the_help_uses_plain_words(program: str, command: click.Command) -> None:
     assert not found(help_of(command, program))
+
+
+def test_the_rest_interface_is_described_in_plain_words() -> None:
+    assert not found(descriptions())
 
 
 def test_messages_use_plain_words() -> None:

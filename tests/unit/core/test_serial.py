@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_models import Choice, History, Knob, KnobSpace, Limit, Number, Objective, Observation, Window
 from lutra_models.catalog import meet
-from lutra_models.serial import history_from_dict, history_to_dict, policy_from_dict, policy_to_dict
-from lutra_models.server import Policy
+from lutra_models.serial import (
+    history_from_dict,
+    history_to_dict,
+    policy_from_dict,
+    policy_to_dict,
+    settings_from_dict,
+    settings_to_dict,
+)
+from lutra_models.server import Policy, ServerSetting
 
 from tests.support.servers import a_server
 
@@ -81,6 +88,24 @@ def test_the_memory_rules_come_back_with_the_server_and_the_policy() -> None:
 def test_a_policy_comes_back_whole() -> None:
     policy = Policy({"work_mem": "4MB"}, {"jit_above_cost": (1, 5.5)}, frozenset({"work_mem", "jit"}), False, True, 0.5)
     assert policy_from_dict(json.loads(json.dumps(policy_to_dict(policy)))) == policy
+
+
+@pytest.mark.parametrize("number", [20, 20.0])
+def test_a_number_keeps_its_kind_since_the_key_is_made_of_its_digits(number: float) -> None:
+    space = KnobSpace([Knob("cost", Number(number, 4 * number, special=(number - 21,)))])
+    limits = [Limit("p99_ms", at_most=number)]
+    observed = Observation({"cost": number}, {"qps": 1}, context={"threads": number})
+    history = History(
+        space, Objective("qps", "maximize"), limits=limits, observations=[observed], pending=[{"cost": 9}]
+    )
+    text = json.dumps(history_to_dict(history))
+    again = history_from_dict(json.loads(text))
+    assert again.key == history.key
+    assert json.dumps(history_to_dict(again)) == text
+    setting = {"cost": ServerSetting("20", low=number, high=4 * number)}
+    assert json.dumps(settings_to_dict(settings_from_dict(settings_to_dict(setting)))) == json.dumps(
+        settings_to_dict(setting)
+    )
 
 
 def test_a_document_of_another_format_is_refused() -> None:

@@ -52,7 +52,7 @@ def list_databases(
 @router.get("/{database}", tags=["databases"])
 @allow("read", "agent", of="database")
 def get_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
-    """What is known of it: policy, server, host, and what its agent last said of itself."""
+    """Its policy, server and host, and its agent's newest status."""
     return views.database(stored.read(lambda unit: unit.databases.get(database)))
 
 
@@ -63,7 +63,7 @@ def change_database(
 ) -> schemas.DatabaseAnswer:
     """Change the policy: pins, ranges, which settings may move, durability, restart, the memory limit, the past.
 
-    The label says which databases share what was learned, so nobody gives it who may reach one of them alone.
+    The label decides which databases share what was learned, so a token that is bound to one database cannot set it.
     """
     labelled = "label" in body.model_fields_set
     if labelled:

@@ -25,7 +25,7 @@ class EventAnswer(Answer):
     session: str | None
     """The session that was open then."""
     recommendation: str | None
-    """The change that was taken back for it, null where there was none."""
+    """The change that the agent undid for it; null where there was none."""
     guard: GuardName
     """Which guard it was."""
     metric: str
@@ -33,13 +33,13 @@ class EventAnswer(Answer):
     value: float
     """What was measured."""
     bound: float
-    """What it was held to: the limit, or the limit and the baseline."""
+    """The value that it was compared with: the limit, or the limit and the baseline."""
     limit: float
     """The guardrail's limit, in the guard's own terms."""
     baseline: float | None
-    """What the metric was before the change, where the guard compares with it."""
+    """The metric's value before the change, for a guard that compares with it."""
     hold_s: float
-    """For how many seconds on end it had to be crossed."""
+    """For how many seconds without a break it had to be crossed."""
     held_s: float
     """For how many seconds it was."""
     since: datetime
@@ -47,7 +47,7 @@ class EventAnswer(Answer):
     at: datetime
     """When the guard fired."""
     received_at: datetime
-    """When the service was told."""
+    """When the service received it."""
     message: str
     """The same in words."""
 
@@ -58,7 +58,7 @@ class GuardrailBody(Body):
     limit: float = Field(ge=0, allow_inf_nan=False)
     """In the guard's own terms: see its `meaning`."""
     hold_s: float = Field(ge=0, le=LONGEST_HOLD_S)
-    """Crossed for so many seconds on end, it fires."""
+    """The guard fires when the limit is crossed for so many seconds without a break."""
     enabled: bool = True
     """Whether the guard watches at all."""
     meaning: str | None = Field(default=None, max_length=1000, json_schema_extra=READ_ONLY)
@@ -71,12 +71,12 @@ class GuardrailBody(Body):
 
 
 class GuardrailsBody(Body):
-    """By guard. When it is set, what is not named is as the agent's own file says."""
+    """By guard. A guard that is left out has the limits of the agent's own file."""
 
     guardrails: dict[GuardName, GuardrailBody] = Field(max_length=20)
     """The guards by name."""
     firing: list[GuardName] | None = Field(default=None, max_length=20, json_schema_extra=READ_ONLY)
-    """What fires now, as the agent last said."""
+    """The guards that fire now, by the agent's newest report."""
 
 
 class MaintenanceWindowBody(Body):
@@ -102,7 +102,7 @@ class IntervalBody(Body):
 
 
 class MaintenanceBody(Body):
-    """When a restart may be. With no windows, nothing is restarted in mode restart_in_window."""
+    """When the server may be restarted. With no windows, nothing is restarted in mode restart_in_window."""
 
     windows: list[MaintenanceWindowBody] = Field(max_length=50)
     """Every weekly window."""

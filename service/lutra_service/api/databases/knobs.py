@@ -25,7 +25,7 @@ class KnobAnswer(Answer):
     group: str
     """What it belongs to."""
     kind: Kind
-    """What its values are."""
+    """The type of its values."""
     unit: str
     """The catalogue's unit; empty where it has none."""
     range: str
@@ -37,7 +37,7 @@ class KnobAnswer(Answer):
     versions: str
     """The versions that have it."""
     applies: Applies | Literal["fixed"]
-    """What makes a new value active; `fixed` where nothing does."""
+    """How a new value becomes active; `fixed` for a setting that cannot be changed."""
     risk: Risk
     """What it can cost to change it."""
     tuned_by_default: bool
@@ -47,7 +47,7 @@ class KnobAnswer(Answer):
     meaning: str
     """What it does."""
     manual: str
-    """Where the engine's manual tells more."""
+    """The page of the engine's manual."""
 
 
 @router.get("/v1/knobs")

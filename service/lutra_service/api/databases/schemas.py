@@ -36,7 +36,7 @@ class PolicyBody(Body):
     memory_fraction: float = Field(default=0.8, gt=0, le=1)
     """How much of the memory the worst case may take."""
     past: Past = "label"
-    """Whose models it leans on, and who leans on its own: databases of every label, of the same label, or nobody's."""
+    """Which databases it learns from, and which learn from it: all, those of the same label, or none."""
 
 
 class PolicyPatch(Body):
@@ -55,7 +55,7 @@ class PolicyPatch(Body):
     memory_fraction: float | None = Field(default=None, gt=0, le=1)
     """How much of the memory the worst case may take."""
     past: Past | None = None
-    """Whose models it leans on, and who leans on its own: databases of every label, of the same label, or nobody's."""
+    """Which databases it learns from, and which learn from it: all, those of the same label, or none."""
 
     @field_validator("pins", "ranges", "restart", "durability", "memory_fraction", "past", mode="before")
     @classmethod
@@ -88,20 +88,20 @@ class DatabasePatch(Body):
 
 
 class AgentAnswer(Answer):
-    """What the agent last said of itself."""
+    """The agent's newest status."""
 
     version: str = ""
     """The agent's version."""
     mode: Mode = "observe"
-    """The most that the agent's own file lets it do."""
+    """The strongest mode that the agent's own file allows."""
     paused: bool = False
     """Whether somebody at the database has paused it."""
     driver: str | None = None
-    """What makes the load in a lab, null where nothing does."""
+    """The driver of a lab; null where there is none."""
     spool_dropped: int = 0
-    """Reports that were lost because too many waited."""
+    """The number of reports that were dropped because the spool was full."""
     spool_refused: int = 0
-    """Reports that the service refused for good."""
+    """The number of reports that the service refused."""
     problems: list[str] = Field(default=[])
     """What it could not do."""
     guardrails: dict[GuardName, Guardrail] = Field(default={})
@@ -134,7 +134,7 @@ class DatabaseAnswer(Answer):
     peak_connections: int
     """The most connections seen at once; 0 where unknown."""
     agent: AgentAnswer | None
-    """What its agent last said of itself; null before the first report."""
+    """Its agent's newest status; null before the first report."""
     created_at: datetime
     """When it was registered."""
     last_report_at: datetime | None

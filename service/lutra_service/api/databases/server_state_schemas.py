@@ -24,15 +24,15 @@ class SettingAnswer(Answer):
     unit: str
     """The server's own unit; empty where it has none."""
     applies: Applies | Literal["fixed"]
-    """What makes a new value active; `fixed` where nothing does."""
+    """How a new value becomes active; `fixed` for a setting that cannot be changed."""
     source: str
-    """Where the server has the value from."""
+    """The source of the value."""
     persisted: str | None
-    """What the file that the agent writes says of it; null where it says nothing."""
+    """Its text in the settings file that the agent writes; null where the file has none."""
     shadowed: str | None
     """What outranks that file, so that a change would have no effect."""
     pending_restart: bool
-    """Whether another value already waits for a restart."""
+    """Whether another value becomes active at the next restart."""
     range: str | None
     """Where it is searched now; null where it stays as it is."""
 
@@ -57,8 +57,8 @@ class WindowAnswer(Answer):
     agent: str
     """The agent that measured it."""
     session: str | None
-    """The session that it counts for."""
+    """The session whose trial it is."""
     recommendation: str | None
     """The recommendation whose settings it measured."""
     windows: int
-    """How many it stands for: more than one where old windows were drawn together."""
+    """How many windows it merges: more than one for old windows."""

@@ -17,16 +17,16 @@ from lutra_service.common.documents import Document
 REF = "#/components/{}/{}"
 SUMMARY = "Recommends database settings and predicts what they give."
 TAGS = {
-    "databases": "The databases that are looked after: their policy, settings and measured windows.",
-    "sessions": "Tuning sessions: what is to become better, and every trial on the way.",
-    "recommendations": "The next settings to try: asked for, looked at, approved, rejected, rolled back.",
-    "predictions": "What would these settings give?",
+    "databases": "Registered databases: their policy, settings and measured windows.",
+    "sessions": "Tuning sessions: their objective, and every trial.",
+    "recommendations": "The next settings to try: ask, read, approve, reject, roll back.",
+    "predictions": "What-if: the p99 and QPS of given settings.",
     "protection": "Guardrails, their events, and maintenance windows.",
     "tokens": "Who may do what.",
     "audit": "Who did what, and when.",
     "knobs": "The catalogue of settings.",
-    "agents": "What agents send and are given.",
-    "health": "For whoever runs the service; no token is needed.",
+    "agents": "Reports from agents, and directives to them.",
+    "health": "For the operators of the service; no token is needed.",
 }
 PATH_PARAMETERS = {
     "database": "A database's id, `db_…`.",
@@ -41,13 +41,13 @@ PROBLEMS: dict[str, tuple[str, str, Document]] = {
     "400": ("BadRequest", "The body is no JSON.", {}),
     "401": ("Unauthorized", "There is no valid token.", _SCHEME),
     "403": ("Forbidden", "The token has another scope, or is bound to another database.", {}),
-    "404": ("NotFound", "There is nothing of this id.", {}),
-    "409": ("Conflict", "The request is sound, but conflicts with what is stored.", {}),
+    "404": ("NotFound", "There is nothing with this id.", {}),
+    "409": ("Conflict", "The request is valid, but conflicts with what is stored.", {}),
     "413": ("TooLarge", "The body is too large.", {}),
-    "415": ("UnsupportedEncoding", "The body is packed in a way that is not taken.", {}),
-    "422": ("Unprocessable", "A field, a parameter or a value is not what it has to be.", {}),
-    "429": ("TooMany", "Too many requests; come back later.", _WAIT),
-    "503": ("Unavailable", "The service has no room for this now; come back later.", _WAIT),
+    "415": ("UnsupportedEncoding", "The body's content encoding is not supported.", {}),
+    "422": ("Unprocessable", "A field, a parameter or a value is invalid.", {}),
+    "429": ("TooMany", "Too many requests; try again later.", _WAIT),
+    "503": ("Unavailable", "The service has no capacity for this now; try again later.", _WAIT),
     "default": ("Other", "Any other problem, such as 405 with `Allow`.", {}),
 }
 """By status: the name of the response, what it means, and its headers."""

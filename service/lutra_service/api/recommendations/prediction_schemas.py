@@ -15,7 +15,7 @@ class NewPrediction(Body):
     """A what-if."""
 
     settings: Settings = Field(default={})
-    """Laid over the current ones: texts with units, or numbers in the server's own unit."""
+    """Merged with the current ones: texts with units, or numbers in the server's own unit."""
     level: float = Field(default=0.9, ge=0.5, le=0.999)
     """The probability that each interval is to hold the reading."""
 
@@ -62,4 +62,4 @@ class PredictionsAnswer(Answer):
     fitted_at: datetime
     """When the model was fitted."""
     record: dict[str, RecordAnswer]
-    """By metric, how good such intervals were so far."""
+    """By metric, how often such intervals held until now."""

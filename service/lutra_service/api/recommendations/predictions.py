@@ -19,7 +19,7 @@ router = APIRouter(route_class=GuardedRoute, tags=["predictions"])
 @router.post("/v1/databases/{database}/predictions")
 @allow("read", "agent", of="database")
 def predict(database: str, body: schemas.NewPrediction, stored: StoreDep) -> schemas.PredictionsAnswer:
-    """Predicted p99 and QPS of `settings` laid over the current ones, with the record of past predictions."""
+    """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions."""
 
     def answer(unit: UnitOfWork) -> WhatIf:
         found = unit.databases.get(database)

@@ -24,7 +24,7 @@ from lutra_service.api.recommendations import schemas, views
 from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
 from lutra_service.app.access import tokens
 from lutra_service.app.recommendations import decide, request
-from lutra_service.app.recommendations.reached import Until, reached
+from lutra_service.app.recommendations.milestones import Until, has_reached
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation
 from lutra_service.db.store import UnitOfWork
@@ -100,7 +100,7 @@ async def get_recommendation(
         return stored.read(lambda unit: unit.recommendations.get(recommendation))
 
     found = await run_in_threadpool(read)
-    if seconds and not reached(found, until):
+    if seconds and not has_reached(found, until):
         later = await wait_until(stored, notifier, recommendation, until, seconds)
         found = later if later is not None else await run_in_threadpool(read)
     return views.recommendation(found)

@@ -23,7 +23,7 @@ Measured = dict[str, float | str | None]
 
 
 class NewRecommendation(Body):
-    """Empty: the next one of the open session. With `settings`: these, laid over the current ones and checked."""
+    """Empty: the next one of the open session. With `settings`: these, merged with the current ones and checked."""
 
     settings: Settings | None = None
     """An operator's own settings: texts with units, or numbers in the server's own unit."""
@@ -56,14 +56,14 @@ class ChangeAnswer(Answer):
     do: str
     """The statement that makes the change."""
     undo: str
-    """The statement that takes it back."""
+    """The statement that undoes it."""
 
 
 class LeftOutAnswer(Answer):
     """How good such intervals are on what was measured."""
 
     n: int
-    """So many readings there are so far."""
+    """The number of readings until now."""
     held: int
     """So many of them lay inside their interval when they were predicted without themselves."""
 
@@ -134,15 +134,15 @@ class RecommendationAnswer(Answer):
     session: str | None
     """The session that it belongs to; null where it belongs to none."""
     parent: str | None
-    """The one that it is a part of, or takes back."""
+    """The recommendation that it is a part of, or undoes."""
     trial: int | None
     """Its number among the session's trials; null where it is none."""
     kind: RecommendationKind
-    """What it is for: a trial, the session's end, an operator's wish, a part of another, or a way back."""
+    """Its purpose: a trial, the session's end, an operator's choice, a part of another, or an undo."""
     origin: Origin | None
     """Which step proposed it; null while it is being computed."""
     state: RecommendationState
-    """How far it has come."""
+    """Its progress."""
     before: Values
     """The settings that were active when it was made, in the server's own units."""
     configuration: Values | None
@@ -160,13 +160,13 @@ class RecommendationAnswer(Answer):
     warnings: list[str] | None
     """What else to know before approving."""
     outcome: Document | None
-    """What its agent did, as the agent said; null before it answered."""
+    """The outcome that its agent reported; null before that."""
     measured: Measured | None
     """By metric, what it gave; null before it was measured."""
     failed: str | None
     """Why nothing was measured, once that is certain."""
     error: str | None
-    """Why it was refused, failed or was taken back."""
+    """Why it was refused, failed or was undone."""
     seed: int
     """The seed of its session."""
     key: str
@@ -186,7 +186,7 @@ class RecommendationAnswer(Answer):
     expires_at: datetime | None
     """Until when the approval lasts."""
     ended_at: datetime | None
-    """When nothing more was to come."""
+    """When it ended."""
     handed_out_at: datetime | None
     """Since when its agent has it as a directive."""
     withdrawn_at: datetime | None

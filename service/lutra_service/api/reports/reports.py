@@ -11,7 +11,7 @@ from lutra_models.wire import Directive, Identifier, Receipt, Report
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import NotifierDep, StoreDep, WaitSeconds
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.app.lifecycle.holding import Holder
+from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.recommendations import directives
 from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.common.telemetry import REPORTS

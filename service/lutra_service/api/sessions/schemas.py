@@ -67,7 +67,7 @@ class NewSession(Body):
 
 
 class SessionAnswer(Answer):
-    """A tuning session and where it stands."""
+    """A tuning session and its progress."""
 
     id: str
     """Its id."""
@@ -94,7 +94,7 @@ class SessionAnswer(Answer):
     current: str | None
     """The recommendation that is being computed, decided, applied or measured."""
     incumbent: str | None
-    """The best measured one so far that keeps the limits."""
+    """The best measured configuration that keeps the limits."""
     handover: str | None
     """What the session leaves the database with, once it is known."""
     baseline: Values | None
@@ -104,7 +104,7 @@ class SessionAnswer(Answer):
     rebased_at: datetime | None
     """It began again then, on a server that had become another one."""
     p99_source: P99Source | None
-    """The only source of `p99_ms` that counts; null before the first p99."""
+    """The only source of `p99_ms` that is used; null before the first p99."""
     p99_of: P99Of | None
     """What its `p99_ms` is the latency of."""
     message: str
@@ -127,7 +127,7 @@ class TrialAnswer(Answer):
     recommendation: str
     """The id of its recommendation."""
     state: RecommendationState
-    """How far it has come."""
+    """Its progress."""
     origin: Origin | None
     """Which step of the search proposed it; null while it is being computed."""
     configuration: Values | None
@@ -168,7 +168,7 @@ class HistoryAnswer(Answer):
     context: Document
     """What was the same all along: version, hardware and the like."""
     answers: dict[str, list[list[Any]]]
-    """By setting, numbers that were asked for and what the server made of them."""
+    """By setting, pairs of a number that was asked for and the number that the server set."""
     server: Document
     """The server, from which the memory rules follow."""
     policy: Document

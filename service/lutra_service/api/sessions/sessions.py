@@ -18,7 +18,7 @@ from lutra_service.api.sessions.csv import trials_csv
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.recommendations import histories
-from lutra_service.app.sessions import measured, sessions
+from lutra_service.app.sessions import known_metrics, sessions
 from lutra_service.app.sessions.progress import progress, trials
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
@@ -39,7 +39,7 @@ def open_session(
     asked = _parsed(body)
 
     def create(unit: UnitOfWork) -> Document:
-        measured.check(unit, unit.databases.get(database), asked)
+        known_metrics.require_known(unit, unit.databases.get(database), asked)
         session = sessions.open_session(unit, database, asked, body.seed, by_agent=who.is_agent)
         return views.session(progress(unit, session)).model_dump(mode="json")
 
@@ -62,7 +62,7 @@ def list_sessions(database: str, stored: StoreDep, page: Annotated[PageQuery, De
 @router.get("/v1/sessions/{session}")
 @allow("read", "agent", of="session")
 def get_session(session: str, stored: StoreDep) -> Answer:
-    """Where it stands."""
+    """Its state."""
     return _shown(stored, session)
 
 

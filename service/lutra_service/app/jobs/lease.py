@@ -12,8 +12,8 @@ from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.lifecycle import holding, withdrawing
-from lutra_service.app.lifecycle.pausing import pause
+from lutra_service.app.lifecycle import directive_holder, withdrawal
+from lutra_service.app.lifecycle.session_pause import pause
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.sessions.advance import advance
@@ -108,7 +108,7 @@ def renew(unit: UnitOfWork, held: Sequence[str], lease_s: float) -> None:
 
 def overdue(unit: UnitOfWork) -> list[str]:
     """What waited too long: approvals that expired or were never answered, changes whose measurement never came."""
-    late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE, unit.now - holding.SILENCE)
+    late = unit.recommendations.overdue(unit.now, unit.now - MEASUREMENT_LATE, unit.now - directive_holder.SILENCE)
     return [row.id for row in late if row.state != State.APPLIED or _awaits_its_measurement(unit, row)]
 
 
@@ -118,8 +118,8 @@ def end_overdue(unit: UnitOfWork, id_: str) -> None:
     if id_ not in overdue(unit):
         return
     row = unit.recommendations.get(id_)
-    if withdrawing.is_given(row):
-        withdrawing.end_unanswered(unit, row)
+    if withdrawal.is_given(row):
+        withdrawal.end_unanswered(unit, row)
     else:
         to, error = (State.FAILED, "no measurement came") if row.state == State.APPLIED else (State.EXPIRED, "expired")
         unit.recommendations.step(row, to, error=error, ended_at=unit.now)

@@ -16,8 +16,8 @@ from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import Conflict
-from lutra_service.app.lifecycle import withdrawing
-from lutra_service.app.lifecycle.pausing import pause
+from lutra_service.app.lifecycle import withdrawal
+from lutra_service.app.lifecycle.session_pause import pause
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.recommendations.proposal import propose
@@ -105,8 +105,8 @@ def reject(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
     recommendation, _, _ = _held(unit, id_)
     advance_recommendation(recommendation.state, State.REJECTED)
     if recommendation.withdrawn_at is not None:
-        raise IllegalTransition(f"{id_} was withdrawn already: {withdrawing.UNDER_WAY}")
-    withdrawing.withdraw(unit, recommendation, by, decided_at=unit.now, decided_by=by)
+        raise IllegalTransition(f"{id_} was withdrawn already: {withdrawal.UNDER_WAY}")
+    withdrawal.withdraw(unit, recommendation, by, decided_at=unit.now, decided_by=by)
     return unit.recommendations.get(id_)
 
 
@@ -139,7 +139,7 @@ def _way_back(
     before: Mapping[str, Value],
     by: str,
 ) -> Recommendation:
-    at, others = context_of(unit, database), unit.recommendations.in_states(database.id, withdrawing.OPEN)
+    at, others = context_of(unit, database), unit.recommendations.in_states(database.id, withdrawal.OPEN)
     back = propose(
         unit,
         at,
@@ -151,7 +151,7 @@ def _way_back(
         decided_by=by,
     )
     for other in others:
-        withdrawing.withdraw(unit, other, by, f"withdrawn by the rollback of {recommendation.id}")
+        withdrawal.withdraw(unit, other, by, f"withdrawn by the rollback of {recommendation.id}")
     changes = _undone(at, back.changes or (), recommendation.changes or ())
     unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
     pause(unit, session, f"paused by the rollback of {recommendation.id}")

@@ -10,8 +10,8 @@ from lutra_models.wire import Directive
 
 from lutra_service.app.access.audit import AUTOMATIC, SERVICE
 from lutra_service.app.databases.current_server import effective_mode
-from lutra_service.app.lifecycle import holding
-from lutra_service.app.lifecycle.holding import Holder
+from lutra_service.app.lifecycle import directive_holder
+from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.recommendations import admission
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
@@ -27,7 +27,7 @@ def current(unit: UnitOfWork, database: Database, agent: Holder | None) -> tuple
     if found is None:
         return None, False
     recommendation, directive = found
-    return directive, _is_held(recommendation, holding.asking(database, agent))
+    return directive, _is_held(recommendation, directive_holder.asking(database, agent))
 
 
 def hand_out(unit: UnitOfWork, database: Database, agent: Holder | None) -> Directive | None:
@@ -36,7 +36,7 @@ def hand_out(unit: UnitOfWork, database: Database, agent: Holder | None) -> Dire
     if found is None:
         return None
     recommendation, directive = found
-    who = holding.asking(database, agent)
+    who = directive_holder.asking(database, agent)
     if not _is_held(recommendation, who):
         unit.recommendations.change(recommendation.id, handed_out_at=unit.now, handed_to=who)
         unit.publish(recommendation.id)
@@ -53,7 +53,8 @@ def _waiting(unit: UnitOfWork, database: Database, agent: Holder | None) -> tupl
     for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         if row.withdrawn_at is not None or row.expires_at is None or row.expires_at <= unit.now:
             continue
-        if holding.held_by_another(unit, row, holding.asking(database, agent)) or _not_for(unit, database, row, agent):
+        asking = directive_holder.asking(database, agent)
+        if directive_holder.held_by_another(unit, row, asking) or _not_for(unit, database, row, agent):
             return None
         directive = _directive(unit, database, row)
         return None if directive is None else (row, directive)

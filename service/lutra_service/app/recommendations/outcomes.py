@@ -9,7 +9,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Outcome, Report
 
 from lutra_service.app.databases.current_server import effective_mode
-from lutra_service.app.lifecycle.pausing import pause
+from lutra_service.app.lifecycle.session_pause import pause
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Database, Recommendation
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 PAUSING = ("server_changed", "not_primary", "guardrail", "durability_not_allowed")
 """Refusals after which asking for the next trial at once is of no use."""
-LOST = "its agent lost its state before this was confirmed, and could not take it back"
+LOST = "its agent lost its state before this was confirmed, and could not undo it"
 ELSEWHERE = "another server took over before this was confirmed"
 
 

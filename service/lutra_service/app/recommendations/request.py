@@ -98,7 +98,7 @@ def _compute(
 def manual(
     unit: UnitOfWork, database: Database, settings: Mapping[str, Any], session: Session | None, by: str
 ) -> Recommendation:
-    """An operator's own settings laid over the current ones: the same checks, and a prediction where there is one."""
+    """An operator's own settings merged with the current ones: the same checks, and a prediction where there is one."""
     at = context_of(unit, database, session)
     configuration = admitted(unit, at, at.parse(settings))
     made = propose(unit, at, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session)

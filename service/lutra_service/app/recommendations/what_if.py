@@ -1,4 +1,4 @@
-"""What would these settings give? A question: nothing is stored or refused."""
+"""What-if: the p99 and QPS of given settings. A question: nothing is stored or refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class WhatIf:
 
 
 def what_if(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], level: float = LEVEL) -> WhatIf:
-    """`settings` (texts with units, or numbers) laid over the current ones. A question: nothing is stored or refused.
+    """`settings` (texts with units, or numbers) merged with the current ones. A question: nothing is stored or refused.
 
     Raises NotEnoughObservations before anything was fitted under the load of now, InvalidConfiguration for a value that
     is none.

@@ -14,7 +14,7 @@ from lutra_models.catalog.readable import readable
 from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
-from lutra_service.app.lifecycle.holding import Holder
+from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.reports import reported
 from lutra_service.app.reports.configurations import Configurations, configuration
 from lutra_service.common.documents import Document

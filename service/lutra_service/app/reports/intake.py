@@ -11,9 +11,9 @@ from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.access import quota
-from lutra_service.app.lifecycle import withdrawing
-from lutra_service.app.lifecycle.holding import Holder
-from lutra_service.app.recommendations import directives, measurements, outcomes, undoing
+from lutra_service.app.lifecycle import withdrawal
+from lutra_service.app.lifecycle.directive_holder import Holder
+from lutra_service.app.recommendations import automatic_undo, directives, measurements, outcomes
 from lutra_service.app.reports import events, reported
 from lutra_service.app.reports.configurations import configuration
 from lutra_service.app.sessions.advance import advance
@@ -156,12 +156,12 @@ def _act(unit: UnitOfWork, arrival: Arrival) -> None:
         outcomes.record_outcome(unit, database, outcome, report.epoch)
     if arrival.newest and arrival.configuration is not None:
         outcomes.notice_active(unit, database, arrival.configuration)
-        undoing.undo_forgotten(unit, database, report)
+        automatic_undo.undo_forgotten(unit, database, report)
     if arrival.measured is not None and (report.metrics or report.failure):
         measurements.record_measurement(unit, arrival.measured.id, report)
     if arrival.newest:
-        withdrawing.settle(unit, database, report, arrival.configuration)
-    undoing.undo_withdrawn(unit, database)
+        withdrawal.settle(unit, database, report, arrival.configuration)
+    automatic_undo.undo_withdrawn(unit, database)
     if arrival.newest:
         advance(unit, database)
 

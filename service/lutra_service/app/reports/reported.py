@@ -9,7 +9,7 @@ from typing import Any
 
 from lutra_models.wire import Report, ReportedWindow
 
-from lutra_service.app.lifecycle.holding import Holder
+from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database
 

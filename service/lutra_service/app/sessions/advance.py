@@ -14,8 +14,8 @@ from lutra_service.app.access import audit
 from lutra_service.app.access.audit import AUTOMATIC
 from lutra_service.app.databases import server_identity
 from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.lifecycle import withdrawing
-from lutra_service.app.lifecycle.pausing import pause
+from lutra_service.app.lifecycle import withdrawal
+from lutra_service.app.lifecycle.session_pause import pause
 from lutra_service.app.recommendations import decide, request, trial_record
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
@@ -70,8 +70,8 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
 def withdraw_open(unit: UnitOfWork, session: Session, by: str, why: str) -> None:
     """End what is not yet applied."""
     for row in unit.recommendations.outlined(session.id):
-        if row.state in withdrawing.OPEN:
-            withdrawing.withdraw(unit, unit.recommendations.get(row.id), by, why)
+        if row.state in withdrawal.OPEN:
+            withdrawal.withdraw(unit, unit.recommendations.get(row.id), by, why)
 
 
 def _with_baseline(unit: UnitOfWork, database: Database, session: Session) -> Session:

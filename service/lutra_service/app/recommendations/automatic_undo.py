@@ -1,4 +1,4 @@
-"""Changes that the service takes back by itself: withdrawn while their agent made them, or forgotten by their agent."""
+"""Changes that the service undoes by itself: withdrawn while their agent made them, or forgotten by their agent."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ def undo_withdrawn(unit: UnitOfWork, database: Database) -> None:
             unit.recommendations.step(row, State.REVERTED, ended_at=unit.now)
             unit.publish(row.id, row.session_id)
         elif not backs and not _rollback_pending(unit, database):
-            _take_back(unit, row, row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active")
+            _undo(unit, row, row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active")
 
 
 def undo_forgotten(unit: UnitOfWork, database: Database, report: Report) -> None:
     row = outcomes.forgotten(unit, database, report)
     if row is not None:
-        _take_back(unit, row, SERVICE, outcomes.LOST)
+        _undo(unit, row, SERVICE, outcomes.LOST)
 
 
-def _take_back(unit: UnitOfWork, row: Recommendation, by: str, why: str) -> None:
-    """A way back that cannot be gone is told; it must not cost the report."""
+def _undo(unit: UnitOfWork, row: Recommendation, by: str, why: str) -> None:
+    """A report is stored all the same where its undo fails: the recommendation says why."""
     try:
         back = decide.take_back(unit, row.id, by)
     except (LutraError, LookupError, ValueError) as error:
-        told = f"{why}, but cannot be undone: {error}"[:1000]
-        if told != row.error:
+        message = f"{why}, but cannot be undone: {error}"[:1000]
+        if message != row.error:
             log.error("%s cannot be undone: %s", row.id, error)
     else:
-        told = f"{why}; {back.id} takes it back"
+        message = f"{why}; {back.id} undoes it"
         if row.session_id is not None:
-            unit.sessions.change(row.session_id, message=told)
-    unit.recommendations.change(row.id, error=told)
+            unit.sessions.change(row.session_id, message=message)
+    unit.recommendations.change(row.id, error=message)
     unit.publish(row.id, row.session_id)
 
 

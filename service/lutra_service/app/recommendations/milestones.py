@@ -18,8 +18,8 @@ _BEFORE: dict[Until, tuple[State, ...]] = {
 }
 
 
-def reached(recommendation: Recommendation, until: Until) -> bool:
+def has_reached(recommendation: Recommendation, until: Until) -> bool:
     """Whether it has come so far, or has ended and never will."""
     if until == "measured":
-        return recommendation.measured is not None or reached(recommendation, "ended")
+        return recommendation.measured is not None or has_reached(recommendation, "ended")
     return recommendation.state not in _BEFORE[until]

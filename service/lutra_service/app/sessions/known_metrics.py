@@ -19,17 +19,17 @@ LATEST = 20
 SHOWN = 100
 
 
-def metrics(unit: UnitOfWork, database_id: str) -> frozenset[str]:
+def known_metrics(unit: UnitOfWork, database_id: str) -> frozenset[str]:
     """The names in the latest windows, and those that are always known."""
     return ALWAYS.union(*(window.metrics for window in unit.reports.windows(database_id, LATEST)))
 
 
-def check(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
-    """Raise InvalidRequest where the session is about a metric that nothing measures."""
+def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
+    """Raises InvalidRequest where the session is about a metric that nothing measures."""
     wanted = dict(_wanted(asked))
     if ALWAYS.issuperset(wanted.values()):
         return
-    known = metrics(unit, database.id)
+    known = known_metrics(unit, database.id)
     unknown = [
         f"{place}: {name!r} is not measured on {database.id}{did_you_mean(name, known)}"
         for place, name in wanted.items()

@@ -11,8 +11,8 @@ from lutra_models.wire import Report
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import SERVICE
-from lutra_service.app.lifecycle import holding
-from lutra_service.app.lifecycle.holding import Holder
+from lutra_service.app.lifecycle import directive_holder
+from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Database, Recommendation
@@ -50,7 +50,7 @@ def settle(unit: UnitOfWork, database: Database, report: Report, configuration: 
     made = min(report.sent_at, unit.now)  # a clock that is ahead says nothing
     for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         since = _lapsed_at(unit, row)
-        if since is None or report.status.provisional == row.id or holding.held_by_another(unit, row, holder):
+        if since is None or report.status.provisional == row.id or directive_holder.held_by_another(unit, row, holder):
             continue
         if made >= since + SETTLED_AFTER:
             _end(unit, row, configuration or {})
