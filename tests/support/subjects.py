@@ -26,7 +26,7 @@ def database(server: ScratchServer, **more: Any) -> DatabaseConfig:
     fields |= {"user": server.user, "dbname": server.dbname, "include_file": server.include_file}
     section = family(server.engine).section
     known = {f.name for f in fields_of(section)}
-    return section(**{k: v for k, v in fields.items() if k in known}, **more)
+    return section(**{k: v for k, v in {**fields, **more}.items() if k in known})
 
 
 def engine_of(server: ScratchServer, **more: Any) -> Engine:
