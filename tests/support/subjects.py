@@ -24,9 +24,9 @@ def database(server: ScratchServer, **more: Any) -> DatabaseConfig:
     """How an agent connects; `more` is laid over it."""
     fields: dict[str, Any] = {"engine": server.engine, "host": server.host, "port": server.port}
     fields |= {"user": server.user, "dbname": server.dbname, "include_file": server.include_file}
-    section = family(server.engine).section
+    section = family(more.get("engine", server.engine)).section
     known = {f.name for f in fields_of(section)}
-    return section(**{k: v for k, v in {**fields, **more}.items() if k in known})
+    return section(**{**{k: v for k, v in fields.items() if k in known}, **more})
 
 
 def engine_of(server: ScratchServer, **more: Any) -> Engine:
