@@ -10,10 +10,9 @@ from typing import Any, cast
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 from sqlalchemy import Table as SqlTable
-from sqlalchemy import and_, bindparam, insert, or_, select, union, update
+from sqlalchemy import Text, and_, bindparam, insert, or_, select, union, update
 from sqlalchemy.orm import Session
 
-from lutra_service.common.documents import Document
 from lutra_service.db.repositories.ledger import Ledger
 from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, ReportRow, SessionRow, SettingsRow
@@ -62,7 +61,7 @@ _BUSY = union(
 _KEPT = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.first_seen_at, _SETTINGS.c.unreadable).where(
     _OF_KEYS
 )
-_DOCUMENTS = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.settings).where(_OF_KEYS)
+_TEXTS = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.settings.cast(Text)).where(_OF_KEYS)
 _INSERT = insert(_REPORTS)
 LEARNED = (
     "engine_version",
@@ -117,12 +116,12 @@ class Bulk:
         rows = self._db.execute(_KEPT, _lists(keys))
         return {(id_, hash_): Kept(since, dict(unreadable or {})) for id_, hash_, since, unreadable in rows}
 
-    def settings(self, keys: Sequence[Key]) -> dict[Key, Document]:
-        """The settings themselves, and maybe others of these databases."""
+    def settings(self, keys: Sequence[Key]) -> dict[Key, str]:
+        """The settings themselves as JSON text, and maybe others of these databases."""
         if not keys:
             return {}
-        rows = self._db.execute(_DOCUMENTS, _lists(keys))
-        return {(id_, hash_): document for id_, hash_, document in rows}
+        rows = self._db.execute(_TEXTS, _lists(keys))
+        return {(id_, hash_): text for id_, hash_, text in rows}
 
     def add(self, reports: Sequence[Mapping[str, Any]]) -> None:
         """Rows of reports, each counted against its database's quota."""
