@@ -14,6 +14,7 @@ from sqlalchemy import Text, and_, bindparam, insert, or_, select, union, update
 from sqlalchemy.orm import Session
 
 from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.schema.among import among
 from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, ReportRow, SessionRow, SettingsRow
 
@@ -26,28 +27,26 @@ _REPORTS = cast(SqlTable, ReportRow.__table__)
 _SESSIONS = cast(SqlTable, SessionRow.__table__)
 _SETTINGS = cast(SqlTable, SettingsRow.__table__)
 
-_IDS: Any = bindparam("ids", expanding=True)
-_HASHES: Any = bindparam("hashes", expanding=True)
 # Of pairs SQLite would look at every row; two lists it looks up, and what they find besides is passed over.
-_OF_KEYS = and_(_SETTINGS.c.database_id.in_(_IDS), _SETTINGS.c.hash.in_(_HASHES))
+_OF_KEYS = and_(among(_SETTINGS.c.database_id, "ids"), among(_SETTINGS.c.hash, "hashes"))
 
 # Whoever holds a row is not waited for: one slow transaction must not hold up everybody's reports.
 _LOCK = (
     select(_DATABASES)
-    .where(_DATABASES.c.id.in_(_IDS))
+    .where(among(_DATABASES.c.id, "ids"))
     .order_by(_DATABASES.c.id)
     .with_for_update(skip_locked=True, key_share=True)
 )
 _ACTIVE = (State.APPLIED, State.CONFIRMED)
 _BUSY = union(
     select(_SESSIONS.c.database_id).where(
-        _SESSIONS.c.database_id.in_(_IDS), _SESSIONS.c.state.in_((SessionState.RUNNING, SessionState.PAUSED))
+        among(_SESSIONS.c.database_id, "ids"), _SESSIONS.c.state.in_((SessionState.RUNNING, SessionState.PAUSED))
     ),
     select(_RECOMMENDATIONS.c.database_id).where(
-        _RECOMMENDATIONS.c.database_id.in_(_IDS), _RECOMMENDATIONS.c.state.in_((State.APPROVED, State.APPLIED))
+        among(_RECOMMENDATIONS.c.database_id, "ids"), _RECOMMENDATIONS.c.state.in_((State.APPROVED, State.APPLIED))
     ),
     select(_RECOMMENDATIONS.c.database_id).where(
-        _RECOMMENDATIONS.c.database_id.in_(_IDS),
+        among(_RECOMMENDATIONS.c.database_id, "ids"),
         _RECOMMENDATIONS.c.withdrawn_at.is_not(None),
         or_(
             _RECOMMENDATIONS.c.state.in_(_ACTIVE),
