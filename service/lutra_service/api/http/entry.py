@@ -28,6 +28,9 @@ from lutra_service.db.store import Store
 Found = Unauthorized | tuple[Principal, LutraError | None]
 UNCOUNTED = "/healthz"
 """Answered to everybody and always: whoever asks has to learn that the service lives."""
+STRANGERS_TOGETHER = 64
+"""So many unknown tokens at most are looked up at once, by one query on one thread of their own. A flood of made-up
+ones takes no more of the store, and a service that starts among thousands of agents soon knows their tokens."""
 WANTED = "a valid bearer token is needed: Authorization: Bearer lutra_…"
 
 
@@ -38,10 +41,11 @@ class Entry:
         self._store = store
         self._by_token = Rate(settings.requests_per_s, clock)
         self._by_address = Rate(settings.anonymous_per_s, clock)
-        self._strangers = Places("unknown tokens", 4, waiting=500, each=200)
+        self._strangers = Places("unknown tokens", STRANGERS_TOGETHER, waiting=500, each=200)
         self.uses = TokenUse(store, clock)
         self._known: OrderedDict[str, None] = OrderedDict()
         self._bearers: Together[str, Principal | Unauthorized] = Together(self._look)
+        self._unknown: Together[str, Principal | Unauthorized] = Together(self._look, STRANGERS_TOGETHER)
         self.bodies = BodyLimits(settings)
 
     def meet(self, scope: Scope) -> None:
@@ -81,7 +85,7 @@ class Entry:
             who = await self._bearers.ask(digest)
         else:
             async with self._strangers.taken(counted(current_actor.get().address)):
-                who = (await run_in_threadpool(self._look, (digest,)))[0]
+                who = await self._unknown.ask(digest)
         self._known.pop(digest, None)
         if isinstance(who, Unauthorized):
             return who

@@ -14,8 +14,10 @@ from lutra_service.db.store import Store
 log = logging.getLogger(__name__)
 
 NOTED_EVERY = timedelta(minutes=1)
+EVERY_S = 1.0
 SHARE = 0.1
-"""Of the time goes into writing uses down, at most: where thousands of agents report, they wait for each other."""
+"""Uses are written down so often at most, and in this share of the time: where thousands of agents report, they wait
+for each other, and many uses that are written at once take less than one after another."""
 
 
 class TokenUse:
@@ -51,4 +53,4 @@ class TokenUse:
             log.exception("the last use of %d tokens could not be kept", len(writing))
         finally:
             ended = self._clock()
-            self._next_at = ended + (ended - began) / SHARE
+            self._next_at = ended + max(EVERY_S, (ended - began) / SHARE)

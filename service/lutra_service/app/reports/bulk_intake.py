@@ -5,6 +5,7 @@ Most reports are such. Whatever may have consequences goes through `intake`, and
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.reports import reported
-from lutra_service.app.reports.configurations import Configurations, configuration
+from lutra_service.app.reports.configurations import Configurations, configuration, contents
 from lutra_service.common.documents import Document
 from lutra_service.common.limits import REPORT_BYTES
 from lutra_service.db.repositories.bulk import Kept, Key
@@ -124,13 +125,17 @@ def _configurations(unit: UnitOfWork, plain: Sequence[Plain], known: Configurati
     return {id_: written for id_, written in found.items() if written is not None}
 
 
-def _read(plain: Plain, settings: Mapping[Key, Document], known: Configurations) -> Written | None:
-    report = plain.arrival.report
-    found = readable(report.engine, serial.settings_from_dict(settings[plain.arrival.key]))
-    try:
-        return known.keep(report, plain.settings_key, configuration(report, found.settings))
-    except InvalidReport:
-        return None
+def _read(plain: Plain, settings: Mapping[Key, str], known: Configurations) -> Written | None:
+    report, text = plain.arrival.report, settings[plain.arrival.key]
+    name = contents(text)
+    written = known.find(report, name)
+    if written is None:
+        found = readable(report.engine, serial.settings_from_dict(json.loads(text)))
+        try:
+            written = known.keep(report, name, Written(dumps(configuration(report, found.settings))))
+        except InvalidReport:
+            return None
+    return known.keep(report, plain.settings_key, written)
 
 
 def _row(unit: UnitOfWork, plain: Plain, configuration: Written) -> dict[str, Any]:

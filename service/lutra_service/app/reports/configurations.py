@@ -1,9 +1,13 @@
-"""The parsed configurations of servers: each is read by the catalogue once, and then kept for a while."""
+"""The parsed configurations of servers: each is read by the catalogue once, and then kept for a while.
+
+Many servers of a fleet have the same settings. What the catalogue read of one holds for the others.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
+from hashlib import sha256
 from threading import Lock
 
 from lutra_models.catalog import meet
@@ -12,9 +16,14 @@ from lutra_models.server import Server, ServerSetting
 from lutra_models.wire import Report
 
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.written import Written, dumps
+from lutra_service.db.schema.written import Written
 
 KEPT_BYTES = 64 << 20
+
+
+def contents(settings: str) -> str:
+    """A name for stored settings that no others have, whatever hash their agent gave them."""
+    return sha256(settings.encode()).hexdigest()
 
 
 def configuration(report: Report, settings: Mapping[str, ServerSetting]) -> Document:
@@ -27,7 +36,9 @@ def configuration(report: Report, settings: Mapping[str, ServerSetting]) -> Docu
 
 
 class Configurations:
-    """Written out, by the settings and the facts they were read with; at most KEPT_BYTES, the least used given up."""
+    """Written out, by their settings and the version that they were read for; at most KEPT_BYTES, the least used given
+    up.
+    """
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, Written] = OrderedDict()
@@ -35,7 +46,7 @@ class Configurations:
         self._lock = Lock()
 
     def find(self, report: Report, settings: Hashable) -> Written | None:
-        """`settings` name those that are stored."""
+        """`settings` name those that are stored, by where they stand or by their `contents`."""
         key = _key(report, settings)
         with self._lock:
             found = self._kept.get(key)
@@ -43,8 +54,8 @@ class Configurations:
                 self._kept.move_to_end(key)
             return found
 
-    def keep(self, report: Report, settings: Hashable, found: Document) -> Written:
-        key, written = _key(report, settings), Written(dumps(found))
+    def keep(self, report: Report, settings: Hashable, written: Written) -> Written:
+        key = _key(report, settings)
         with self._lock:
             former = self._kept.pop(key, None)
             self._bytes += len(written.text) - (len(former.text) if former else 0)
@@ -55,5 +66,4 @@ class Configurations:
 
 
 def _key(report: Report, settings: Hashable) -> Hashable:
-    facts = report.host, report.role, report.peak_connections, report.identifier
-    return settings, report.engine, report.engine_version, *facts
+    return settings, report.engine, report.engine_version

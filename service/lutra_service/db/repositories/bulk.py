@@ -10,11 +10,11 @@ from typing import Any, cast
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 from sqlalchemy import Table as SqlTable
-from sqlalchemy import and_, bindparam, insert, or_, select, union, update
+from sqlalchemy import Text, and_, bindparam, insert, or_, select, union, update
 from sqlalchemy.orm import Session
 
-from lutra_service.common.documents import Document
 from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.schema.among import among
 from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, ReportRow, SessionRow, SettingsRow
 
@@ -27,28 +27,26 @@ _REPORTS = cast(SqlTable, ReportRow.__table__)
 _SESSIONS = cast(SqlTable, SessionRow.__table__)
 _SETTINGS = cast(SqlTable, SettingsRow.__table__)
 
-_IDS: Any = bindparam("ids", expanding=True)
-_HASHES: Any = bindparam("hashes", expanding=True)
 # Of pairs SQLite would look at every row; two lists it looks up, and what they find besides is passed over.
-_OF_KEYS = and_(_SETTINGS.c.database_id.in_(_IDS), _SETTINGS.c.hash.in_(_HASHES))
+_OF_KEYS = and_(among(_SETTINGS.c.database_id, "ids"), among(_SETTINGS.c.hash, "hashes"))
 
 # Whoever holds a row is not waited for: one slow transaction must not hold up everybody's reports.
 _LOCK = (
     select(_DATABASES)
-    .where(_DATABASES.c.id.in_(_IDS))
+    .where(among(_DATABASES.c.id, "ids"))
     .order_by(_DATABASES.c.id)
     .with_for_update(skip_locked=True, key_share=True)
 )
 _ACTIVE = (State.APPLIED, State.CONFIRMED)
 _BUSY = union(
     select(_SESSIONS.c.database_id).where(
-        _SESSIONS.c.database_id.in_(_IDS), _SESSIONS.c.state.in_((SessionState.RUNNING, SessionState.PAUSED))
+        among(_SESSIONS.c.database_id, "ids"), _SESSIONS.c.state.in_((SessionState.RUNNING, SessionState.PAUSED))
     ),
     select(_RECOMMENDATIONS.c.database_id).where(
-        _RECOMMENDATIONS.c.database_id.in_(_IDS), _RECOMMENDATIONS.c.state.in_((State.APPROVED, State.APPLIED))
+        among(_RECOMMENDATIONS.c.database_id, "ids"), _RECOMMENDATIONS.c.state.in_((State.APPROVED, State.APPLIED))
     ),
     select(_RECOMMENDATIONS.c.database_id).where(
-        _RECOMMENDATIONS.c.database_id.in_(_IDS),
+        among(_RECOMMENDATIONS.c.database_id, "ids"),
         _RECOMMENDATIONS.c.withdrawn_at.is_not(None),
         or_(
             _RECOMMENDATIONS.c.state.in_(_ACTIVE),
@@ -62,7 +60,7 @@ _BUSY = union(
 _KEPT = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.first_seen_at, _SETTINGS.c.unreadable).where(
     _OF_KEYS
 )
-_DOCUMENTS = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.settings).where(_OF_KEYS)
+_TEXTS = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.settings.cast(Text)).where(_OF_KEYS)
 _INSERT = insert(_REPORTS)
 LEARNED = (
     "engine_version",
@@ -117,12 +115,12 @@ class Bulk:
         rows = self._db.execute(_KEPT, _lists(keys))
         return {(id_, hash_): Kept(since, dict(unreadable or {})) for id_, hash_, since, unreadable in rows}
 
-    def settings(self, keys: Sequence[Key]) -> dict[Key, Document]:
-        """The settings themselves, and maybe others of these databases."""
+    def settings(self, keys: Sequence[Key]) -> dict[Key, str]:
+        """The settings themselves as JSON text, and maybe others of these databases."""
         if not keys:
             return {}
-        rows = self._db.execute(_DOCUMENTS, _lists(keys))
-        return {(id_, hash_): document for id_, hash_, document in rows}
+        rows = self._db.execute(_TEXTS, _lists(keys))
+        return {(id_, hash_): text for id_, hash_, text in rows}
 
     def add(self, reports: Sequence[Mapping[str, Any]]) -> None:
         """Rows of reports, each counted against its database's quota."""

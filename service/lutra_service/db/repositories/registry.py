@@ -6,14 +6,15 @@ from collections.abc import Collection
 from datetime import datetime
 
 from lutra_models.errors import NotFound
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import insert, or_, select, update
 
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.repository import Repository, remembered
+from lutra_service.db.schema.among import among
 from lutra_service.db.schema.records import Answer, Database, Token
 from lutra_service.db.schema.tables import DatabaseRow, IdempotencyRow, SettingsRow, TokenRow
 
-_BY_HASHES = select(TokenRow.__table__).where(TokenRow.__table__.c.hash.in_(bindparam("hashes", expanding=True)))
+_BY_HASHES = select(TokenRow.__table__).where(among(TokenRow.__table__.c.hash, "hashes"))
 
 
 class Databases(Repository[Database]):

@@ -33,7 +33,12 @@ def _verify(_connection: Any, _cursor: Any, _statement: str, parameters: Any, _c
 
 
 def _values(row: Any) -> Iterable[Any]:
-    return row.values() if isinstance(row, Mapping) else row or ()
+    """Also those of a list that is bound as one value."""
+    for value in row.values() if isinstance(row, Mapping) else row or ():
+        if isinstance(value, list):
+            yield from value
+        else:
+            yield value
 
 
 def _verify_text(value: str) -> None:

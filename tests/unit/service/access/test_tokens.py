@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from lutra_service.app.access import token_use
+from lutra_service.app.access.token_use import TokenUse
+from lutra_service.app.access.tokens import Principal
 from lutra_service.cli import main
+from lutra_service.db.repositories.registry import Tokens
 
 from tests.support.service import Agent, Document, Service
 
@@ -59,6 +62,20 @@ def test_a_tokens_last_use_is_known_to_the_minute(service: Service) -> None:
     change(service, token["id"], last_used_at=past() - token_use.NOTED_EVERY)
     bearer.take("GET", "/v1/databases")
     assert shown(service, token["id"])["last_used_at"] >= first
+
+
+def test_uses_of_many_tokens_are_written_down_together(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, tokens = [100.0], [made(service)["id"] for _ in range(4)]
+    uses = TokenUse(service.store, lambda: now[0])
+    written: list[int] = []
+    used = Tokens.used
+    monkeypatch.setattr(Tokens, "used", lambda self, ids, *rest: written.append(len(ids)) or used(self, ids, *rest))
+    for token in tokens:
+        uses.note([Principal(token, frozenset({"read"}))])
+    assert written == [1]
+    now[0] += token_use.EVERY_S
+    uses.note([])
+    assert written == [1, 3]
 
 
 @pytest.mark.parametrize("grace_s", [0, 3600])

@@ -38,7 +38,7 @@ def stored(store: Store, database: str) -> Tables:
     def read(unit: UnitOfWork) -> Tables:
         found = {}
         for table, own in ((DatabaseRow.__table__, "id"), (ReportRow.__table__, "database_id")):
-            rows = unit.bulk._db.execute(select(table).where(table.c[own] == database)).mappings()
+            rows = unit.bulk._db.execute(select(table).where(table.c[own] == database).order_by(table.c.id)).mappings()
             left_out = ("id", "name", "database_id", "created_at")
             found[str(table)] = [{k: v for k, v in row.items() if k not in left_out} for row in rows]
         return found
@@ -76,6 +76,48 @@ def test_it_leaves_the_same_rows_and_gives_the_same_receipts(service: Service, a
         store._clock = lambda now=moment + timedelta(seconds=number): now
         assert bulk(store, agent.database, report, known) == alone(store, other, report)
         assert stored(store, agent.database) == stored(store, other)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_so_do_reports_of_several_servers_that_share_a_transaction_and_what_was_read(
+    service: Service, agent: Agent, seed: int
+) -> None:
+    """Of servers whose settings are the same but for their version, and of one that differs under the same hash."""
+    store, known, moment = service.store, Configurations(), service.store.now()
+    together = [agent, *(service.agent(service.database(f"server{n}")) for n in (1, 2))]
+    together[1].facts = {"engine_version": "12.3"}
+    together[2].apply({"work_mem": 8192})
+    apart = [service.agent(service.database(f"apart{n}")).database for n in range(3)]
+    streams = [[r.model_copy(update={"settings_hash": "h"}) for r in reports(a, seed)] for a in together]
+    for number, each in enumerate(zip(*streams, strict=True)):
+        store._clock = lambda now=moment + timedelta(seconds=number): now
+        arrivals = [Arrival(a.database, report) for a, report in zip(together, each, strict=True)]
+        found = store.write(lambda unit, some=arrivals: bulk_intake.accept(unit, some, known))  # type: ignore[misc]
+        for receipt, arrival, other in zip(found, arrivals, apart, strict=True):
+            receipt = receipt or alone(store, arrival.database_id, arrival.report)
+            assert receipt == alone(store, other, arrival.report)
+            assert stored(store, arrival.database_id) == stored(store, other)
+
+
+def test_what_was_read_of_settings_holds_for_every_server_that_has_them(
+    service: Service, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [service.agent(service.database(f"server{n}")) for n in range(3)]
+    others[2].apply({"work_mem": 8192})
+    arrivals = []
+    for each in (agent, *others):
+        each.send(each.report(settings_hash="h"))
+        body = each.report(settings_hash="h", identifier=each.database, **each.window(qps=900.0))
+        del body["settings"]
+        arrivals.append(Arrival(each.database, Report.model_validate(body)))
+    read: list[object] = []
+    configuration = bulk_intake.configuration
+    monkeypatch.setattr(bulk_intake, "configuration", lambda *given: read.append(given) or configuration(*given))
+    found = service.store.write(lambda unit: bulk_intake.accept(unit, arrivals, Configurations()))
+    assert None not in found
+    assert len(read) == 2
+    kept = [stored(service.store, a.database_id)["reports"][-1]["configuration"]["work_mem"] for a in arrivals]
+    assert kept == [4096, 4096, 4096, 8192]
 
 
 def test_most_reports_are_stored_so(service: Service, agent: Agent) -> None:

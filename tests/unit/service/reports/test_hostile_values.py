@@ -137,3 +137,9 @@ def test_a_moment_beyond_utc_reaches_no_table(service: Service, database: str) -
     odd = Event("ev_1", database, None, None, "e", "p99", at, datetime.now(UTC), {})
     with pytest.raises(Unstorable):
         service.store.write(lambda unit: unit.events.add_once(odd))
+
+
+@pytest.mark.parametrize("odd", ["a\x00b", "a\ud800"])
+def test_a_text_that_cannot_be_looked_for_is_refused_in_a_list_too(service: Service, odd: str) -> None:
+    with pytest.raises(Unstorable):
+        service.store.read(lambda unit: unit.tokens.by_hashes(["a", odd]))
