@@ -6,7 +6,7 @@ fresh one may be in, with the means to break it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 from lutra_agent.admission import past_configurations
 from lutra_agent.admission.bounds import Bounds
 from lutra_agent.changes.executor import DirectiveExecutor
-from lutra_agent.changes.restore import restore
+from lutra_agent.changes.restore import restore, take_snapshot
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
@@ -27,6 +27,7 @@ from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_agent.state.store import State
 from lutra_models.catalog import load, meet
+from lutra_models.catalog.statements import Step
 from lutra_models.server import Host, Server
 from lutra_models.wire import Directive, Outcome
 
@@ -204,6 +205,21 @@ class ChangeConformance:
             n: v for n, v in before.items() if n not in wanted
         }
 
+    def test_what_is_shown_is_what_is_executed_and_so_is_the_undo(self, subject: Subject) -> None:
+        for wanted in (subject.at_once, {**subject.at_once, **subject.with_restart}):
+            server = subject.read_server()
+            live, before = meet(server), take_snapshot(subject.engine, server)
+            shown = live.steps(live.changes(wanted))
+            source = _Recording(subject.engine.own)
+            engine = replace(subject.engine, sources=(source,))  # type: ignore[arg-type]
+            directive = subject.directive(f"rec_{len(wanted)}", wanted)
+            assert subject.executor_over(engine).execute(directive).state == "applied"
+            assert source.executed == [s for one in shown for s in one.do]
+            source.executed.clear()
+            restart = any(one.change.applies == "restart" for one in shown)
+            restore(engine, subject.control, before, [one.change.name for one in shown], restart)
+            assert source.executed == [s for one in reversed(shown) for s in one.undo]
+
     def test_what_the_server_never_takes_is_refused_or_undone_and_nothing_else_changes(self, subject: Subject) -> None:
         before, file = subject.fresh(), subject.file()
         outcome = subject.do("rec_1", {**subject.at_once, **subject.refused})
@@ -257,6 +273,21 @@ class EngineConformance(HealthConformance, TelemetryConformance, SourceConforman
 
 class Ended(BaseException):
     """The agent's process ended here."""
+
+
+class _Recording:
+    """A setting source that keeps the steps which it carries out."""
+
+    def __init__(self, source: SettingSource) -> None:
+        self._source = source
+        self.executed: list[Step] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def execute(self, steps: Sequence[Step]) -> None:
+        self.executed += steps
+        self._source.execute(steps)
 
 
 class _EndsAfterTheFirst:

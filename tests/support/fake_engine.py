@@ -15,11 +15,12 @@ from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.health import ServerIdentity
-from lutra_agent.engines.common.source import SERVER, Permissions, Scope, Step
+from lutra_agent.engines.common.source import SERVER, Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, meet
+from lutra_models.catalog.statements import Step, renderer
 from lutra_models.server import Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
 
@@ -136,11 +137,10 @@ class FakeEngine:
             self._write(step)
 
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
-        return (Step(change.name, change.do),)
+        return renderer(self.catalogue).change(change.name, change.value_text, restart)
 
     def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
-        said = f"ALTER SYSTEM RESET {name}" if text is None else f"ALTER SYSTEM SET {name} = '{text}'"
-        return (Step(name, said),)
+        return renderer(self.catalogue).undo(name, text, active, restart)
 
     def reload(self) -> None:
         self.ping()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from lutra_models.catalog.statements import Step
 from lutra_models.server import Server
 from lutra_models.wire import ApplyCode
 
@@ -12,7 +13,6 @@ from lutra_agent.admission.preconditions import Plan
 from lutra_agent.changes.verify import differences_from_target
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.source import Step
 from lutra_agent.errors import (
     ApplyRefused,
     CollectionFailed,

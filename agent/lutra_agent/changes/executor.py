@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from lutra_models.catalog import LiveSettings, meet
+from lutra_models.catalog.statements import Step
 from lutra_models.server import Server
 from lutra_models.wire import ApplyCode, Directive, Outcome
 
@@ -22,7 +23,6 @@ from lutra_agent.changes.restore import baseline_statements, restore, take_snaps
 from lutra_agent.clock import Clock
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.source import Step
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, Deferred, DidNotStart
 from lutra_agent.guardrails.monitor import Confirmation
 from lutra_agent.state.change_events import (

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from lutra_models.catalog import Change, LiveSettings
+from lutra_models.catalog.statements import Step
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.server import Server
 
 from lutra_agent.changes.verify import is_restored, verify_restored
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.source import Step
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
 from lutra_agent.files.saved_file import SavedFile, save_file
 from lutra_agent.state.snapshot import BASELINE, Snapshot, stored_snapshot
@@ -98,7 +98,9 @@ def _undo_by_statements(
     engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
 ) -> bool:
     """Whether the server has to be restarted, because it refuses the statements."""
-    statements = [s for n in names for s in engine.own.undo(n, snapshot.texts[n], snapshot.active[n], restart)]
+    statements = [
+        s for n in reversed(names) for s in engine.own.undo(n, snapshot.texts[n], snapshot.active[n], restart)
+    ]
     try:
         engine.own.execute(statements)
     except ApplyRefused as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lutra_models.catalog.statements import Step, to_paste
 from lutra_models.server import ServerSetting
 
 from lutra_agent.clock import SystemClock
@@ -50,14 +51,14 @@ def _statements(config: Config) -> Iterator[str]:
             settings = database.read_server().settings
             changed = [n for n, s in settings.items() if s.value != baseline.active.get(n, s.value)]
             yield f"active now, {len(changed)} settings away from the baseline:"
-            yield from (f"  {text};" for n in changed for text in _texts(database, n, settings[n]))
+            yield from (f"  {line}" for line in to_paste(s for n in changed for s in _steps(database, n, settings[n])))
     finally:
         database.engine.health.close()
 
 
-def _texts(database: LocalDatabase, name: str, setting: ServerSetting) -> Iterator[str]:
+def _steps(database: LocalDatabase, name: str, setting: ServerSetting) -> tuple[Step, ...]:
     source = source_of(database.engine.sources, name)
-    return (s.text for s in source.undo(name, setting.persisted, setting.value, restart=False))
+    return source.undo(name, setting.persisted, setting.value, restart=False)
 
 
 def _free(config: Config) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from statistics import mean, stdev
 
+from lutra_models.catalog.statements import Step, to_paste
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -98,13 +99,13 @@ def record(console: Console, trials: list[Document]) -> None:
 
 
 def statements(console: Console, changes: list[Document]) -> None:
-    """The best configuration as statements to paste."""
+    """The best configuration to paste: statements for the server, lines for the file that its agent keeps."""
     if not changes:
         console.print("\nNo setting is worth changing: the default is the best found.")
         return
     console.print("\n[bold]The best configuration[/]")
-    for change in changes:
-        console.print(change["do"].rstrip(";") + ";", highlight=False, markup=False, soft_wrap=True)
+    for line in to_paste(Step(c["setting"], **step) for c in changes for step in c["do_steps"]):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     if any(c["applies"] == "restart" for c in changes):
         console.print("[dim]-- takes effect with a restart[/]")
 

@@ -1,6 +1,6 @@
 """What is known of each engine's settings, as data, met with what a live server says of itself."""
 
-from lutra_models.catalog.changes import Change
+from lutra_models.catalog.changes import Change, ChangeSteps
 from lutra_models.catalog.hints import did_you_mean
 from lutra_models.catalog.live import LiveSettings, meet
 from lutra_models.catalog.rows import Catalog, KnobRow, engines, load
@@ -8,6 +8,7 @@ from lutra_models.catalog.rows import Catalog, KnobRow, engines, load
 __all__ = [
     "Catalog",
     "Change",
+    "ChangeSteps",
     "KnobRow",
     "LiveSettings",
     "did_you_mean",

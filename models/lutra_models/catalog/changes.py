@@ -1,24 +1,22 @@
-"""The exact statements that make a configuration active, and the exact ones that take it back."""
+"""What differs from a live server, in the order of the change, and the steps that make it and take it back."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lutra_models.catalog.reported import ReportedSettings
+from lutra_models.catalog.statements import Step, renderer
 from lutra_models.catalog.sums import coupling_rule
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Applies, Value
 
-_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII)
-
 
 @dataclass(frozen=True)
 class Change:
-    """One setting's way from `before` to `after` (server's unit, and as text), with its statements and their undo.
+    """One setting's way from `before` to `after` (server's unit, and as people read them).
 
-    `literal` is the value as the server's own file or grammar takes it; more than one statement is joined by "; ".
+    `value_text` is the new value as the steps of the change say it.
     """
 
     name: str
@@ -27,9 +25,16 @@ class Change:
     before_text: str
     after_text: str
     applies: Applies
-    do: str
-    undo: str
-    literal: str = ""
+    value_text: str
+
+
+@dataclass(frozen=True)
+class ChangeSteps:
+    """A change with the steps that make it, and those that take it back once it was made."""
+
+    change: Change
+    do: tuple[Step, ...]
+    undo: tuple[Step, ...]
 
 
 def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Change, ...]:
@@ -44,6 +49,21 @@ def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Ch
         if before != after or reported.server.settings[name].pending_restart:
             found.append(_change(reported, name, before, after))
     return tuple(_ordered(reported, found))
+
+
+def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSteps, ...]:
+    """The steps of changes that are made together; they are taken back in the reverse order of the changes.
+
+    Where one of them needs a restart, all wait for it.
+    """
+    render = renderer(reported.catalog.engine)
+    restart = any(c.applies == "restart" for c in made)
+    found = []
+    for change in made:
+        setting = reported.server.settings[change.name]
+        undo = render.undo(change.name, setting.persisted, setting.value, restart)
+        found.append(ChangeSteps(change, render.change(change.name, change.value_text, restart), undo))
+    return tuple(found)
 
 
 def _ordered(reported: ReportedSettings, found: list[Change]) -> list[Change]:
@@ -63,27 +83,9 @@ def _ordered(reported: ReportedSettings, found: list[Change]) -> list[Change]:
 
 
 def _change(reported: ReportedSettings, name: str, before: Value, after: Value) -> Change:
-    setting, catalog = reported.server.settings[name], reported.catalog
+    setting = reported.server.settings[name]
     if setting.applies == "fixed":
         raise InvalidConfiguration(f"{name}: it cannot be changed on this server")
     texts = reported.text(name, before), reported.text(name, after)
-    literals = tuple(_literal(str(v) if catalog.plain else t) for v, t in zip((before, after), texts, strict=True))
-    restart, kept = setting.applies == "restart", setting.persisted
-    setters = catalog.templates.set_restart if restart else catalog.templates.set
-    resetters = catalog.templates.reset_restart if restart else catalog.templates.reset
-    do = _filled(setters, name, texts[1], literals[1], literals[0])
-    back = (resetters, texts[0], literals[0]) if kept is None else (setters, kept, _literal(kept))
-    undo = _filled(back[0], name, back[1], back[2], literals[0])
-    return Change(name, before, after, *texts, setting.applies, do, undo, literals[1])
-
-
-def _filled(templates: tuple[str, ...], name: str, text: str, literal: str, before: str) -> str:
-    quoted = text.replace("'", "''")
-    return "; ".join(t.format(name=name, text=quoted, literal=literal, before=before) for t in templates)
-
-
-def _literal(text: str) -> str:
-    """A number bare, anything else quoted: servers that tell the two apart refuse '128' where they want 128."""
-    if _NUMBER.fullmatch(text):
-        return text
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+    value_text = str(after) if reported.catalog.plain else texts[1]
+    return Change(name, before, after, *texts, setting.applies, value_text)

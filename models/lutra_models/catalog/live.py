@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lutra_models.catalog import changes, spaces, starts, sums
-from lutra_models.catalog.changes import Change
+from lutra_models.catalog.changes import Change, ChangeSteps
 from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.rows import load
 from lutra_models.catalog.sums import MemorySum
@@ -34,8 +34,15 @@ class LiveSettings(ReportedSettings):
         return starts.rule_based(self, policy)
 
     def changes(self, target: Mapping[str, Value]) -> tuple[Change, ...]:
-        """What to do for each setting that differs from `target`, and how to take it back exactly."""
+        """Each setting that differs from `target`, in the order of the change."""
         return changes.changes(self, target)
+
+    def steps(self, made: Sequence[Change]) -> tuple[ChangeSteps, ...]:
+        """What to do for changes that are made together, and how to take each back exactly.
+
+        Raises NotFound where nothing renders changes of this catalogue.
+        """
+        return changes.steps(self, made)
 
     def worst_case(self, configuration: Mapping[str, Value]) -> MemorySum:
         """The memory that the server may need with `configuration` laid over its current settings."""

@@ -1,4 +1,4 @@
-"""A catalogue file, read once: rows, memory terms, couplings and statement templates, as frozen values."""
+"""A catalogue file, read once: rows, memory terms and couplings, as frozen values."""
 
 from __future__ import annotations
 
@@ -130,20 +130,6 @@ class Coupling:
 
 
 @dataclass(frozen=True)
-class Templates:
-    """The texts of a change, each a tuple of statements.
-
-    Fields: `name`; `text`, as people read the value, its quotes doubled; `literal`, as the server's grammar takes it;
-    `before`, the literal of the live value. `_restart` are of a setting that waits for a restart.
-    """
-
-    set: tuple[str, ...]
-    set_restart: tuple[str, ...]
-    reset: tuple[str, ...]
-    reset_restart: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Catalog:
     """One engine's catalogue: what its file says of its settings, without a live server.
 
@@ -157,7 +143,6 @@ class Catalog:
     couplings: tuple[Coupling, ...]
     defaults: Mapping[str, Formula]
     shrink: tuple[str, ...]
-    templates: Templates
     aliases: Mapping[str, str]
     plain: bool
     version_parts: int
@@ -206,23 +191,12 @@ def from_document(engine: str, document: Mapping[str, Any]) -> Catalog:
         tuple(Coupling(Formula(c["holds"]), c["message"]) for c in document["coupling"]),
         {name: Formula(text) for name, text in document["defaults"].items()},
         tuple(document["shrink"]),
-        _templates(document["statements"]),
         document.get("unit_aliases", {}),
         document.get("plain_numbers", False),
         document.get("version_parts", 1),
     )
     _verify(catalog)
     return catalog
-
-
-def _templates(entry: Mapping[str, str | list[str]]) -> Templates:
-    texts = {n: (t,) if isinstance(t, str) else tuple(t) for n, t in entry.items()}
-    return Templates(
-        texts["set"],
-        texts.get("set_restart", texts["set"]),
-        texts["reset"],
-        texts.get("reset_restart", texts["reset"]),
-    )
 
 
 def _row(entry: Mapping[str, Any]) -> KnobRow:

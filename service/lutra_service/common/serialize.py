@@ -7,12 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from lutra_models.advice import Prediction, Reason
-from lutra_models.catalog import Change
+from lutra_models.catalog import ChangeSteps
+from lutra_models.catalog.statements import Step, as_text
 
 from lutra_service.common.documents import Document
 
 
-def change_to_dict(change: Change) -> Document:
+def change_to_dict(made: ChangeSteps) -> Document:
+    change = made.change
     return {
         "setting": change.name,
         "before": change.before,
@@ -20,9 +22,15 @@ def change_to_dict(change: Change) -> Document:
         "before_text": change.before_text,
         "after_text": change.after_text,
         "applies": change.applies,
-        "do": change.do,
-        "undo": change.undo,
+        "do": as_text(made.do),
+        "undo": as_text(made.undo),
+        "do_steps": [_step_to_dict(s) for s in made.do],
+        "undo_steps": [_step_to_dict(s) for s in made.undo],
     }
+
+
+def _step_to_dict(step: Step) -> Document:
+    return {"text": step.text, "file": step.file, "section": step.section}
 
 
 def predictions_to_dict(predictions: Mapping[str, Prediction]) -> Document:

@@ -12,6 +12,7 @@ from lutra_lab.servers.account import account
 from lutra_lab.servers.base import environment
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.catalog import load, meet
+from lutra_models.catalog.statements import as_text
 from lutra_models.knobs import Number, Value
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
@@ -75,11 +76,11 @@ def test_the_server_takes_both_ends_of_every_range_and_prints_them_back(cluster:
                 [knob.domain.low, knob.domain.high, *knob.domain.special] if isinstance(knob.domain, Number) else []
             )
             for value in values or knob.domain.options:  # type: ignore[union-attr]
-                for change in meet(server).changes({knob.name: value}):
-                    run(change.do)
+                for made in meet(server).steps(meet(server).changes({knob.name: value})):
+                    run(as_text(made.do))
                     kept = run(KEPT.format(knob.name))
-                    assert meet(server).parse(knob.name, kept) == change.after, (knob.name, kept, unit)
-                    run(change.undo)
+                    assert meet(server).parse(knob.name, kept) == made.change.after, (knob.name, kept, unit)
+                    run(as_text(made.undo))
     assert "=" not in (cluster.data_dir / "postgresql.auto.conf").read_text().replace("# ", "")
 
 
@@ -129,8 +130,8 @@ def test_the_memory_of_reads_under_way_is_as_much_as_the_server_reserves_for_the
 def test_the_rule_based_configuration_starts_the_server(cluster: ScratchPostgres) -> None:
     server = server_of(cluster)
     ruled = meet(server).rule_based(Policy())
-    for change in meet(server).changes(ruled):
-        cluster.sql(change.do)
+    for made in meet(server).steps(meet(server).changes(ruled)):
+        cluster.sql(as_text(made.do))
     cluster.stop()
     cluster.start()
     active = meet(server_of(cluster)).values

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 from lutra_lab.servers.base import Session
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mysqld import ScratchMysqld
-from lutra_models.catalog import Change, load, meet
+from lutra_models.catalog import ChangeSteps, load, meet
+from lutra_models.catalog.statements import Step, to_paste
 from lutra_models.knobs import Knob, Number, Value
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
@@ -48,11 +49,11 @@ def values_of(knob: Knob) -> list[Value]:
     return [domain.low, domain.high, *domain.special, *odd]
 
 
-def carry_out(run: Session, statements: str) -> None:
-    for statement in statements.split("; "):
-        if not statement.startswith("in the include file: "):
-            run(statement)
-    if "innodb_buffer_pool_size" in statements:
+def carry_out(run: Session, steps: Sequence[Step]) -> None:
+    for step in steps:
+        if not step.file:
+            run(step.text)
+    if any(s.setting == "innodb_buffer_pool_size" for s in steps):
         _resized(run)
 
 
@@ -103,16 +104,21 @@ def test_every_value_that_may_be_proposed_at_once_is_read_back_equal_and_undone(
             if knob.name in ONE_WAY or knob.name.startswith("innodb_io_capacity"):
                 continue
             for value in values_of(knob):
-                for change in meet(facts).changes({knob.name: value}):
-                    different += _wrong(run, facts, change)
+                for made in steps_to(facts, {knob.name: value}):
+                    different += _wrong(run, facts, made)
     assert different == []
 
 
-def _wrong(run: Session, facts: Server, change: Change) -> list[tuple[str, Value, Value]]:
+def steps_to(facts: Server, target: Mapping[str, Value]) -> tuple[ChangeSteps, ...]:
+    live = meet(facts)
+    return live.steps(live.changes(target))
+
+
+def _wrong(run: Session, facts: Server, made: ChangeSteps) -> list[tuple[str, Value, Value]]:
     """What is otherwise active than the change says, once it is made and once it is undone."""
-    wrong = []
-    for told, statements, meant in (("", change.do, change.after), ("undo of ", change.undo, change.before)):
-        carry_out(run, statements)
+    wrong, change = [], made.change
+    for told, steps, meant in (("", made.do, change.after), ("undo of ", made.undo, change.before)):
+        carry_out(run, steps)
         found = active(run, facts, change.name)
         if found != meant:
             wrong.append((f"{told}{change.name}", meant, found))
@@ -124,14 +130,15 @@ def test_a_limit_and_what_it_limits_arrive_together_and_go_back(
     server: ScratchMysqld, capacity: int, most: int
 ) -> None:
     facts = facts_of(server)
-    made = meet(facts).changes({"innodb_io_capacity": capacity, "innodb_io_capacity_max": most})
+    made = steps_to(facts, {"innodb_io_capacity": capacity, "innodb_io_capacity_max": most})
+    changes = [m.change for m in made]
     with server.session() as run:
-        for change in made:
-            carry_out(run, change.do)
-        assert {c.name: active(run, facts, c.name) for c in made} == {c.name: c.after for c in made}
-        for change in reversed(made):
-            carry_out(run, change.undo)
-        assert {c.name: active(run, facts, c.name) for c in made} == {c.name: c.before for c in made}
+        for one in made:
+            carry_out(run, one.do)
+        assert {c.name: active(run, facts, c.name) for c in changes} == {c.name: c.after for c in changes}
+        for one in reversed(made):
+            carry_out(run, one.undo)
+        assert {c.name: active(run, facts, c.name) for c in changes} == {c.name: c.before for c in changes}
 
 
 @pytest.mark.parametrize("engine", MYSQLDS)
@@ -141,7 +148,7 @@ def test_the_rule_based_configuration_starts_the_server_and_is_read_back_equal(e
         live = meet(facts)
         made = live.changes(live.rule_based(Policy()))
         assert len(made) > 5
-        _keep(server, made)
+        _keep(server, live.steps(made))
         server.stop()
         server.start()
         assert {c.name: active(server.sql, facts, c.name) for c in made} == {c.name: c.after for c in made}
@@ -156,7 +163,7 @@ def test_a_buffer_pool_kept_down_by_its_maximum_grows_with_it_at_a_restart() -> 
         live = meet(facts)
         made = live.changes(live.rule_based(Policy(movable=pool)))
         assert {c.name for c in made} == pool
-        _keep(server, made)
+        _keep(server, live.steps(made))
         server.stop()
         server.start()
         assert {c.name: active(server.sql, facts, c.name) for c in made} == {c.name: c.after for c in made}
@@ -170,12 +177,12 @@ def _refusal(run: Session, statement: str) -> str | None:
     return None
 
 
-def _keep(server: ScratchMysqld, made: tuple[Change, ...]) -> None:
-    """By the statements, or by lines in the include file where the engine keeps its changes there."""
-    if server.include_file is None:
-        for change in made:
-            server.sql(change.do.replace("SET PERSIST ", "SET PERSIST_ONLY "))
-        return
-    lines = "".join(f"{change.name} = {change.literal}\n" for change in made)
-    server.include_file.write_text(f"[mysqld]\n{lines}", encoding="utf-8")
-    server.include_file.chmod(0o644)
+def _keep(server: ScratchMysqld, made: tuple[ChangeSteps, ...]) -> None:
+    """For the next start: as a person pastes it, statements to the server and lines into the include file."""
+    steps = [s for m in made for s in m.do]
+    for step in steps:
+        if not step.file:
+            server.sql(step.text)
+    if server.include_file is not None:
+        server.include_file.write_text("\n".join(to_paste(s for s in steps if s.file)) + "\n", encoding="utf-8")
+        server.include_file.chmod(0o644)

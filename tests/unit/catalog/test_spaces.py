@@ -11,6 +11,7 @@ from lutra_models.knobs import Choice, Configuration, Number
 from lutra_models.server import Policy, Server
 
 from tests.support.servers import a_server
+from tests.support.shown import shown
 
 CATALOG = load("postgresql")
 VERSIONS = ("15", "16", "18")
@@ -168,18 +169,20 @@ def test_a_log_size_with_which_the_server_would_not_start_again_is_refused(name:
 
 def test_changes_are_exact_and_so_is_their_undo() -> None:
     server = with_setting(a_server(work_mem="64MB"), "work_mem", persisted="64MB")
-    made = {c.name: c for c in meet(server).changes({"work_mem": 131072, "random_page_cost": 1.1, "jit": "on"})}
+    made = shown(server, {"work_mem": 131072, "random_page_cost": 1.1, "jit": "on"})
     assert set(made) == {"work_mem", "random_page_cost"}
-    assert made["work_mem"].do == "ALTER SYSTEM SET work_mem = '128MB'"
-    assert made["work_mem"].undo == "ALTER SYSTEM SET work_mem = '64MB'"
-    assert (made["work_mem"].before_text, made["work_mem"].after_text) == ("64MB", "128MB")
-    assert made["random_page_cost"].do == "ALTER SYSTEM SET random_page_cost = '1.1'"
-    assert made["random_page_cost"].undo == "ALTER SYSTEM RESET random_page_cost"
+    assert made["work_mem"] == ("ALTER SYSTEM SET work_mem = '128MB'", "ALTER SYSTEM SET work_mem = '64MB'")
+    assert made["random_page_cost"] == (
+        "ALTER SYSTEM SET random_page_cost = '1.1'",
+        "ALTER SYSTEM RESET random_page_cost",
+    )
+    (change,) = meet(server).changes({"work_mem": 131072})
+    assert (change.before_text, change.after_text) == ("64MB", "128MB")
 
 
 def test_a_quote_in_a_persisted_text_is_doubled() -> None:
     server = with_setting(a_server(), "work_mem", persisted="it's")
-    assert meet(server).changes({"work_mem": 8192})[0].undo == "ALTER SYSTEM SET work_mem = 'it''s'"
+    assert shown(server, {"work_mem": 8192})["work_mem"][1] == "ALTER SYSTEM SET work_mem = 'it''s'"
 
 
 def test_real_values_keep_no_more_digits_than_the_server_prints() -> None:

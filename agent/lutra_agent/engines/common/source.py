@@ -12,20 +12,13 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from lutra_models.catalog import Change
+from lutra_models.catalog.statements import Step
 from lutra_models.server import ServerSetting
 
 SERVER = "server"
 """The name of the source that keeps a server's own settings."""
 
 Scope = Literal["server", "host"]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of a change: the setting, and the text that its source executes."""
-
-    setting: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -47,6 +40,9 @@ class SettingSource(Protocol):
 
     A source that `rounds` answers a number that it cannot take with one that it can: what it then reports is its
     answer, not a failure. Where it `reads_file_at_start_alone`, a restored file becomes active with a restart.
+
+    The steps of `plan` and `undo` are those that the catalogue's renderer gives, so that people are shown what
+    `execute` carries out.
 
     Methods that ask a server raise DatabaseUnavailable where it cannot be reached. `plan`, `undo` and those that work
     on a file's content are pure, except that the former two may ask the server what needs a restart.

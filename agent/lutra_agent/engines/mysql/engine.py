@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.mysql.health import MysqlHealth
@@ -30,7 +31,8 @@ def open_mysql(database: MysqlDatabase) -> Engine:
 def open_mariadb(database: MariadbDatabase) -> Engine:
     """Dials lazily."""
     session = Session(Connection(database), MARIADB)
-    return assembled(database, session, MariadbFigures(), IncludeFile(database.include_file))
+    file = database.include_file
+    return assembled(database, session, MariadbFigures(), IncludeFile(file), include_file=file)
 
 
 def assembled(
@@ -39,7 +41,8 @@ def assembled(
     figures: Figures,
     store: Store,
     now_s: Callable[[], float] = time.time,
+    include_file: Path | None = None,
 ) -> Engine:
     """An engine of the family over one session."""
-    source = MysqlSource(session, store, Changing(database, session.connection, now_s), now_s)
+    source = MysqlSource(session, store, Changing(database, session.connection, now_s, include_file), now_s)
     return Engine(session.product.family, MysqlHealth(session), MysqlTelemetry(session, figures), (source,))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lutra_models.catalog import Change, load
+from lutra_models.catalog.statements import Step, renderer
 from lutra_models.server import ServerSetting
 from lutra_models.wire import ApplyCode
 
-from lutra_agent.engines.common.source import SERVER, Permissions, Scope, Step
+from lutra_agent.engines.common.source import SERVER, Permissions, Scope
 from lutra_agent.engines.postgresql.permissions import read_permissions
-from lutra_agent.engines.postgresql.server.connect import quoted
 from lutra_agent.engines.postgresql.server.session import Session
 from lutra_agent.engines.postgresql.settings import SETTINGS_FILE, parse_settings_file, read_settings, rewritten
 from lutra_agent.errors import ApplyRefused, CollectionFailed
@@ -26,6 +25,7 @@ class PostgresSource:
 
     def __init__(self, session: Session, catalogue: str) -> None:
         self.catalogue = catalogue
+        self._renderer = renderer(catalogue)
         self._session = session
 
     def read(self) -> dict[str, ServerSetting]:
@@ -39,15 +39,10 @@ class PostgresSource:
         return read_permissions(self._session.connection, details.major, tuple(names), file)
 
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
-        return (Step(change.name, change.do),)
+        return self._renderer.change(change.name, change.value_text, restart)
 
     def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
-        # The reload makes active what the file says.
-        setting = name if re.fullmatch(r"[a-z_][a-z0-9_.]*", name) else quoted(name)
-        if text is None:
-            return (Step(name, f"ALTER SYSTEM RESET {setting}"),)
-        escaped = text.replace("'", "''")
-        return (Step(name, f"ALTER SYSTEM SET {setting} = '{escaped}'"),)
+        return self._renderer.undo(name, text, active, restart)
 
     def execute(self, steps: Sequence[Step]) -> None:
         for step in steps:

@@ -38,6 +38,17 @@ class Approving(Body):
     """Only these of its changes."""
 
 
+class StepAnswer(Answer):
+    """What is executed for one setting: a statement for the server, or a line of a file that its agent keeps."""
+
+    text: str
+    """The statement, or the line."""
+    file: str
+    """The key under which the agent's own file names the line's file; empty for a statement."""
+    section: str
+    """The line's section in that file; empty for a statement."""
+
+
 class ChangeAnswer(Answer):
     """One setting that changes, with the exact statement and its undo."""
 
@@ -54,9 +65,13 @@ class ChangeAnswer(Answer):
     applies: Applies
     """What makes the new value active."""
     do: str
-    """The statement that makes the change."""
+    """The statement that makes the change; lines of a file follow it, under the file's name and section."""
     undo: str
-    """The statement that undoes it."""
+    """The statement that undoes it, in the same form."""
+    do_steps: list[StepAnswer] | None = None
+    """What the agent executes for `do`, in order; null in a recommendation of an earlier version."""
+    undo_steps: list[StepAnswer] | None = None
+    """What the agent executes for `undo`, in order. Several changes are undone in the reverse order of `changes`."""
 
 
 class LeftOutAnswer(Answer):

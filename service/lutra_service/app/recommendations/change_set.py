@@ -19,7 +19,7 @@ def change_details(at: ServerContext, configuration: Configuration) -> Document:
     return {
         "before": dict(at.active.restrict(configuration)),
         "configuration": dict(configuration),
-        "changes": [change_to_dict(c) for c in changes],
+        "changes": [change_to_dict(c) for c in at.live.steps(changes)],
         "memory": memory_sum(at, configuration),
         "restart_needed": any(c.applies == "restart" for c in changes),
         "warnings": warnings(at, configuration, changes),

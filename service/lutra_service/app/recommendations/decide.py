@@ -165,10 +165,15 @@ def _undone(at: ServerContext, back: Iterable[Document], changes: Iterable[Docum
 
     A value that the server derives follows by itself: its setting was not changed and has no line to take away.
     """
-    undo = {c["setting"]: c["undo"] for c in changes}
-    before = {c["setting"]: c["before"] for c in changes}
-    told = [c for c in back if c["setting"] in undo or at.server.settings[c["setting"]].persisted is not None]
-    return [{**c, "do": undo[c["setting"]]} if before.get(c["setting"]) == c["after"] else c for c in told]
+    made = {c["setting"]: c for c in changes}
+    told = [c for c in back if c["setting"] in made or at.server.settings[c["setting"]].persisted is not None]
+    return [_by_undo(c, made.get(c["setting"])) for c in told]
+
+
+def _by_undo(back: Document, made: Document | None) -> Document:
+    if made is None or made["before"] != back["after"]:
+        return back
+    return {**back, "do": made["undo"], "do_steps": made.get("undo_steps")}
 
 
 def _held(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Database, Session | None]:

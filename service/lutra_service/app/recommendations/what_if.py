@@ -57,7 +57,7 @@ def what_if(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], le
     return WhatIf(
         configuration=target,
         predictions=snapshot(stored.id, unit).predict([configuration], level)[0],
-        changes=[serialize.change_to_dict(c) for c in changes],
+        changes=[serialize.change_to_dict(c) for c in at.live.steps(changes)],
         memory=change_set.memory_sum(at, target),
         refusal=None if refusal is None else {"code": refusal.code, "message": refusal.message},
         warnings=change_set.warnings(at, target, changes),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from lutra_agent.engines.mysql.sources import changing
-from lutra_agent.engines.mysql.sources.steps import Sql
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
 from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_models.catalog.statements import Statement
 
 from tests.support.subjects import engine_of
 
@@ -19,7 +19,7 @@ def test_a_change_may_take_longer_than_any_other_statement(mysqld: ScratchMysqld
     connection._answer_timeout_s = 1
     with pytest.raises(DatabaseUnavailable):
         connection.rows("DO SLEEP(3)")
-    engine.own.execute([Sql("sort_buffer_size", "DO SLEEP(3)")])
+    engine.own.execute([Statement("sort_buffer_size", "DO SLEEP(3)")])
     engine.health.close()
 
 
@@ -29,7 +29,7 @@ def test_a_server_that_does_not_end_a_change_in_time_is_not_taken_for_lost(
     monkeypatch.setattr(changing, "CHANGE_TIMEOUT_S", 1)
     engine = engine_of(mysqld)
     with pytest.raises(ApplyRefused, match="sort_buffer_size: the server runs, but gave no answer"):
-        engine.own.execute([Sql("sort_buffer_size", "DO SLEEP(3)")])
+        engine.own.execute([Statement("sort_buffer_size", "DO SLEEP(3)")])
     engine.health.close()
 
 

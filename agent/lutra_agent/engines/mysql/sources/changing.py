@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Literal
 
+from lutra_models.catalog.statements import FileLine, Statement, Step
+from lutra_models.catalog.statements.mysql import same, variable
 from lutra_models.wire import ApplyCode
 
-from lutra_agent.engines.common.source import Step
 from lutra_agent.engines.mysql.server.connect import CHANGE_TIMEOUT_S, Connection
 from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_agent.engines.mysql.sources import include
-from lutra_agent.engines.mysql.sources.steps import Line, Sql, checked, same
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 
 DENIED = ("[1044]", "[1045]", "[1142]", "[1227]", "[3630]")
@@ -30,25 +31,32 @@ COMPLETE, FAILED = "0", "7"
 class Changing:
     """Statements go over a connection of their own, with time for them: a pool that shrinks has pages to write first.
 
-    The everyday connection accounts for them, since the server counts them too.
+    The everyday connection accounts for them, since the server counts them too. Lines go into `include_file`.
     """
 
-    def __init__(self, database: MysqlDatabase, everyday: Connection, now_s: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        database: MysqlDatabase,
+        everyday: Connection,
+        now_s: Callable[[], float],
+        include_file: Path | None = None,
+    ) -> None:
         self._database = database
+        self._include_file = include_file
         self._everyday = everyday
         self._now_s = now_s
         self._earlier: str | None = None
 
-    def execute(self, statements: Sequence[Step]) -> None:
+    def execute(self, steps: Sequence[Step]) -> None:
         """In order. Raises ApplyRefused for the first that the server refuses, or does not end in time."""
-        wanted = {s.setting: s for s in statements if isinstance(s, Sql) and s.wanted is not None}
+        wanted = {s.setting: s for s in steps if isinstance(s, Statement) and s.wanted is not None}
         self._earlier = None
-        asks = any(isinstance(s, Sql) for s in statements)
+        asks = any(isinstance(s, Statement) for s in steps)
         with self._patient() if asks else nullcontext(self._everyday) as connection:
             if POOL in wanted:
                 self._earlier = _resize(connection)[1]
-            for statement in statements:
-                self._run(connection, statement)
+            for step in steps:
+                self._run(connection, step)
             for _ in range(PASSES - 1 if len(wanted) > 1 else 0):
                 for statement in [
                     s for s in wanted.values() if not same(_active(connection, s.setting), s.wanted or "")
@@ -82,13 +90,13 @@ class Changing:
             self._everyday.durations_s += own.durations_s
             self._everyday.further_questions += len(own.durations_s)
 
-    def _run(self, connection: Connection, statement: Step) -> None:
-        name = statement.setting
+    def _run(self, connection: Connection, step: Step) -> None:
+        name = step.setting
         try:
-            if isinstance(statement, Line):
-                include.write(statement.file, name, statement.value, self._now_s())
+            if isinstance(step, FileLine):
+                include.write(self._include_file, step, self._now_s())
             else:
-                connection.rows(statement.text)
+                connection.rows(step.text)
         except CollectionFailed as error:
             raise ApplyRefused(_code(str(error)), f"{name}: {error}") from error
         except DatabaseUnavailable as error:
@@ -100,7 +108,7 @@ class Changing:
 
 
 def _active(connection: Connection, name: str) -> str:
-    return str(connection.row(f"SELECT @@GLOBAL.{checked(name)}")[0])
+    return str(connection.row(f"SELECT @@GLOBAL.{variable(name)}")[0])
 
 
 def _resize(connection: Connection) -> tuple[Literal["done", "failed", "under way"], str]:

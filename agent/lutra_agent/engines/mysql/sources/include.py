@@ -2,21 +2,23 @@
 
     loose_sort_buffer_size = 4194304 # 1795252310.531
 
-`loose_`: a version or a plugin that lacks the variable must not keep the server from starting. The number says when the
-line was written, which tells a value that waits for a restart from one that the server has rounded.
+The line is the step of a change. The number says when it was written, which tells a value that waits for a restart from
+one that the server has rounded.
 """
 
 from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutra_models.catalog.statements import FileLine, mariadb
+
 from lutra_agent.files.atomic import overwrite, write_atomically
 
-SECTION = "[mariadbd]"
+SECTION = f"[{mariadb.SECTION}]"
 HEADER = f"# Written by lutra-agent. Change settings here only while the agent is paused.\n{SECTION}\n"
 SERVERS_OWN = frozenset({"server", "mysqld", "mariadb", "mariadbd"})
 """Sections that every MariaDB server reads. Lines of another section are not for it, or for some versions alone."""
@@ -58,8 +60,8 @@ def others(text: str) -> str:
     return f"it holds {found}: give the agent a file of its own, in which everything is the server's" if found else ""
 
 
-def write(file: Path | None, name: str, value: str | None, now_s: float) -> None:
-    """Put a line in, or take it out (None); a file that says so already is left alone. Raises OSError."""
+def write(file: Path | None, line: FileLine, now_s: float) -> None:
+    """Put a line in, or take it out; a file that says so already is left alone. Raises OSError."""
     if file is None:
         raise OSError("database.include_file is not configured")
     try:
@@ -69,10 +71,10 @@ def write(file: Path | None, name: str, value: str | None, now_s: float) -> None
         text, mode, owner = HEADER, MODE, None
     if problem := others(text):
         raise OSError(errno.EINVAL, problem)
-    known = entries(text).get(name)
-    if (known and known.value) == value:
+    known = entries(text).get(line.setting)
+    if (known and known.value) == line.value:
         return
-    content = rewritten(text, {name: value}, now_s).encode()
+    content = _with_lines(text, [line], now_s).encode()
     try:
         write_atomically(file, content, mode, owner)
     except OSError as error:
@@ -86,20 +88,23 @@ def rewritten(text: str, texts: Mapping[str, str | None], now_s: float) -> str:
 
     Raises OSError for a value that no line can hold.
     """
-    found = list(_lines(text))
-    kept = [line for line, theirs, _ in found if theirs not in texts]
+    return _with_lines(text, [mariadb.line(name, value) for name, value in texts.items()], now_s)
+
+
+def _with_lines(text: str, lines: Sequence[FileLine], now_s: float) -> str:
+    names = {line.setting for line in lines}
+    kept = [line for line, theirs, _ in _lines(text) if theirs not in names]
     last = next((s for line in reversed(kept) if (s := _section(line))), None)
-    added = [_line(name, value, now_s) for name, value in texts.items() if value is not None]
+    added = [_stamped(line, line.value, now_s) for line in lines if line.value is not None]
     if added and last not in SERVERS_OWN:
         kept.append(SECTION)
     return "\n".join([*kept, *added]) + "\n"
 
 
-def _line(name: str, value: str, now_s: float) -> str:
-    if '"' in value or not value.isprintable():
-        raise OSError(errno.EINVAL, f"{name}: no line of an option file holds {value!r}")
-    quoted = f'"{value}"' if re.search(r"[\s#\"';,]", value) else value
-    return f"loose_{name} = {quoted} # {now_s:.3f}"
+def _stamped(line: FileLine, value: str, now_s: float) -> str:
+    if not mariadb.fits_a_line(value):
+        raise OSError(errno.EINVAL, f"{line.setting}: no line of an option file holds {value!r}")
+    return f"{line.text} # {now_s:.3f}"
 
 
 def _lines(text: str) -> Iterator[tuple[str, str | None, Entry | None]]:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from lutra_models.catalog.rows import KnobRow
+from lutra_models.catalog.statements.mysql import same
 from lutra_models.server import ServerSetting
 
-from lutra_agent.engines.common.source import Permissions, Step
+from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.grants import ALL
 from lutra_agent.engines.mysql.server.session import Details
 from lutra_agent.engines.mysql.sources import include
-from lutra_agent.engines.mysql.sources.steps import Line, Sql, checked, literal, same
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.files.saved_file import save_file
 
@@ -68,14 +68,6 @@ class IncludeFile:
     def file_says(self, content: bytes) -> Mapping[str, str]:
         return {n: e.value for n, e in include.entries(content.decode(errors="replace")).items()}
 
-    def change(self, name: str, text: str, restart: bool) -> tuple[Step, ...]:
-        line = self._line(name, text)
-        return (line,) if restart else (_set(name, text), line)
-
-    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
-        line = self._line(name, text)
-        return (line,) if restart else (_set(name, active), line)
-
     def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
         if self._file is None:
             how = "database.include_file is not configured: MariaDB keeps no changed setting over a restart by itself"
@@ -91,10 +83,6 @@ class IncludeFile:
         changeable = frozenset(n for n, p in needs.items() if p not in missing)
         remedies = (f"GRANT {', '.join(missing)} ON *.* TO {account};",) if missing else ()
         return Permissions(changeable, True, remedies)
-
-    def _line(self, name: str, text: str | None) -> Line:
-        line = f"{checked(name)} = {text}" if text is not None else f"without {checked(name)}"
-        return Line(name, f"in the include file: {line}", text, self._file)
 
     def _setting(
         self,
@@ -126,10 +114,6 @@ def _idle(connection: Connection) -> frozenset[str]:
     """Settings of a thread pool that does not run: the server takes a new value for them and makes it 0."""
     handling = connection.row("SELECT @@GLOBAL.thread_handling")[0]
     return frozenset() if handling == "pool-of-threads" else frozenset({"thread_pool_size"})
-
-
-def _set(name: str, text: str) -> Sql:
-    return Sql(name, f"SET GLOBAL {checked(name)} = {literal(text)}", text)
 
 
 def _privilege(name: str) -> str:

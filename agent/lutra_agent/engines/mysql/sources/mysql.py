@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from lutra_models.catalog.rows import KnobRow
+from lutra_models.catalog.statements.mysql import same
 from lutra_models.server import ServerSetting
 
-from lutra_agent.engines.common.source import Permissions, Step
+from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.session import Details
 from lutra_agent.engines.mysql.sources import persisted
-from lutra_agent.engines.mysql.sources.steps import Sql, checked, literal, same
 
 FILE = "mysqld-auto.cnf"
 
@@ -45,19 +45,6 @@ class Persisted:
     def file_says(self, content: bytes) -> Mapping[str, str]:
         return {name: str(entry.get("Value")) for name, entry in persisted.entries(content).items()}
 
-    def change(self, name: str, text: str, restart: bool) -> tuple[Step, ...]:
-        way = "PERSIST_ONLY" if restart else "PERSIST"
-        return (_sql(name, f"SET {way} {checked(name)} = {literal(text)}", None if restart else text),)
-
-    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
-        if text is not None and (restart or same(text, active)):
-            return self.change(name, text, restart)
-        if text is None:
-            kept = _sql(name, f"RESET PERSIST IF EXISTS {checked(name)}")
-        else:  # PERSIST_ONLY would ask for one more privilege
-            kept = _sql(name, f"SET PERSIST {checked(name)} = {literal(text)}")
-        return (kept,) if restart else (kept, _sql(name, f"SET GLOBAL {checked(name)} = {literal(active)}", active))
-
     def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
         may, may_restart = bool(held & MAY_CHANGE), MAY_PERSIST in held
         changeable = frozenset(n for n, restart in names.items() if may and (may_restart or not restart))
@@ -65,10 +52,6 @@ class Persisted:
         missing += [MAY_PERSIST] if not may_restart and any(names.values()) else []
         remedies = (f"GRANT {', '.join(missing)} ON *.* TO {account};",) if missing else ()
         return Permissions(changeable, True, remedies)
-
-
-def _sql(name: str, text: str, wanted: str | None = None) -> Sql:
-    return Sql(name, text, wanted)
 
 
 def _setting(

@@ -8,9 +8,10 @@ from typing import Protocol
 
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.rows import KnobRow
+from lutra_models.catalog.statements import Step, renderer
 from lutra_models.server import ServerSetting
 
-from lutra_agent.engines.common.source import SERVER, Permissions, Scope, Step
+from lutra_agent.engines.common.source import SERVER, Permissions, Scope
 from lutra_agent.engines.mysql.server import grants, replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.session import Details, Session
@@ -41,14 +42,6 @@ class Store(Protocol):
         """Setting → text."""
         ...
 
-    def change(self, name: str, text: str, restart: bool) -> tuple[Step, ...]:
-        """The steps that give a setting a value, at once or with the next restart."""
-        ...
-
-    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
-        """The steps after which the file says `text` again (nothing, where None) and `active` is active."""
-        ...
-
     def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
         """`held` are the account's privileges. `names` are settings, and whether each needs a restart."""
         ...
@@ -62,6 +55,7 @@ class MysqlSource:
 
     def __init__(self, session: Session, store: Store, changing: Changing, now_s: Callable[[], float]) -> None:
         self.catalogue = session.product.family
+        self._renderer = renderer(self.catalogue)
         self._session = session
         self._store = store
         self._changing = changing
@@ -84,10 +78,10 @@ class MysqlSource:
 
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
         # A live server may take minutes to shrink a buffer pool full of changed pages; one that starts does not.
-        return self._store.change(change.name, str(change.after), restart or change.applies == "restart")
+        return self._renderer.change(change.name, change.value_text, restart or change.applies == "restart")
 
     def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
-        return self._store.undo(name, text, active, restart or self._restarts(name))
+        return self._renderer.undo(name, text, active, restart or self._restarts(name))
 
     def execute(self, steps: Sequence[Step]) -> None:
         self._changing.execute(steps)

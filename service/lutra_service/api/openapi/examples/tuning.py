@@ -44,6 +44,7 @@ session: Example = {
     "ended_at": None,
     "opened_by_agent": False,
 }
+step: Example = {"text": "ALTER SYSTEM SET work_mem = '8MB'", "file": "", "section": ""}
 change: Example = {
     "setting": "work_mem",
     "before": 4096,
@@ -53,6 +54,8 @@ change: Example = {
     "applies": "reload",
     "do": "ALTER SYSTEM SET work_mem = '8MB'",
     "undo": "ALTER SYSTEM RESET work_mem",
+    "do_steps": [step],
+    "undo_steps": [{**step, "text": "ALTER SYSTEM RESET work_mem"}],
 }
 reason: Example = {
     "setting": "work_mem",

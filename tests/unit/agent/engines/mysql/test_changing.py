@@ -9,14 +9,15 @@ from lutra_agent.engines.mysql.server.connect import ANSWER_TIMEOUT_S
 from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_agent.engines.mysql.sources import changing
 from lutra_agent.engines.mysql.sources.changing import CHANGE_TIMEOUT_S, POOL, Changing
-from lutra_agent.engines.mysql.sources.steps import Line, Sql
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
+from lutra_models.catalog.statements.mariadb import line
+from lutra_models.catalog.statements.mysql import set_global
 
 from tests.support.fake_mysql import FakeConnection
 
 DATABASE = MysqlDatabase("mysql", "127.0.0.1", 3306)
-SHRINK = Sql(POOL, f"SET GLOBAL {POOL} = 1", "1")
-SORT = Sql("sort_buffer_size", "SET GLOBAL sort_buffer_size = 1", "1")
+SHRINK = set_global(POOL, "1")
+SORT = set_global("sort_buffer_size", "1")
 
 
 def status(text: str, code: str | None = None) -> list[tuple[str, str]]:
@@ -37,8 +38,8 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> FakeConnection:
     return patient
 
 
-def changing_of(everyday: FakeConnection) -> Changing:
-    return Changing(DATABASE, everyday, lambda: 0.0)  # type: ignore[arg-type]
+def changing_of(everyday: FakeConnection, include_file: Path | None = None) -> Changing:
+    return Changing(DATABASE, everyday, lambda: 0.0, include_file)  # type: ignore[arg-type]
 
 
 def test_a_change_has_a_connection_of_its_own_with_time_for_it(dialled: FakeConnection) -> None:
@@ -62,7 +63,7 @@ def test_where_the_server_has_no_free_connection_the_everyday_one_serves(dialled
 
 def test_a_change_of_the_file_alone_asks_the_server_nothing(dialled: FakeConnection, tmp_path: Path) -> None:
     everyday = FakeConnection()
-    changing_of(everyday).execute([Line("sort_buffer_size", "", "1", tmp_path / "z.cnf")])
+    changing_of(everyday, tmp_path / "z.cnf").execute([line("sort_buffer_size", "1")])
     assert "sort_buffer_size = 1" in (tmp_path / "z.cnf").read_text()
     assert dialled.asked == everyday.asked == []
 

@@ -7,15 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.engines.mysql.sources import include
 from lutra_agent.engines.mysql.sources.include import Entry, entries
+from lutra_models.catalog.statements.mariadb import line
 
 
 def test_a_line_is_written_replaced_and_taken_out(tmp_path: Path) -> None:
     file = tmp_path / "zz-lutra.cnf"
-    include.write(file, "sort_buffer_size", "4194304", 10.5)
-    include.write(file, "max_connections", "200", 11.0)
-    include.write(file, "sort_buffer_size", "8388608", 12.25)
+    include.write(file, line("sort_buffer_size", "4194304"), 10.5)
+    include.write(file, line("max_connections", "200"), 11.0)
+    include.write(file, line("sort_buffer_size", "8388608"), 12.25)
     assert include.read(file) == {"max_connections": Entry("200", 11.0), "sort_buffer_size": Entry("8388608", 12.25)}
-    include.write(file, "max_connections", None, 13.0)
+    include.write(file, line("max_connections", None), 13.0)
     assert list(include.read(file)) == ["sort_buffer_size"]
     assert "[mariadbd]" in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o644
@@ -31,14 +32,14 @@ def test_what_an_operator_wrote_there_is_kept_and_read(tmp_path: Path) -> None:
     file.write_text("# by hand\n[mysqld]\nsort-buffer-size=2M\nskip_name_resolve\n")
     file.chmod(0o640)
     assert include.read(file) == {"sort_buffer_size": Entry("2M", None)}
-    include.write(file, "join_buffer_size", "262144", 1.0)
+    include.write(file, line("join_buffer_size", "262144"), 1.0)
     assert file.read_text().startswith("# by hand\n[mysqld]\nsort-buffer-size=2M\nskip_name_resolve\n")
     assert file.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "zz-lutra.cnf"
-    include.write(file, "max_connections", "200", 1.0)
+    include.write(file, line("max_connections", "200"), 1.0)
     before = file.read_bytes()
 
     def full(descriptor: int) -> None:
@@ -46,7 +47,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        include.write(file, "max_connections", "300", 2.0)
+        include.write(file, line("max_connections", "300"), 2.0)
     assert file.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["zz-lutra.cnf"]
 
@@ -69,7 +70,7 @@ def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, name: str, value: str, at: float
 ) -> None:
     file = tmp_path_factory.mktemp("include") / "x.cnf"
-    include.write(file, name, value, at)
+    include.write(file, line(name, value), at)
     found = include.read(file)[name]
     assert found.value == value
     assert found.written_s == pytest.approx(at, abs=0.001)
@@ -88,7 +89,7 @@ def test_a_file_that_belongs_to_another_account_keeps_its_owner(
 
     monkeypatch.setattr("os.fchown", denied)
     monkeypatch.setattr("os.geteuid", lambda: 998)
-    include.write(file, "max_connections", "200", 1.0)
+    include.write(file, line("max_connections", "200"), 1.0)
     assert include.read(file) == {"max_connections": Entry("200", 1.0)}
     assert (file.stat().st_ino, file.stat().st_mode & 0o777) == (inode, 0o664)
     assert [p.name for p in tmp_path.iterdir()] == [file.name]
@@ -115,7 +116,7 @@ def test_a_file_that_is_not_the_agents_own_is_named_and_left_alone(tmp_path: Pat
     file = tmp_path / "my.cnf"
     file.write_text(f"[mariadbd]\n{more}")
     with pytest.raises(OSError, match="give the agent a file of its own") as refused:
-        include.write(file, "max_connections", "200", 1.0)
+        include.write(file, line("max_connections", "200"), 1.0)
     assert more.split("\n", 1)[0] in str(refused.value)
     assert file.read_text() == f"[mariadbd]\n{more}"
 
@@ -132,5 +133,5 @@ def test_lines_go_under_a_section_that_the_server_reads() -> None:
 def test_a_value_that_would_be_more_than_one_line_is_refused(tmp_path: Path, value: str) -> None:
     file = tmp_path / "zz-lutra.cnf"
     with pytest.raises(OSError, match="no line of an option file"):
-        include.write(file, "max_connections", value, 1.0)
+        include.write(file, line("max_connections", value), 1.0)
     assert not file.exists()

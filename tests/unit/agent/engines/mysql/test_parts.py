@@ -13,71 +13,7 @@ from lutra_agent.engines.mysql.sources import mysql as mysql_module
 from lutra_agent.engines.mysql.sources.include import Entry
 from lutra_agent.engines.mysql.sources.mariadb import IncludeFile
 from lutra_agent.engines.mysql.sources.mysql import Persisted
-from lutra_agent.engines.mysql.sources.steps import checked, literal, same
 from lutra_agent.engines.mysql.telemetry.collectors.base import FromStatus, reading
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("134217728", "134217728"),
-        ("75.5", "75.5"),
-        ("ON", "'ON'"),
-        ("O_DIRECT", "'O_DIRECT'"),
-        ("it's\\", "'it''s\\\\'"),
-    ],
-)
-def test_numbers_are_bare_and_texts_quoted(text: str, expected: str) -> None:
-    assert literal(text) == expected
-
-
-@pytest.mark.parametrize("name", ["", "a b", "x;DROP", "1x", "a'"])
-def test_what_is_no_name_never_gets_into_a_statement(name: str) -> None:
-    with pytest.raises(ValueError, match="is no name"):
-        checked(name)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ("1G", "1073741824", True),
-        ("ON", "1", True),
-        ("75", "75.000000", True),
-        ("fsync", "FSYNC", True),
-        ("1", "2", False),
-    ],
-)
-def test_two_texts_may_mean_one_value(one: str, other: str, expected: bool) -> None:
-    assert same(one, other) is expected
-
-
-@given(st.text(max_size=50), st.text(max_size=50))
-def test_comparing_is_total(one: str, other: str) -> None:
-    assert same(one, other) in (True, False)
-    assert same(one, one)
-
-
-def test_mysql_persists_at_once_or_for_the_next_start() -> None:
-    assert [s.text for s in Persisted().change("max_connections", "200", False)] == [
-        "SET PERSIST max_connections = 200"
-    ]
-    assert [s.text for s in Persisted().change("back_log", "200", True)] == ["SET PERSIST_ONLY back_log = 200"]
-
-
-@pytest.mark.parametrize(
-    ("text", "active", "restart", "expected"),
-    [
-        (None, "151", False, ["RESET PERSIST IF EXISTS x", "SET GLOBAL x = 151"]),
-        ("200", "200", False, ["SET PERSIST x = 200"]),
-        ("200", "151", False, ["SET PERSIST x = 200", "SET GLOBAL x = 151"]),
-        (None, "151", True, ["RESET PERSIST IF EXISTS x"]),
-        ("200", "151", True, ["SET PERSIST_ONLY x = 200"]),
-    ],
-)
-def test_mysqls_undo_restores_the_file_and_the_active_value_apart(
-    text: str | None, active: str, restart: bool, expected: list[str]
-) -> None:
-    assert [s.text for s in Persisted().undo("x", text, active, restart)] == expected
 
 
 def test_mysqls_file_is_read_in_every_section() -> None:

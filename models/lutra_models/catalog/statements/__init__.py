@@ -1,0 +1,16 @@
+"""The steps of a change, rendered once: what an operator is shown is what an agent executes."""
+
+from lutra_models.catalog.statements.renderers import RENDERERS, renderer
+from lutra_models.catalog.statements.shown import as_text, to_paste
+from lutra_models.catalog.statements.steps import FileLine, Renderer, Statement, Step
+
+__all__ = [
+    "RENDERERS",
+    "FileLine",
+    "Renderer",
+    "Statement",
+    "Step",
+    "as_text",
+    "renderer",
+    "to_paste",
+]

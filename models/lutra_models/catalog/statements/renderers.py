@@ -1,0 +1,20 @@
+"""The renderer of each catalogue. A next one is a module and a line in the tuple."""
+
+from __future__ import annotations
+
+from lutra_models.catalog.statements.mariadb import MARIADB
+from lutra_models.catalog.statements.mysql import MYSQL
+from lutra_models.catalog.statements.postgresql import POSTGRESQL
+from lutra_models.catalog.statements.steps import Renderer
+from lutra_models.errors import NotFound
+
+RENDERERS: tuple[Renderer, ...] = (MARIADB, MYSQL, POSTGRESQL)
+
+
+def renderer(catalogue: str) -> Renderer:
+    """Raises NotFound for a catalogue whose changes nothing renders."""
+    found = next((r for r in RENDERERS if r.catalogue == catalogue), None)
+    if found is None:
+        known = ", ".join(r.catalogue for r in RENDERERS)
+        raise NotFound(f"nothing renders changes of {catalogue!r}; known: {known}")
+    return found

@@ -1,0 +1,34 @@
+"""Steps as people read and paste them: statements among statements, lines under their file and section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from lutra_models.catalog.statements.steps import Step
+
+
+def as_text(steps: Sequence[Step]) -> str:
+    """The steps of one change: its statements in one line, joined by "; ", and what belongs to files below it."""
+    statements = "; ".join(s.text for s in steps if not s.file)
+    return "\n".join([statements, *_file_lines(steps)] if statements else _file_lines(steps))
+
+
+def to_paste(steps: Iterable[Step]) -> Iterator[str]:
+    """The steps of any number of changes, line by line: each statement with its semicolon, then each file's lines."""
+    kept = list(steps)
+    yield from (f"{s.text};" for s in kept if not s.file)
+    yield from _file_lines(kept)
+
+
+def _file_lines(steps: Iterable[Step]) -> Iterator[str]:
+    """In their order within each file and section, which stands above them."""
+    lines = sorted((s for s in steps if s.file), key=_place)
+    for (file, section), found in groupby(lines, _place):
+        yield f"# {file}"
+        yield f"[{section}]"
+        yield from (s.text for s in found)
+
+
+def _place(step: Step) -> tuple[str, str]:
+    return step.file, step.section

@@ -1,0 +1,48 @@
+"""What a change consists of: statements for the server, and lines of a file that the agent keeps for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a change of `setting`: the `text` that its source executes.
+
+    `file` and `section` say where a line belongs; both are empty for a statement. `file` is the key under which the
+    agent's own file names it: each host has it elsewhere.
+    """
+
+    setting: str
+    text: str
+    file: str = ""
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class Statement(Step):
+    """What the server executes. `wanted` is the active value that it asks for, None where the source needs not know."""
+
+    wanted: str | None = None
+
+
+@dataclass(frozen=True)
+class FileLine(Step):
+    """A line of the agent's file, with the `value` that it gives; a `value` of None takes the setting's line out."""
+
+    value: str | None = None
+
+
+@dataclass(frozen=True)
+class Renderer:
+    """How the settings of one catalogue are changed and taken back. Its functions are pure.
+
+    `change(name, text, restart)` gives a setting the value that `text` says: at once, or with the restart that follows.
+    `undo(name, text, active, restart)` makes the server's file say `text` again (nothing of the setting, where None)
+    and `active` active; where a restart follows, that is left to it.
+    """
+
+    catalogue: str
+    change: Callable[[str, str, bool], tuple[Step, ...]]
+    undo: Callable[[str, str | None, str, bool], tuple[Step, ...]]
