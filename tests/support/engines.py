@@ -151,8 +151,8 @@ def empty_postgres_url(store_postgres: ScratchPostgres) -> Iterator[str]:
 
 
 @contextmanager
-def a_database(server: ScratchPostgres, template: str = "template1") -> Iterator[str]:
-    name = f"test_{uuid.uuid4().hex[:12]}"
+def a_database(server: ScratchPostgres, template: str = "template1", name: str = "") -> Iterator[str]:
+    name = name or f"test_{uuid.uuid4().hex[:12]}"
     server.sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
         yield server.url(name)
