@@ -19,7 +19,7 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 # What is imported and collected stays until the end: a collector that walks through it again and again finds nothing.
 gc.disable()
 
-pytest_plugins = ["tests.support.engines", "tests.support.leftovers"]
+pytest_plugins = ["tests.support.leftovers", "tests.support.engines"]
 
 # Nothing asserts a wall-clock time: a busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
