@@ -23,7 +23,12 @@ pytest_plugins = ["tests.support.leftovers", "tests.support.engines"]
 
 # Nothing asserts a wall-clock time: a busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+settings.register_profile("quick", settings.get_profile("patient"), max_examples=30)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before a commit a property is tried on fewer examples than in the whole suite, where it names no number."""
+    settings.load_profile("quick" if "not slow" in config.option.markexpr else "patient")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
