@@ -3,7 +3,7 @@
 PY := .venv/bin/python
 MEMBERS := models agent service lab
 DIST := dist
-SPREAD := -n auto --dist loadfile --no-loadscope-reorder
+SPREAD := --dist loadfile --no-loadscope-reorder
 STAMP := .venv/.lutra-$(shell cat requirements.lock $(MEMBERS:%=%/pyproject.toml) | cksum | cut -d' ' -f1)
 
 setup: $(STAMP)  ## build .venv from requirements.lock, every distribution installed editable into it
@@ -26,7 +26,7 @@ notebook: setup  ## open the notebooks in JupyterLab; they read LUTRA_URL and LU
 	.venv/bin/jupyter lab --notebook-dir notebooks
 
 test: setup  ## every test that this machine can run
-	$(PY) -m pytest $(SPREAD)
+	$(PY) -m pytest -n auto $(SPREAD)
 
 lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/ruff check .
@@ -34,7 +34,7 @@ lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/lint-imports
 
 check: lint  ## the same, and the quick tests
-	$(PY) -m pytest $(SPREAD) -m "not slow and not engine"
+	$(PY) -m pytest -n logical $(SPREAD) -m "not slow and not engine"
 
 dist: setup  ## build the wheels of every distribution into dist/, without the network
 	@for member in $(MEMBERS); do $(PY) -m uv build --quiet --wheel --no-build-isolation --python $(PY) -o $(DIST) $$member || exit 1; done

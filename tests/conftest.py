@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,18 +13,37 @@ from hypothesis import HealthCheck, settings
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-pytest_plugins = ["tests.support.engines", "tests.support.leftovers"]
+# jsonschema would compile a grammar of internationalised addresses, for a second of each process: none is checked here.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+# What is imported and collected stays until the end: a collector that walks through it again and again finds nothing.
+gc.disable()
+
+pytest_plugins = ["tests.support.leftovers", "tests.support.engines"]
 
 # Nothing asserts a wall-clock time: a busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+settings.register_profile("quick", settings.get_profile("patient"), max_examples=30)
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Half as many again as there are processors: a good part of the tests' time is waiting for a server's seconds."""
-    return max(2, (os.cpu_count() or 1) * 3 // 2)
+def pytest_configure(config: pytest.Config) -> None:
+    """Before a commit a property is tried on fewer examples than in the whole suite, where it names no number."""
+    settings.load_profile("quick" if "not slow" in config.option.markexpr else "patient")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """`-n logical`: as many as there are processors, for tests that compute. `-n auto`: half as many again, for tests
+    that wait for a server most of their time."""
+    processors = os.cpu_count() or 1
+    return max(2, processors if config.option.numprocesses == "logical" else processors * 3 // 2)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest is begun first, so that no process ends long after the others."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lutra_service.api.http.problems import STATUS
-from lutra_service.common.settings import Settings
-from lutra_service.main import create_app
 
+from tests.support.application import first_application
 from tests.support.documented import Documented
 
 COMMITTED = Path(__file__).parents[2] / "service" / "openapi.json"
@@ -18,7 +17,7 @@ OPEN = ("/healthz", "/readyz", "/metrics")
 
 
 def described() -> dict[str, Any]:
-    spec: dict[str, Any] = create_app(Settings(database_url="sqlite:///never-opened.db")).openapi()
+    spec: dict[str, Any] = first_application().openapi()
     return spec
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,9 +24,13 @@ from lutra_lab.servers.mariadb import HISTOGRAM
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_lab.servers.postgresql import ScratchPostgres
 
+from tests.support.leftovers import NEW_SERVERS
+
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100"}
 CARELESS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "100"}
+OWN_NAME = "auto.cnf"
+"""The file in which a server keeps an identity that no other has; it makes one where there is none."""
 NEEDED = {"sysbench": "sysbench (apt-get install sysbench)", "openssl": "openssl (apt-get install openssl)"}
 VARIANTS: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = {
     **{kind.engine: (kind, lambda: None) for kind in SCRATCH},
@@ -64,8 +70,36 @@ def installed(name: str) -> Path:
 
 
 def made(name: str, directory: Path, **options: str) -> ScratchServer:
-    """A server in this folder, not started yet."""
-    return VARIANTS[name][0](directory, options=options, programs=installed(name))
+    """A server in this folder, not started yet. Its new data are a copy of those of the first of its name."""
+    return _copying(name)(directory, options=options, programs=installed(name))
+
+
+@cache
+def _copying(name: str) -> type[ScratchServer]:
+    """The server of this name, of which one alone in a run makes data by its own program, which takes that seconds."""
+    kind, _ = VARIANTS[name]
+    first = Path(tempfile.gettempdir()) / NEW_SERVERS / name
+
+    def make_data(self: ScratchServer, argv: Sequence[str]) -> None:
+        if first.exists():
+            copy(first, self.data_dir)
+            return
+        kind._make_data(self, argv)
+        (self.data_dir / OWN_NAME).unlink(missing_ok=True)
+        first.parent.mkdir(mode=0o700, exist_ok=True)
+        making = first.with_name(f"{name}-{os.getpid()}")
+        copy(self.data_dir, making)
+        try:
+            making.rename(first)
+        except OSError:  # another process of the run was first
+            shutil.rmtree(making)
+
+    return type(kind.__name__, (kind,), {"_make_data": make_data})
+
+
+def copy(data: Path, to: Path) -> None:
+    """With its owner and its modes."""
+    subprocess.run(["cp", "-a", "--sparse=auto", "-T", str(data), str(to)], check=True)
 
 
 @contextmanager
@@ -151,8 +185,8 @@ def empty_postgres_url(store_postgres: ScratchPostgres) -> Iterator[str]:
 
 
 @contextmanager
-def a_database(server: ScratchPostgres, template: str = "template1") -> Iterator[str]:
-    name = f"test_{uuid.uuid4().hex[:12]}"
+def a_database(server: ScratchPostgres, template: str = "template1", name: str = "") -> Iterator[str]:
+    name = name or f"test_{uuid.uuid4().hex[:12]}"
     server.sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
         yield server.url(name)

@@ -22,6 +22,9 @@ LEFT = pytest.StashKey[list[str]]()
 PYTESTS = "pytest-of-*"
 """What `tmp_path` gave out; it is kept where a test failed."""
 
+NEW_SERVERS = "new-servers"
+"""The folder in the run's own where the data of new servers lie, for others to be made like them."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(GRACE, "seconds for processes that watch over others and end a moment after them", default="20")
@@ -43,6 +46,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     folder = session.config.stash.get(RUN, None)
     if folder is None:
         return
+    shutil.rmtree(folder / NEW_SERVERS, ignore_errors=True)
     deadline = time.monotonic() + float(session.config.getini(GRACE))
     while (left := [*_processes(folder), *_files(folder)]) and time.monotonic() < deadline:
         time.sleep(0.2)

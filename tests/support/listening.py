@@ -17,11 +17,9 @@ from lutra_service.api.http.notifier import Notifier
 from lutra_service.api.http.sockets.connections import Connections
 from lutra_service.app.access.tokens import create_token
 from lutra_service.common.settings import Settings
-from lutra_service.db import migrate
-from lutra_service.db.schema.engine import make_engine
-from lutra_service.main import create_app
 from lutra_service.server import Server, configured
 
+from tests.support.application import application, migrated
 from tests.support.service import Service, fake_executor
 
 
@@ -42,12 +40,8 @@ class Listening:
 @contextmanager
 def listening(directory: Path, ca: Path | None = None, **settings: Any) -> Iterator[Listening]:
     """With the authority of its certificate (`ca`), over TLS."""
-    url = f"sqlite:///{directory}/lutra.db"
-    engine = make_engine(url)
-    migrate.upgrade(engine)
-    engine.dispose()
-    made = Settings(database_url=url, sweep_s=0.2, port=0, **settings)
-    app = create_app(made, fake_executor())
+    made = Settings(database_url=migrated(directory), sweep_s=0.2, port=0, **settings)
+    app = application(made, fake_executor())
     _, secret = app.state.store.write(lambda unit: create_token(unit, "test", ["admin"]))
     config = configured(app, made)
     server = Server(config)

@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx
 import numpy as np
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from lutra_models import serial
 from lutra_models.gp.fitted.snapshot import Snapshot
@@ -25,13 +24,10 @@ from lutra_models.server import ServerSetting
 from lutra_service.app.access.tokens import create_token
 from lutra_service.app.jobs.executor import MakesWorker
 from lutra_service.common.settings import Settings
-from lutra_service.db import migrate
-from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store, UnitOfWork
-from lutra_service.main import create_app
 from lutra_service.workers.protocol import opened, sealed
 
-from tests.support.documented import Documented
+from tests.support.application import application, documented, migrated
 from tests.support.fakes import Document, Fakes
 
 MEMORY_BYTES = 8 << 30
@@ -269,30 +265,18 @@ def silent_for(service: Service, agent: Agent, minutes: int = 5) -> None:
     service.store.write(earlier)
 
 
-_DOCUMENTED: list[Documented] = []
-"""The document of the first application: it takes half a second to make, and that of every other is the same."""
-
-
-def documented(app: FastAPI) -> Documented:
-    if not _DOCUMENTED:
-        _DOCUMENTED.append(Documented(app.openapi()))
-    return _DOCUMENTED[0]
-
-
 @contextmanager
 def running(
     directory: Path, url: str | None = None, executor: MakesWorker | None = None, **settings: Any
 ) -> Iterator[Service]:
-    """The application over a fresh database of its own, made by the migrations."""
-    url = url or f"sqlite:///{directory}/lutra.db"
-    engine = make_engine(url)
-    migrate.upgrade(engine)
-    engine.dispose()
-    app = create_app(Settings(database_url=url, **{"sweep_s": 0.2, **settings}), executor or fake_executor())
+    """The application over `url`, where the migrations have been, or over a file of its own in `directory`."""
+    url = url or migrated(directory)
+    made = Settings(database_url=url, **{"sweep_s": 0.2, **settings})
+    app = application(made, executor or fake_executor())
     store: Store = app.state.store
     _, secret = store.write(lambda unit: create_token(unit, "test", ["admin"]))
     with TestClient(app, raise_server_exceptions=False) as client:
-        client.event_hooks["response"].append(documented(app).check)
+        client.event_hooks["response"].append(documented().check)
         yield Service(client, store, secret)
     # FastAPI remembers functions of every application, and through them all of it: hundreds slow a collection down.
     vars(app).clear()

@@ -242,6 +242,10 @@ class ScratchServer(ABC):
         path.mkdir(mode=0o700, exist_ok=True)
         self.account.own(path)
 
+    def _make_data(self, argv: Sequence[str]) -> None:
+        """Make the data folder by the server's own program. Raises LabError."""
+        self._run(self.account.command(argv))
+
     def _run(self, argv: Sequence[str]) -> None:
         """As the server's account. Raises LabError with the end of the log."""
         # A file and no pipe: the server inherits it, and a pipe would not end before the server does.

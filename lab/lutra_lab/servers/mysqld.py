@@ -140,7 +140,7 @@ class ScratchMysqld(ScratchServer):
             lines.append(f"!includedir {self.include_file.parent}")
         self.defaults.write_text("\n".join(lines) + "\n")
         self.defaults.chmod(0o644)
-        self._run(self.account.command(self._install()))
+        self._make_data(self._install())
         self._start()
         with self._session(unix_socket=str(self.socket)) as run:
             for statement in FIRST_STATEMENTS:

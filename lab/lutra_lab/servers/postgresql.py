@@ -119,7 +119,7 @@ class ScratchPostgres(ScratchServer):
     def _initialise(self) -> None:
         self._own_folder(self.data_dir)
         how = ["-U", self.user, "-A", "trust", "-N", "--encoding=UTF8", "--locale=C"]
-        self._run(self.account.command([str(self.bin_dir / "initdb"), "-D", str(self.data_dir), *how]))
+        self._make_data([str(self.bin_dir / "initdb"), "-D", str(self.data_dir), *how])
         sockets = str(self.data_dir) if len(str(self.data_dir)) < LONGEST_SOCKET else ""
         ours = {"listen_addresses": self.host, "port": str(self.port), "unix_socket_directories": sockets}
         with (self.data_dir / "postgresql.conf").open("a") as file:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from lutra_service.api.openapi.docs.html import element, text
 from lutra_service.api.openapi.docs.page import page
-from lutra_service.common.settings import Settings
-from lutra_service.main import create_app
+
+from tests.support.application import first_application
 
 LOADING = ("src", "srcset", "data", "action", "poster", "background", "formaction", "style", "onclick", "onload")
 ATTACK = '<script src="http://evil.example/x.js"></script>'
@@ -37,8 +36,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> TestClient:
-    return TestClient(create_app(Settings(database_url=f"sqlite:///{tmp_path}/never-opened.db")))
+def client() -> TestClient:
+    return TestClient(first_application())
 
 
 def test_the_page_loads_its_own_style_sheet_and_nothing_else(client: TestClient) -> None:

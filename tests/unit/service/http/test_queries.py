@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import product
 
 from lutra_service.api.routes import ROUTERS, allowed_methods
-from lutra_service.common.settings import Settings
-from lutra_service.main import create_app
 
+from tests.support.application import first_application
 from tests.support.service import Agent, Service
 
 LISTS = ("recommendations", "sessions", "windows", "events", "tokens")
@@ -33,8 +32,7 @@ def test_who_has_no_token_learns_nothing_of_parameters(service: Service) -> None
 
 
 def test_every_route_below_v1_refuses_unknown_parameters() -> None:
-    app = create_app(Settings(database_url="sqlite:///never-opened.db"))
-    for path, methods in app.openapi()["paths"].items():
+    for path, methods in first_application().openapi()["paths"].items():
         for operation in methods.values():
             assert path.startswith("/v1/") is ("422" in operation["responses"]), path
 
