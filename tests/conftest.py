@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +19,10 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 # What is imported and collected stays until the end: a collector that walks through it again and again finds nothing.
 gc.disable()
+
+# A package that is installed for the tests alone: the processes that they start see it as well.
+_installed = str(Path(__file__).with_name("installed"))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_installed, os.environ.get("PYTHONPATH"))))
 
 pytest_plugins = ["tests.support.leftovers", "tests.support.engines"]
 

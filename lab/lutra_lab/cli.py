@@ -13,7 +13,7 @@ from types import FrameType
 
 import click
 
-from lutra_lab.scratch import SCRATCH
+from lutra_lab.scratch import scratch_servers
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 
@@ -60,7 +60,7 @@ def _about(kind: type[ScratchServer]) -> str:
     )
 
 
-for _kind in SCRATCH:
+for _kind in scratch_servers():
     lab.add_command(_command(_kind))
 
 

@@ -1,6 +1,8 @@
-"""The scratch servers that there are. A new engine is one class and one line here."""
+"""The scratch servers that there are. A new one is one class and one line here."""
 
 from __future__ import annotations
+
+from lutra_models import extensions
 
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.mariadb import ScratchMariadb
@@ -11,6 +13,11 @@ SCRATCH: tuple[type[ScratchServer], ...] = (ScratchPostgres, ScratchMariadb, Scr
 """The first needs nothing installed: it comes with this distribution."""
 
 
+def scratch_servers() -> tuple[type[ScratchServer], ...]:
+    """Our own, and those that other installed packages bring."""
+    return extensions.extended(SCRATCH, extensions.SCRATCH_SERVERS, lambda kind: kind.engine)
+
+
 def scratch_of(engine: str) -> type[ScratchServer]:
     """The kind that runs this engine. Raises KeyError."""
-    return {kind.engine: kind for kind in SCRATCH}[engine]
+    return {kind.engine: kind for kind in scratch_servers()}[engine]

@@ -56,3 +56,9 @@ class MemoryBudgetExceeded(InvalidConfiguration):
     """The worst case of a new configuration is above the memory limit."""
 
     code = "memory_budget_exceeded"
+
+
+class BrokenExtension(LutraError):
+    """An installed package brings Lutra a value that cannot be used."""
+
+    code = "broken_extension"

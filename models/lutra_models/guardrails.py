@@ -107,7 +107,7 @@ GUARDS: tuple[Guard, ...] = (
     ),
     Guard(
         "replication_lag",
-        ("replication.replay_lag_s", "replication.lag_s"),
+        ("replication.lag_s",),
         "at_most",
         "absolute",
         Guardrail(60.0, 60.0),

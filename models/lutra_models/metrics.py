@@ -8,7 +8,7 @@ from typing import Literal
 
 Goal = Literal["minimize", "maximize"]
 P99Source = Literal["driver", "histogram", "prometheus", "estimated", "probe"]
-P99Of = Literal["statement", "transaction"]
+P99Of = Literal["statement", "transaction", "command"]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -211,10 +212,14 @@ def test_json_is_what_its_reader_takes(block: Block, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("block", of("ini"))
-def test_a_unit_starts_a_command_that_exists(block: Block) -> None:
-    unit = configparser.ConfigParser(interpolation=None)
-    unit.read_string(block.text)
-    program, *arguments = shlex.split(unit["Service"]["ExecStart"])
+def test_a_unit_starts_a_command_that_exists_and_entry_points_are_those_of_an_installed_package(block: Block) -> None:
+    read = configparser.ConfigParser(interpolation=None)
+    read.read_string(block.text)
+    if "Service" not in read:
+        for group, name, value in ((g, *item) for g in read.sections() for item in read[g].items()):
+            assert [e.value for e in entry_points(group=group, name=name)] == [value]
+        return
+    program, *arguments = shlex.split(read["Service"]["ExecStart"])
     assert Path(program).name == "lutra-agent"
     assert CliRunner().invoke(lutra_agent, [*arguments, "--help"]).exit_code == 0
 

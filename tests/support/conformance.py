@@ -26,10 +26,12 @@ from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.state.snapshot import BASELINE, Snapshot
 from lutra_agent.state.store import State
-from lutra_models.catalog import load, meet
+from lutra_models.catalog import meet
 from lutra_models.catalog.statements import Step
 from lutra_models.server import Host, Server
 from lutra_models.wire import Directive, Outcome
+
+from tests.support.source_conformance import Kept, SourceConformance
 
 HOST = Host(memory_bytes=8 << 30, cores=4)
 
@@ -109,6 +111,7 @@ class HealthConformance:
     def test_a_server_that_is_down_is_unavailable_and_comes_back_as_another_one(self, subject: Subject) -> None:
         before, started = subject.sample(), subject.engine.health.started()
         assert started == subject.engine.health.started() != ""
+        assert subject.read_server().role == "primary"
         subject.stop()
         for ask in (subject.engine.health.ping, subject.sample, subject.read_server):
             with pytest.raises(DatabaseUnavailable):
@@ -139,33 +142,15 @@ class TelemetryConformance:
         assert any(v.available for v in subject.engine.telemetry.visible())
 
 
-class SourceConformance:
+class OwnSourceConformance(SourceConformance):
     """How the server's own settings are read and kept."""
 
-    def test_it_reports_the_catalogues_settings_alone_and_each_can_be_read(self, subject: Subject) -> None:
-        server = subject.read_server()
-        assert server.settings
-        assert set(server.settings) <= {r.name for r in load(server.engine).rows_for(server.version)}
-        assert set(meet(server).values) == set(server.settings)
-        assert server.role == "primary"
+    @pytest.fixture
+    def kept(self, subject: Subject) -> Kept:
+        return Kept(subject.engine.own, subject.engine.health.identity().version, subject.at_once)
 
-    def test_its_own_catalogue_takes_every_value_that_it_reports(self, subject: Subject) -> None:
-        live = meet(subject.read_server())
-        for name, value in live.values.items():
-            assert live.parse(name, value) == value, name
-
-    def test_the_settings_are_the_accounts_to_change(self, subject: Subject) -> None:
-        permissions = subject.engine.own.permissions({**subject.at_once, **subject.with_restart})
-        assert permissions.changeable == {*subject.at_once, *subject.with_restart}
-        assert permissions.may_reload
-
-    def test_a_rewritten_file_says_the_new_texts_and_says_the_others_as_before(self, subject: Subject) -> None:
-        source, content = subject.engine.own, subject.file() or b""
-        before, texts = dict(source.file_says(content)), {n: str(v) for n, v in subject.at_once.items()}
-        rewritten = source.rewritten(content, texts)
-        assert source.file_says(rewritten) == {**before, **texts}
-        restored = source.rewritten(rewritten, {n: before.get(n) for n in texts})
-        assert source.file_says(restored) == before
+    def test_settings_that_need_a_restart_are_the_accounts_to_change(self, subject: Subject) -> None:
+        assert subject.engine.own.permissions(subject.with_restart).changeable == set(subject.with_restart)
 
 
 class ChangeConformance:
@@ -267,7 +252,7 @@ class ChangeConformance:
         raise AssertionError(f"{subject.active(wanted)} never became {wanted}")
 
 
-class EngineConformance(HealthConformance, TelemetryConformance, SourceConformance, ChangeConformance):
+class EngineConformance(HealthConformance, TelemetryConformance, OwnSourceConformance, ChangeConformance):
     """Derive, and give the fixture `subject`."""
 
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from lutra_lab.scratch import SCRATCH
+from lutra_lab.scratch import scratch_servers
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.binaries import embedded
 from lutra_lab.servers.errors import LabError
@@ -33,7 +33,7 @@ OWN_NAME = "auto.cnf"
 """The file in which a server keeps an identity that no other has; it makes one where there is none."""
 NEEDED = {"sysbench": "sysbench (apt-get install sysbench)", "openssl": "openssl (apt-get install openssl)"}
 VARIANTS: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = {
-    **{kind.engine: (kind, lambda: None) for kind in SCRATCH},
+    **{kind.engine: (kind, lambda: None) for kind in scratch_servers()},
     "postgres18": (ScratchPostgres, lambda: None),
     "postgres16": (ScratchPostgres, lambda: embedded().parent.parent / "pginstall" / "bin"),
     "postgres15": (ScratchPostgres, lambda: DEBIAN_15),

@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lutra_models import extensions
+
+INSTALLED = "lutra.tests"
+"""The entry points by which an installed engine says what this table says of ours: its name, and a Family."""
 TUNER = "tuner"
 """The account whose rights are given and taken."""
 HOSTS = ("localhost", "127.0.0.1")
@@ -16,8 +20,9 @@ class Family:
     """`at_once`, `with_restart`, `prevents_boot` and `refused` are values as the conformance suite wants them.
 
     `settings` reads every setting, a name and a value a row; `by_itself` are those that the server changes unasked.
-    `work` is a statement that is a little load. The three sequences give TUNER the rights to change `tuned`, take those
-    from it, and drop it.
+    `work` is a statement that is a little load; `store` are some that store a 7, which `stored` reads again.
+    `most_connections` is the setting that limits them. Where the server has accounts, `given` gives TUNER the rights to
+    change `tuned`, `revoked` takes those from it, and `dropped` drops it.
     """
 
     at_once: Mapping[str, Any]
@@ -26,10 +31,13 @@ class Family:
     refused: Mapping[str, Any]
     settings: str
     work: str
-    tuned: tuple[str, ...]
-    given: Sequence[str]
-    revoked: Sequence[str]
-    dropped: Sequence[str]
+    tuned: tuple[str, ...] = ()
+    given: Sequence[str] = ()
+    revoked: Sequence[str] = ()
+    dropped: Sequence[str] = ()
+    store: Sequence[str] = ("CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (7)")
+    stored: str = "SELECT n FROM kept"
+    most_connections: str = "max_connections"
     by_itself: frozenset[str] = frozenset()
 
 
@@ -95,3 +103,8 @@ FAMILIES: Mapping[str, Family] = {
         changes="SUPER, BINLOG ADMIN, CONNECTION ADMIN",
     ),
 }
+
+
+def known(engine: str) -> Family:
+    """Raises KeyError."""
+    return {**FAMILIES, **dict(extensions.installed(INSTALLED))}[engine]

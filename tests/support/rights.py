@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lutra_lab.servers.base import ScratchServer
 
-from tests.support.families import FAMILIES, TUNER
+from tests.support.families import TUNER, known
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Rights:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        return FAMILIES[self.server.engine].tuned
+        return known(self.server.engine).tuned
 
     def revoke(self) -> None:
-        self.run(FAMILIES[self.server.engine].revoked)
+        self.run(known(self.server.engine).revoked)
 
     def run(self, statements: Sequence[str]) -> None:
         for statement in statements:
@@ -32,9 +32,9 @@ class Rights:
 
 @contextmanager
 def account(server: ScratchServer) -> Iterator[Rights]:
-    rights, known = Rights(server), FAMILIES[server.engine]
-    rights.run(known.given)
+    rights, family = Rights(server), known(server.engine)
+    rights.run(family.given)
     try:
         yield rights
     finally:
-        rights.run(known.dropped)
+        rights.run(family.dropped)

@@ -11,13 +11,13 @@ from lutra_agent.config.types import DatabaseConfig, RestartConfig
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family
-from lutra_lab.scratch import SCRATCH
+from lutra_lab.scratch import scratch_servers
 from lutra_lab.servers.base import ScratchServer
 
 from tests.support.conformance import Subject
-from tests.support.families import FAMILIES
+from tests.support.families import known
 
-ENGINES = tuple(kind.engine for kind in SCRATCH)
+ENGINES = tuple(kind.engine for kind in scratch_servers())
 
 
 def database(server: ScratchServer, **more: Any) -> DatabaseConfig:
@@ -36,12 +36,12 @@ def engine_of(server: ScratchServer, **more: Any) -> Engine:
 
 def subject_of(server: ScratchServer, folder: Path, **more: Any) -> Subject:
     """`more` is laid over how the agent connects."""
-    known, engine, clock = FAMILIES[server.engine], engine_of(server, **more), SystemClock()
+    facts, engine, clock = known(server.engine), engine_of(server, **more), SystemClock()
     restart = RestartConfig(tuple(server.restart_command), tuple(server.start_command), 60.0, server.data_dir)
 
     def load() -> None:
         for _ in range(20):
-            server.sql(known.work)
+            server.sql(facts.work)
 
     return Subject(
         engine,
@@ -50,15 +50,15 @@ def subject_of(server: ScratchServer, folder: Path, **more: Any) -> Subject:
         lambda: variables(server),
         load,
         server.stop,
-        known.at_once,
-        known.with_restart,
-        known.prevents_boot,
-        known.refused,
+        facts.at_once,
+        facts.with_restart,
+        facts.prevents_boot,
+        facts.refused,
     )
 
 
 def variables(server: ScratchServer) -> dict[str, str]:
     """Every setting as a fresh connection reads it, but those that the server changes by itself."""
-    known = FAMILIES[server.engine]
-    rows = (line.partition("|") for line in server.sql(known.settings).split("\n"))
-    return {name: value for name, _, value in rows if name not in known.by_itself}
+    facts = known(server.engine)
+    rows = (line.partition("|") for line in server.sql(facts.settings).split("\n"))
+    return {name: value for name, _, value in rows if name not in facts.by_itself}

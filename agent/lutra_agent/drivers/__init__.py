@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lutra_models import extensions
+
 from lutra_agent.drivers import command, pgbench, sysbench
 from lutra_agent.drivers.base import Driver, Measurement
 from lutra_agent.engines.common.database import Database
@@ -27,11 +29,16 @@ DRIVERS: tuple[tuple[str, Build], ...] = (
 )
 
 
+def kinds() -> dict[str, Build]:
+    """How each kind is built: our own, and those that other installed packages bring."""
+    return dict(extensions.extended(DRIVERS, extensions.DRIVERS, lambda driver: driver[0]))
+
+
 def build(config: Mapping[str, Any], database: Database) -> Driver:
     """The driver that `[driver]` describes. Raises ConfigError."""
-    kinds = dict(DRIVERS)
+    known = kinds()
     if "kind" not in config:
-        raise ConfigError(f"driver.kind is missing: one of {', '.join(kinds)}")
-    if config["kind"] not in list(kinds):
-        raise ConfigError(f"driver.kind: {config['kind']!r} is not one of {', '.join(kinds)}")
-    return kinds[config["kind"]](config, database)
+        raise ConfigError(f"driver.kind is missing: one of {', '.join(known)}")
+    if config["kind"] not in list(known):
+        raise ConfigError(f"driver.kind: {config['kind']!r} is not one of {', '.join(known)}")
+    return known[config["kind"]](config, database)

@@ -94,7 +94,7 @@ def parse(finished: Finished, warmup_s: float, name: str) -> Measurement:
         raise DriverFailed(f"{name}: none of tps, qps and p99_ms in {', '.join(numbers) or 'an empty object'}")
     if not start_s < end_s or stated_s > finished.ended_s + TOLERANCE_S or start_s < finished.started_s - TOLERANCE_S:
         raise DriverFailed(f"{name}: the window from {start_s} to {stated_s} is not within the run")
-    known: P99Of = "statement" if of == "statement" else "transaction"
+    known: P99Of = "transaction" if of is None else of
     return Measurement(utc(start_s), utc(end_s), numbers, known, str(statement))
 
 

@@ -13,7 +13,7 @@ from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.families import PASSWORD_VARIABLES, family
+from lutra_agent.engines.families import family, password_variables
 from lutra_agent.errors import ConfigError
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.metrics.measure import Measure
@@ -34,7 +34,7 @@ def local_database(config: Config, clock: Clock, engine: Engine | None = None) -
     engine = engine or family(config.database.engine).open(config.database)
     state = State(config.agent.state_dir)
     progress = RecordedProgress(state)
-    control = ServerControl(config.restart, engine.health, clock, state, PASSWORD_VARIABLES, progress=progress)
+    control = ServerControl(config.restart, engine.health, clock, state, password_variables(), progress=progress)
     return LocalDatabase(config, clock, engine, state, control, HostProbe(programs=engine.health.programs))
 
 

@@ -20,10 +20,10 @@ from lutra_lab.demo import show
 from lutra_lab.demo.processes import DemoFailed, Processes
 from lutra_lab.demo.stack import Stack, bring_up, post
 from lutra_lab.demo.tuning import as_trial, measure, targets, tune
-from lutra_lab.scratch import SCRATCH
+from lutra_lab.scratch import scratch_servers
 
 REPETITIONS = 3
-ENGINES = [kind.engine for kind in SCRATCH]
+ENGINES = [kind.engine for kind in scratch_servers()]
 
 
 @click.command()

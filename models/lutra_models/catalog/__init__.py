@@ -1,9 +1,10 @@
 """What is known of each engine's settings, as data, met with what a live server says of itself."""
 
 from lutra_models.catalog.changes import Change, ChangeSteps
+from lutra_models.catalog.files import engines, own_engines
 from lutra_models.catalog.hints import did_you_mean
 from lutra_models.catalog.live import LiveSettings, meet
-from lutra_models.catalog.rows import Catalog, KnobRow, engines, load
+from lutra_models.catalog.rows import Catalog, KnobRow, load
 
 __all__ = [
     "Catalog",
@@ -15,4 +16,5 @@ __all__ = [
     "engines",
     "load",
     "meet",
+    "own_engines",
 ]

@@ -52,7 +52,7 @@ def _checked(rows: list[KnobRow], setting: ServerSetting, aliases: Mapping[str, 
     for end in (setting.low, setting.high):
         if end is not None and not math.isfinite(end):
             raise InvalidConfiguration(f"{name}: {end} is no end of a range")
-    value = from_text(name, setting.value, setting, aliases)
+    value = from_text(rows[0], setting.value, setting, aliases)
     if not any(fits(row, value) for row in rows):
         raise InvalidConfiguration(f"{name}: {value!r} is a {setting.kind}, and the catalogue has it as {rows[0].kind}")
     shadowed = None if setting.shadowed is None else setting.shadowed[:LONGEST_NOTE]

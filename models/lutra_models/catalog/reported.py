@@ -40,7 +40,7 @@ class ReportedSettings:
         """
         reported, aliases = self.server.settings, self.catalog.aliases
         names = [name for name in self.rows if name in reported]
-        return Configuration({n: from_text(n, reported[n].value, reported[n], aliases) for n in names})
+        return Configuration({n: from_text(self.rows[n], reported[n].value, reported[n], aliases) for n in names})
 
     def row(self, name: str) -> KnobRow:
         """Raises InvalidConfiguration for a name that the catalogue does not have for this version."""

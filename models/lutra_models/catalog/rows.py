@@ -7,10 +7,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
 from typing import Any, Literal, get_args
 
+from lutra_models.catalog.files import catalogue_text, engines
 from lutra_models.catalog.formula import Formula
+from lutra_models.catalog.units import BOOLEANS, Booleans
 from lutra_models.errors import InvalidConfiguration, NotFound
 from lutra_models.knobs import Applies, Risk
 
@@ -63,6 +64,7 @@ class KnobRow:
     risk: Risk = "none"
     tune: bool = True
     rule: Formula | None = None
+    booleans: Booleans = BOOLEANS
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -79,7 +81,7 @@ class KnobRow:
     def range_text(self) -> str:
         """The range as its formulas stand in the file."""
         if self.kind == "bool":
-            return "on or off"
+            return " or ".join(reversed(self.booleans))
         if self.options:
             return "one of " + ", ".join(self.options)
         return f"{self.low} … {self.high}"
@@ -166,31 +168,26 @@ def version_of(version: str) -> Version:
     return tuple(int(part) for part in found.groups() if part is not None)
 
 
-def engines() -> tuple[str, ...]:
-    """Those that have a catalogue."""
-    found = resources.files("lutra_models.catalog").iterdir()
-    return tuple(sorted(f.name.removesuffix(".toml") for f in found if f.name.endswith(".toml")))
-
-
 @lru_cache(maxsize=16)
 def load(engine: str) -> Catalog:
     """Raises NotFound for an engine without a catalogue, ValueError where its file contradicts itself."""
     if engine not in engines():
         raise NotFound(f"unknown engine {engine!r}; known: {', '.join(engines())}")
-    text = resources.files("lutra_models.catalog").joinpath(f"{engine}.toml").read_text(encoding="utf-8")
-    return from_document(engine, tomllib.loads(text))
+    return from_document(engine, tomllib.loads(catalogue_text(engine)))
 
 
 def from_document(engine: str, document: Mapping[str, Any]) -> Catalog:
     """Raises ValueError where a formula reads a name that nobody knows."""
-    rows = tuple(_row({"since": document.get("since", 0), **r}) for r in document["setting"])
+    booleans: Booleans = tuple(document.get("booleans", BOOLEANS))
+    shared = {"since": document.get("since", 0), "booleans": booleans}
+    rows = tuple(_row({**shared, **r}) for r in document["setting"])
     catalog = Catalog(
         engine,
         rows,
-        tuple(TermRow(t["name"], Formula(t["formula"]), t["assumption"]) for t in document["memory"]),
-        tuple(Coupling(Formula(c["holds"]), c["message"]) for c in document["coupling"]),
-        {name: Formula(text) for name, text in document["defaults"].items()},
-        tuple(document["shrink"]),
+        tuple(TermRow(t["name"], Formula(t["formula"]), t["assumption"]) for t in document.get("memory", ())),
+        tuple(Coupling(Formula(c["holds"]), c["message"]) for c in document.get("coupling", ())),
+        {name: Formula(text) for name, text in document.get("defaults", {}).items()},
+        tuple(document.get("shrink", ())),
         document.get("unit_aliases", {}),
         document.get("plain_numbers", False),
         document.get("version_parts", 1),

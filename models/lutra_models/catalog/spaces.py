@@ -93,7 +93,7 @@ def _knob(reported: ReportedSettings, policy: Policy, row: KnobRow, current: Val
 
 
 def _choice(row: KnobRow, setting: ServerSetting, current: str) -> Choice:
-    options = ("off", "on") if setting.kind == "bool" else row.options
+    options = row.booleans if setting.kind == "bool" else row.options
     taken = [o for o in options if not setting.options or o in setting.options]
     if current not in taken:
         taken.append(current)

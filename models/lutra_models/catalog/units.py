@@ -27,6 +27,10 @@ TIME = {
 TRUE = frozenset({"on", "true", "yes", "1", "t", "tr", "tru", "y", "ye"})
 FALSE = frozenset({"off", "false", "no", "0", "f", "fa", "fal", "fals", "n", "of"})
 
+Booleans = tuple[str, str]
+BOOLEANS: Booleans = ("off", "on")
+"""The words of most servers for false and true."""
+
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([A-Za-z]*)\s*", re.ASCII)
 _UNIT = re.compile(r"(\d{0,6})([A-Za-z]+)", re.ASCII)
 LONGEST_UNIT = 16
@@ -71,13 +75,15 @@ def parse_number(
         raise InvalidConfiguration(f"{name}: {text!r} is too large") from None
 
 
-def parse_bool(name: str, value: Value) -> str:
+def parse_bool(name: str, value: Value, booleans: Booleans = BOOLEANS) -> str:
+    """The one of `booleans` that the value means, whichever words it uses. Raises InvalidConfiguration."""
+    false, true = booleans
     word = str(value).strip().lower()
     if word in TRUE:
-        return "on"
+        return true
     if word in FALSE:
-        return "off"
-    raise InvalidConfiguration(f"{name}: {value!r} is neither on nor off")
+        return false
+    raise InvalidConfiguration(f"{name}: {value!r} is neither {true} nor {false}")
 
 
 def show(value: Value, unit: str) -> str:

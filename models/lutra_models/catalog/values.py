@@ -17,12 +17,13 @@ LARGEST = 1e30
 SMALLEST = 1e-30
 
 
-def from_text(name: str, value: Value, setting: ServerSetting, aliases: Mapping[str, str]) -> Value:
+def from_text(row: KnobRow, value: Value, setting: ServerSetting, aliases: Mapping[str, str]) -> Value:
     """A value of the setting's live kind, in its unit; ranges are not judged. Raises InvalidConfiguration."""
+    name = row.name
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
         raise InvalidConfiguration(f"{name}: a text of {len(value)} characters is no value of a setting")
     if setting.kind == "bool":
-        return parse_bool(name, value)
+        return parse_bool(name, value, row.booleans)
     if setting.kind in ("enum", "string"):
         return str(value)
     integer = setting.kind == "integer"
@@ -39,7 +40,7 @@ def from_text(name: str, value: Value, setting: ServerSetting, aliases: Mapping[
 
 def accepted(row: KnobRow, value: Value, setting: ServerSetting, aliases: Mapping[str, str]) -> Value:
     """A value that the server takes. Raises InvalidConfiguration that says what it would take."""
-    parsed = from_text(row.name, value, setting, aliases)
+    parsed = from_text(row, value, setting, aliases)
     if isinstance(parsed, str):
         return _option(row, parsed, setting)
     low = -math.inf if setting.low is None else setting.low

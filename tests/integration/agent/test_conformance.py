@@ -6,39 +6,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_lab.servers.mysqld import ScratchMysqld
-from lutra_lab.servers.postgresql import ScratchPostgres
+from lutra_lab.servers.base import ScratchServer
 
 from tests.support.conformance import EngineConformance, Subject
-from tests.support.engines import MYSQLDS, POSTGRES, scratch
-from tests.support.subjects import subject_of
+from tests.support.engines import scratch
+from tests.support.subjects import ENGINES, subject_of
+
+SERVERS = ("postgres15", *ENGINES)
+"""The usual server of each engine, and an older version."""
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
-@pytest.fixture(scope="class", params=POSTGRES)
-def postgres_server(request: pytest.FixtureRequest) -> Iterator[ScratchPostgres]:
+@pytest.fixture(scope="class", params=SERVERS)
+def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
     with scratch(request.param) as server:
         yield server
 
 
-@pytest.fixture(scope="class", params=MYSQLDS)
-def mysqld_server(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
-    with scratch(request.param) as server:
-        yield server
-
-
-class TestPostgres(EngineConformance):
+class TestEngine(EngineConformance):
     @pytest.fixture
-    def subject(self, postgres_server: ScratchPostgres, tmp_path: Path) -> Iterator[Subject]:
-        found = subject_of(postgres_server, tmp_path / "state")
-        yield found
-        found.engine.health.close()
-
-
-class TestMysqlFamily(EngineConformance):
-    @pytest.fixture
-    def subject(self, mysqld_server: ScratchMysqld, tmp_path: Path) -> Iterator[Subject]:
-        found = subject_of(mysqld_server, tmp_path / "state")
+    def subject(self, server: ScratchServer, tmp_path: Path) -> Iterator[Subject]:
+        found = subject_of(server, tmp_path / "state")
         yield found
         found.engine.health.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_lab.scratch import SCRATCH, scratch_of
+from lutra_lab.scratch import scratch_of, scratch_servers
 from lutra_lab.servers.base import ScratchServer, environment
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.ports import accepts
@@ -21,11 +21,11 @@ from lutra_lab.servers.processes import having
 
 from tests.support.agents import suggested, until
 from tests.support.engines import installed, made, program, scratch
-from tests.support.families import FAMILIES
+from tests.support.families import known
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-ENGINES = [kind.engine for kind in SCRATCH]
+ENGINES = [kind.engine for kind in scratch_servers()]
 COMMAND = (sys.executable, "-c", "from lutra_lab.cli import lab; lab()")
 KEEPER = """
 import sys, time
@@ -64,13 +64,13 @@ def gone(server: ScratchServer) -> bool:
 def test_its_data_outlive_a_stop_and_a_crash_and_nothing_of_it_outlives_its_end(engine: str) -> None:
     with scratch(engine) as server:
         assert accepts(server.port)
-        server.sql("CREATE TABLE kept (n int)")
-        server.sql("INSERT INTO kept VALUES (7)")
+        for statement in known(engine).store:
+            server.sql(statement)
         server.stop()
         assert (server.pid, accepts(server.port), server.pid_file.exists()) == (None, False, False)
         run(server.start_command)
         first = server.pid
-        assert (server.sql("SELECT n FROM kept"), first is not None) == ("7", True)
+        assert (server.sql(known(engine).stored), first is not None) == ("7", True)
         run(server.restart_command)
         assert server.pid not in (None, first)
         server.crash()
@@ -78,7 +78,7 @@ def test_its_data_outlive_a_stop_and_a_crash_and_nothing_of_it_outlives_its_end(
         with pytest.raises(LabError, match="no server runs"):
             server.crash()
         server.start()
-        assert server.sql("SELECT n FROM kept") == "7"
+        assert server.sql(known(engine).stored) == "7"
         run(server.stop_command)
         assert server.pid is None
         server.start()
@@ -109,8 +109,9 @@ def test_it_goes_with_a_process_that_was_killed_whoever_deleted_its_files_first(
 
 
 def test_one_that_cannot_start_says_why_and_leaves_nothing(engine: str, folder: Path) -> None:
-    broken = made(engine, folder / "server", max_connections="nonsense")
-    with pytest.raises(LabError, match="max_connections"), broken:
+    name = known(engine).most_connections
+    broken = made(engine, folder / "server", **{name: "nonsense"})
+    with pytest.raises(LabError, match=name), broken:
         pass
     assert gone(broken)
 
@@ -143,12 +144,13 @@ def test_the_lab_command_describes_its_server_suggests_a_load_and_takes_both_awa
     needed = scratch_of(engine).lab.needs
     if needed:
         program(needed)
-    process, told = started(engine, folder / "server", "--scale", "1", "--set", "max_connections=77")
+    most = known(engine).most_connections
+    process, told = started(engine, folder / "server", "--scale", "1", "--set", f"{most}=77")
     assert (told["engine"], accepts(told["port"])) == (engine, True)
     server = made(engine, folder / "beside")  # a client of the one that was started
     server.port = told["port"]
-    settings = dict(line.split("|", 1) for line in server.sql(FAMILIES[engine].settings, told["dbname"]).splitlines())
-    assert settings["max_connections"] == "77"
+    settings = dict(line.split("|", 1) for line in server.sql(known(engine).settings, told["dbname"]).splitlines())
+    assert settings[most] == "77"
     run(told["restart_command"])
     assert accepts(told["port"])
     assert suggested(told).run().metrics["qps"] > 0

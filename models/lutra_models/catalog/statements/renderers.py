@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lutra_models import extensions
 from lutra_models.catalog.statements.mariadb import MARIADB
 from lutra_models.catalog.statements.mysql import MYSQL
 from lutra_models.catalog.statements.postgresql import POSTGRESQL
@@ -13,8 +14,9 @@ RENDERERS: tuple[Renderer, ...] = (MARIADB, MYSQL, POSTGRESQL)
 
 def renderer(catalogue: str) -> Renderer:
     """Raises NotFound for a catalogue whose changes nothing renders."""
-    found = next((r for r in RENDERERS if r.catalogue == catalogue), None)
+    renderers = extensions.extended(RENDERERS, extensions.RENDERERS, lambda r: r.catalogue)
+    found = next((r for r in renderers if r.catalogue == catalogue), None)
     if found is None:
-        known = ", ".join(r.catalogue for r in RENDERERS)
+        known = ", ".join(r.catalogue for r in renderers)
         raise NotFound(f"nothing renders changes of {catalogue!r}; known: {known}")
     return found

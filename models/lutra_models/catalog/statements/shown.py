@@ -26,7 +26,8 @@ def _file_lines(steps: Iterable[Step]) -> Iterator[str]:
     lines = sorted((s for s in steps if s.file), key=_place)
     for (file, section), found in groupby(lines, _place):
         yield f"# {file}"
-        yield f"[{section}]"
+        if section:
+            yield f"[{section}]"
         yield from (s.text for s in found)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from lutra_models.catalog import engines, load
+from lutra_models.catalog import load, own_engines
 from lutra_models.catalog.rows import Kind
 from lutra_models.knobs import Applies, Risk
 
@@ -53,7 +53,7 @@ class KnobAnswer(Answer):
 @router.get("/v1/knobs")
 @allow("read", "agent", of="any")
 def list_knobs(
-    engine: Annotated[str, Query(max_length=64, description="Which kind of server.", examples=list(engines()))],
+    engine: Annotated[str, Query(max_length=64, description="Which kind of server.", examples=list(own_engines()))],
     version: Annotated[str | None, Query(max_length=64, description="Only what this version has.")] = None,
 ) -> Page[KnobAnswer]:
     """Every setting that Lutra knows of an engine: meaning, range, risk, restart or reload."""

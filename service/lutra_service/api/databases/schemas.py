@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from lutra_models.catalog import engines
+from lutra_models.catalog import own_engines
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.knobs import Value
@@ -70,7 +70,7 @@ class NewDatabase(Body):
 
     name: Label
     """What people call it; no two databases have the same name."""
-    engine: Name = Field(examples=list(engines()))
+    engine: Name = Field(examples=list(own_engines()))
     """Which kind of server it is: one of the engines that the catalogue has."""
     policy: PolicyBody = PolicyBody()
     """What the operator allows."""

@@ -37,6 +37,7 @@ STATUS = {
     "quota_exceeded": 429,
     "too_many_requests": 429,
     "fit_failed": 500,
+    "broken_extension": 500,
     "internal_error": 500,
     "invalid_answer": 500,
     "busy": 503,

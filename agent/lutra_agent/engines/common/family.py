@@ -1,0 +1,35 @@
+"""What names an engine to the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Family:
+    """An engine family. `section` is what `[database]` holds for it: `DatabaseConfig`, and keys of its own.
+
+    `open` imports its driver, dials lazily and raises ConfigError where the extra is missing.
+    `password_variable` is the environment variable from which its clients read a password.
+    """
+
+    name: str
+    password_variable: str
+    section: type[DatabaseConfig]
+    open: Callable[[Any], Engine]
+
+
+@contextmanager
+def needs_extra(name: str) -> Iterator[None]:
+    """Around the import of a driver. Raises ConfigError, which says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"{error.name} is missing: pip install 'lutra-agent[{name}]'") from error

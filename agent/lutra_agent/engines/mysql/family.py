@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.family import Family, needs_extra
+from lutra_agent.engines.mysql.server.section import MariadbDatabase, MysqlDatabase
+
+PASSWORD_VARIABLE = "MYSQL_PWD"  # noqa: S105
+
+
+def _open_mysql(database: MysqlDatabase) -> Engine:
+    with needs_extra("mysql"):
+        from lutra_agent.engines.mysql.engine import open_mysql
+    return open_mysql(database)
+
+
+def _open_mariadb(database: MariadbDatabase) -> Engine:
+    with needs_extra("mysql"):
+        from lutra_agent.engines.mysql.engine import open_mariadb
+    return open_mariadb(database)
+
+
+MYSQL = Family("mysql", PASSWORD_VARIABLE, MysqlDatabase, _open_mysql)
+MARIADB = Family("mariadb", PASSWORD_VARIABLE, MariadbDatabase, _open_mariadb)

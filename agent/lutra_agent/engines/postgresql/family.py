@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.family import Family, needs_extra
+from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
+
+
+def _open(database: PostgresqlDatabase) -> Engine:
+    with needs_extra("postgresql"):
+        from lutra_agent.engines.postgresql.engine import open_postgresql
+    return open_postgresql(database)
+
+
+POSTGRESQL = Family("postgresql", "PGPASSWORD", PostgresqlDatabase, _open)

@@ -1,0 +1,25 @@
+"""What every driver must do. A test class derives from DriverConformance and gives the fixture `driver`."""
+
+from __future__ import annotations
+
+from lutra_agent.drivers import Driver
+
+
+class DriverConformance:
+    """`driver` loads a server that runs, for a second or two."""
+
+    def test_its_context_is_plain_values_and_names_it(self, driver: Driver) -> None:
+        context = driver.context()
+        assert context["driver"] == driver.name
+        assert context == driver.context()
+        assert all(isinstance(value, int | float | str) for value in context.values())
+
+    def test_it_measures_what_its_clients_saw_between_its_two_calls(self, driver: Driver) -> None:
+        calls: list[str] = []
+        measured = driver.run(lambda: calls.append("start"), lambda: calls.append("end"))
+        assert calls == ["start", "end"]
+        assert measured.window_start < measured.window_end
+        assert measured.statement
+        assert {"qps", "tps"} & set(measured.metrics)
+        assert all(value >= 0 for value in measured.metrics.values())
+        assert measured.metrics["p99_ms"] > 0

@@ -1,0 +1,105 @@
+"""What every setting source must do, the server's own and any other.
+
+A test class derives from SourceConformance and gives the fixture `kept`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from lutra_agent.engines.common.source import SettingSource
+from lutra_models.catalog import LiveSettings, load, meet
+from lutra_models.server import Host, Server
+
+POLLS, POLL_S = 100, 0.05
+HOST = Host(memory_bytes=8 << 30, cores=4)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A source, the version by which its catalogue describes it, and `new` values that need no restart."""
+
+    source: SettingSource
+    version: str
+    new: Mapping[str, Any]
+
+    @property
+    def live(self) -> LiveSettings:
+        """The settings as they are now, met with the source's own catalogue."""
+        return meet(Server(self.source.catalogue, self.version, self.source.read(), HOST))
+
+    @property
+    def content(self) -> bytes:
+        path = self.source.settings_file()
+        return path.read_bytes() if path is not None and path.exists() else b""
+
+    def texts(self) -> dict[str, str | None]:
+        return {name: setting.persisted for name, setting in self.source.read().items()}
+
+    def settles_at(self, wanted: Mapping[str, Any]) -> bool:
+        """A reload is asynchronous on some servers."""
+        for _ in range(POLLS):
+            if self.live.values.restrict(wanted) == wanted:
+                return True
+            time.sleep(POLL_S)
+        return False
+
+    @contextmanager
+    def changed(self) -> Iterator[None]:
+        """With the new values made active by the source's own steps, and undone by them afterwards."""
+        before, changes = self.source.read(), self.live.changes(self.new)
+        self.source.execute([step for c in changes for step in self.source.plan(c, restart=False)])
+        self.source.reload()
+        try:
+            yield
+        finally:
+            old = ((c.name, before[c.name]) for c in reversed(changes))
+            undo = [step for n, s in old for step in self.source.undo(n, s.persisted, s.value, restart=False)]
+            self.source.execute(undo)
+            self.source.reload()
+
+
+class SourceConformance:
+    def test_it_reports_its_catalogues_settings_alone_and_each_can_be_read(self, kept: Kept) -> None:
+        reported = kept.source.read()
+        assert reported
+        assert set(reported) <= {r.name for r in load(kept.source.catalogue).rows_for(kept.version)}
+        assert set(kept.live.values) == set(reported)
+
+    def test_its_own_catalogue_takes_every_value_that_it_reports(self, kept: Kept) -> None:
+        live = kept.live
+        for name, value in live.values.items():
+            assert live.parse(name, value) == value, name
+
+    def test_the_settings_are_the_accounts_to_change(self, kept: Kept) -> None:
+        permissions = kept.source.permissions(kept.new)
+        assert permissions.changeable == set(kept.new)
+        assert permissions.may_reload
+
+    def test_its_steps_make_values_active_and_kept_and_its_undo_takes_them_back(self, kept: Kept) -> None:
+        old, texts, said = kept.live.values.restrict(kept.new), kept.texts(), kept.source.file_says(kept.content)
+        with kept.changed():
+            assert kept.settles_at(kept.new)
+            assert all(kept.source.read()[name].persisted is not None for name in kept.new)
+            assert set(kept.new) <= set(kept.source.file_says(kept.content))
+        assert kept.settles_at(old)
+        assert kept.texts() == texts
+        assert kept.source.file_says(kept.content) == said
+
+    def test_a_step_names_its_setting_and_shows_what_it_does(self, kept: Kept) -> None:
+        for change in kept.live.changes(kept.new):
+            steps = kept.source.plan(change, restart=False)
+            assert {step.setting for step in steps} == {change.name}
+            assert all(change.name in step.text for step in steps)
+
+    def test_a_rewritten_file_says_the_new_texts_and_says_the_others_as_before(self, kept: Kept) -> None:
+        source, content = kept.source, kept.content
+        before, texts = dict(source.file_says(content)), {n: str(v) for n, v in kept.new.items()}
+        rewritten = source.rewritten(content, texts)
+        assert source.file_says(rewritten) == {**before, **texts}
+        restored = source.rewritten(rewritten, {n: before.get(n) for n in texts})
+        assert source.file_says(restored) == before
