@@ -67,7 +67,7 @@ def _toml(value: Any) -> str:
 
 def suggested(server: Mapping[str, Any]) -> Driver:
     """The driver that `lutra-agent lab` suggests for its server, for a second."""
-    where = Where(*(server[name] for name in ("host", "port", "user", "dbname")), engine=server["engine"])
+    where = Where(**{name: server[name] for name in ("engine", "host", "port", "user", "dbname") if name in server})
     return build({**server["driver"], "warmup_s": 1, "duration_s": 1}, where)
 
 

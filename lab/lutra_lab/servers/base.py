@@ -217,7 +217,7 @@ class ScratchServer(ABC):
             "host": self.host,
             "port": self.port,
             "user": self.user,
-            "dbname": self.dbname,
+            **({"dbname": self.dbname} if self.dbname else {}),
             "data_dir": str(self.data_dir),
             "version": self.version,
             "restart_command": self.restart_command,

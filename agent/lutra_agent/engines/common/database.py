@@ -36,6 +36,13 @@ class NamedDatabase(Database, Protocol):
     def dbname(self) -> str: ...
 
 
+class DialledDatabase(NamedDatabase, Protocol):
+    """What the agent itself connects to."""
+
+    @property
+    def by_socket(self) -> bool: ...
+
+
 def require_named(database: Database, driver: str) -> NamedDatabase:
     """Raises ConfigError for an engine whose clients name no database."""
     if not isinstance(database, NamedDatabase):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pymysql
 
+from lutra_agent.engines.common.database import DialledDatabase
 from lutra_agent.engines.mysql.server.passwords import REFUSED, Guarded
-from lutra_agent.engines.mysql.server.section import MysqlDatabase
 from lutra_agent.engines.mysql.server.sockets import socket_of
 from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable, LoginRefused
 
@@ -36,7 +36,7 @@ class Connection:
     `further_questions`, the statements that the agent made over other connections.
     """
 
-    def __init__(self, database: MysqlDatabase, answer_timeout_s: int = ANSWER_TIMEOUT_S) -> None:
+    def __init__(self, database: DialledDatabase, answer_timeout_s: int = ANSWER_TIMEOUT_S) -> None:
         self._database = database
         self._answer_timeout_s = answer_timeout_s
         self._open: pymysql.Connection[Any] | None = None
