@@ -49,7 +49,7 @@ def learn(
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, rng, options, surrogate(options.surrogate.name))
-    searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
+    searching = fitter.foreseeing(metric, grouped[metric], (options.surrogate.broad, options.surrogate.local))
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
     fitted = {name: fitter.fit(name, grouped[name], options.surrogate.wary) for name in wanted}
     spread = {
@@ -87,6 +87,10 @@ class _Fitter:
     rng: np.random.Generator
     options: Options
     surrogate: Surrogate
+
+    def foreseeing(self, metric: str, group: Grouped, beliefs: Sequence[Belief]) -> _Fitted:
+        """For the search: the first of those posteriors, one per belief, that foresee the readings best."""
+        return max((self.fit(metric, group, b, drawn=True) for b in beliefs), key=lambda fitted: foresight(fitted.gp))
 
     def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
         readings = readings_of(group, self.encoding, direction(self.history, metric), self.options.targets, drawn)

@@ -50,7 +50,9 @@ class Surrogates:
     name: str = "gpy"
     """One of `surrogate.table.SURROGATES`."""
     broad: Belief = Belief(0.0, math.sqrt(3.0))
-    """For searching: a knob matters little until the data say otherwise."""
+    """For searching: a knob matters little until the data say otherwise …"""
+    local: Belief = Belief(-3.0, math.sqrt(3.0))
+    """… or it matters in some part of its range, where this belief foresees the readings better."""
     wary: Belief = Belief(-2.0, 0.7)
     """For predicting: what was measured says little about what was not, until the data say otherwise."""
     steps: int = 60
@@ -174,6 +176,8 @@ class Search:
     """How often each knob is shuffled among the rows to see whether it matters."""
     slack: float = 0.02
     """What the score may lose for the sake of fewer changes, where a recommendation rests on past workloads."""
+    doubt: float = 2.0
+    """By how many of its noise deviations the search's model may be wrong, far from what was measured."""
     luck: float = 2.0
     """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
 

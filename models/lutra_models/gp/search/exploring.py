@@ -83,7 +83,7 @@ def _farthest(
 def _improved(history: History, learned: Learned, rng: np.random.Generator) -> Step:
     encoding, options = learned.encoding, learned.options.search
     ranked = learned.ranked()
-    score, centres = score_of(history, learned, ranked), incumbents(learned, ranked)
+    score, centres = score_of(history, learned, ranked, options.doubt), incumbents(learned, ranked)
     field = replace(field_of(history, encoding, options), pinned=_pinned(learned, centres[0], rng))
     turn = len(history.observations) + len(history.pending)
     effort = options.thorough if learned.trends or turn % 2 == 0 else options.cursory

@@ -17,16 +17,24 @@ from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
 
-def score_of(history: History, learned: Learned, ranked: list[Configuration]) -> Score:
-    """The acquisition over the best by posterior, times the probabilities of running and of keeping the limits."""
+def score_of(history: History, learned: Learned, ranked: list[Configuration], doubt: float = 0.0) -> Score:
+    """The acquisition over the best by posterior, times the probabilities of running and of keeping the limits.
+
+    What the posterior takes for noise may be a place that it has wrong, and only a reading there tells. So the
+    acquisition adds up to `doubt` of its noise deviations, in the share of the wary posterior's ignorance.
+    """
     incumbent = learned.encoding.codes(ranked[:1])
     best = float(learned.sign * learned.searching.latent(learned.inputs(incumbent))[0][0])
     keeps = float(learned.log_limits(incumbent)[0]) >= np.log(0.5)
-    believed = fantasised(learned.searching, learned.inputs(codes_of(learned.encoding, history.pending)))
+    pending = codes_of(learned.encoding, history.pending)
+    believed = fantasised(learned.searching, learned.inputs(pending))
+    wary = fantasised(learned.wary, learned.wary_inputs(pending))
     worth = acquisition(learned.options.search.acquisition)
 
     def score(codes: Array) -> Array:
         mean, variance = believed.latent(learned.inputs(codes))
+        if doubt:
+            variance = variance + doubt**2 * believed.noise * wary.ignorance(learned.wary_inputs(codes))
         gain = worth.score(learned.sign * mean, np.sqrt(variance), best)
         return np.asarray(learned.log_running(codes) + learned.log_limits(codes) + (gain if keeps else 0.0))
 

@@ -104,6 +104,10 @@ class GaussianProcess:
         variance = np.maximum(self.prior_variance(x) - np.sum(half * half, 1), 1e-12)
         return self.prior_mean(x) + k @ self.weights, variance
 
+    def ignorance(self, x: Array) -> Array:
+        """(m,) at (m, d + p): the share of the prior's variance that the rows leave, 1 where they say nothing."""
+        return np.asarray(self.latent(x)[1] / self.prior_variance(x))
+
     def joint(self, x: Array) -> tuple[Array, Array]:
         """Mean (m,) and covariance (m, m) of the noiseless target at (m, d + p), in standard units."""
         k = self.kernel(x, self.x)
