@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
-from lutra_models.gp import Options, recommend
+from lutra_models.gp import Options, fit, recommend
 from lutra_models.gp.learning.fit import foresight, learn
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.search.scoring import score_of
@@ -69,3 +69,13 @@ def test_a_safe_recommendation_does_not_depend_on_doubt() -> None:
             for doubt in (0.0, 3.0)
         ]
         assert asked[0] == asked[1]
+
+
+def test_where_past_workloads_lead_there_is_neither_a_second_belief_nor_doubt() -> None:
+    past = [fit(history(30, seed=4), rng=np.random.default_rng(0)).snapshot]
+    plain = Options().varied(**QUICK)
+    others = plain.varied(**{"search.doubt": 0.0, "surrogate.local.shift": 0.0})
+    models = [fit(history(10), past, rng=np.random.default_rng(1), options=o) for o in (plain, others)]
+    assert models[0].learned
+    assert models[0].learned.trends
+    assert models[0].recommend()[0].configuration == models[1].recommend()[0].configuration

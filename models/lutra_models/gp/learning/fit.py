@@ -49,7 +49,7 @@ def learn(
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, rng, options, surrogate(options.surrogate.name))
-    searching = fitter.foreseeing(metric, grouped[metric], (options.surrogate.broad, options.surrogate.local))
+    searching = fitter.for_search(metric, grouped[metric])
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
     fitted = {name: fitter.fit(name, grouped[name], options.surrogate.wary) for name in wanted}
     spread = {
@@ -88,12 +88,19 @@ class _Fitter:
     options: Options
     surrogate: Surrogate
 
-    def foreseeing(self, metric: str, group: Grouped, beliefs: Sequence[Belief]) -> _Fitted:
-        """For the search: the first of those posteriors, one per belief, that foresee the readings best."""
-        return max((self.fit(metric, group, b, drawn=True) for b in beliefs), key=lambda fitted: foresight(fitted.gp))
+    def for_search(self, metric: str, group: Grouped) -> _Fitted:
+        """Under the broad belief, or the local one where that foresees the readings better.
+
+        Where past workloads lead, there is no second belief: they say already where it may be better.
+        """
+        broad = self.fit(metric, group, self.options.surrogate.broad, drawn=True)
+        if broad.trends:
+            return broad
+        local = self._posterior(self._readings(metric, group, drawn=True), self.options.surrogate.local)
+        return _Fitted(local, (), local) if foresight(local) > foresight(broad.gp) else broad
 
     def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
-        readings = readings_of(group, self.encoding, direction(self.history, metric), self.options.targets, drawn)
+        readings = self._readings(metric, group, drawn)
         usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots)
         own = self._posterior(readings, belief)
         if not usable:
@@ -108,6 +115,9 @@ class _Fitter:
         if len(own.z) >= self.options.surrogate.proving_rows and foresight(helped) < foresight(own):
             return _Fitted(own, (), own)
         return _Fitted(helped, trends, own)
+
+    def _readings(self, metric: str, group: Grouped, drawn: bool) -> Readings:
+        return readings_of(group, self.encoding, direction(self.history, metric), self.options.targets, drawn)
 
     def _posterior(self, readings: Readings, belief: Belief) -> GaussianProcess:
         return self.surrogate.fit(readings, belief, self.options.surrogate)

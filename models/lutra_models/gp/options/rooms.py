@@ -52,7 +52,7 @@ class Surrogates:
     broad: Belief = Belief(0.0, math.sqrt(3.0))
     """For searching: a knob matters little until the data say otherwise …"""
     local: Belief = Belief(-3.0, math.sqrt(3.0))
-    """… or it matters in some part of its range, where this belief foresees the readings better."""
+    """… or it matters in some part of its range, where this belief predicts the readings better."""
     wary: Belief = Belief(-2.0, 0.7)
     """For predicting: what was measured says little about what was not, until the data say otherwise."""
     steps: int = 60
@@ -177,7 +177,7 @@ class Search:
     slack: float = 0.02
     """What the score may lose for the sake of fewer changes, where a recommendation rests on past workloads."""
     doubt: float = 2.0
-    """By how many of its noise deviations the search's model may be wrong, far from what was measured."""
+    """Noise deviations by which the search's model may be wrong far from what was measured, without past workloads."""
     luck: float = 2.0
     """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
 

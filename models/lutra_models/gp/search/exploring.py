@@ -83,7 +83,8 @@ def _farthest(
 def _improved(history: History, learned: Learned, rng: np.random.Generator) -> Step:
     encoding, options = learned.encoding, learned.options.search
     ranked = learned.ranked()
-    score, centres = score_of(history, learned, ranked, options.doubt), incumbents(learned, ranked)
+    doubt = 0.0 if learned.trends else options.doubt
+    score, centres = score_of(history, learned, ranked, doubt), incumbents(learned, ranked)
     field = replace(field_of(history, encoding, options), pinned=_pinned(learned, centres[0], rng))
     turn = len(history.observations) + len(history.pending)
     effort = options.thorough if learned.trends or turn % 2 == 0 else options.cursory
