@@ -27,6 +27,7 @@ def learned_to_dict(learned: Learned) -> Document:
         "wary_trends": [t.to_dict() for t in learned.wary_trends],
         "snapshot": learned.snapshot.to_dict(),
         "running": None if learned.running is None else learned.running.to_dict(),
+        "local": None if learned.local is None else learned.local.to_dict(),
     }
 
 
@@ -36,7 +37,7 @@ def learned_from_dict(document: Mapping[str, Any], **known: Any) -> Learned:
     trends, wary_trends = (
         tuple(Trend.from_dict(t, encoding) for t in document[name]) for name in ("trends", "wary_trends")
     )
-    running = document["running"]
+    running, local = document["running"], document.get("local")
     return Learned(
         encoding=encoding,
         searching=GaussianProcess.from_dict(document["searching"]),
@@ -45,6 +46,7 @@ def learned_from_dict(document: Mapping[str, Any], **known: Any) -> Learned:
         wary_trends=wary_trends,
         snapshot=Snapshot.from_dict(document["snapshot"]),
         running=None if running is None else GaussianProcess.from_dict(running),
+        local=None if local is None else GaussianProcess.from_dict(local),
         **known,
     )
 

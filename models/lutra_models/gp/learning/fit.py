@@ -49,7 +49,8 @@ def learn(
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, rng, options, surrogate(options.surrogate.name))
-    searching = fitter.for_search(metric, grouped[metric])
+    searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
+    local = fitter.local(metric, grouped[metric], searching)
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
     fitted = {name: fitter.fit(name, grouped[name], options.surrogate.wary) for name in wanted}
     spread = {
@@ -67,7 +68,9 @@ def learn(
     )
     running = fit_feasibility(history, encoding, fitter.surrogate, options.surrogate)
     wary, wary_trends = spread[metric], fitted[metric].trends
-    return Learned(history, options, encoding, searching.gp, searching.trends, wary, wary_trends, snapshot, running)
+    return Learned(
+        history, options, encoding, searching.gp, searching.trends, wary, wary_trends, snapshot, running, local
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +91,15 @@ class _Fitter:
     options: Options
     surrogate: Surrogate
 
-    def for_search(self, metric: str, group: Grouped) -> _Fitted:
-        """Under the broad belief, or the local one where that foresees the readings better.
+    def local(self, metric: str, group: Grouped, broad: _Fitted) -> GaussianProcess | None:
+        """The search's posterior under the local belief, where it foresees the readings better than `broad`.
 
-        Where past workloads lead, there is no second belief: they say already where it may be better.
+        None where past workloads lead: they say already where it may be better.
         """
-        broad = self.fit(metric, group, self.options.surrogate.broad, drawn=True)
         if broad.trends:
-            return broad
-        local = self._posterior(self._readings(metric, group, drawn=True), self.options.surrogate.local)
-        return _Fitted(local, (), local) if foresight(local) > foresight(broad.gp) else broad
+            return None
+        found = self._posterior(self._readings(metric, group, drawn=True), self.options.surrogate.local)
+        return found if foresight(found) > foresight(broad.gp) else None
 
     def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
         readings = self._readings(metric, group, drawn)

@@ -24,7 +24,10 @@ from lutra_models.knobs import Configuration
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A history with its posteriors. `searching` models the objective for the search alone, `wary` for promises."""
+    """A history with its posteriors. `searching` models the objective for the search alone, `wary` for promises.
+
+    `local` takes the place of `searching` in a search that may go anywhere, where it foresees the readings better.
+    """
 
     history: History
     options: Options
@@ -35,6 +38,7 @@ class Learned:
     wary_trends: tuple[Trend, ...]
     snapshot: Snapshot
     running: GaussianProcess | None
+    local: GaussianProcess | None = None
 
     @property
     def sign(self) -> float:

@@ -83,6 +83,7 @@ def _farthest(
 def _improved(history: History, learned: Learned, rng: np.random.Generator) -> Step:
     encoding, options = learned.encoding, learned.options.search
     ranked = learned.ranked()
+    learned = replace(learned, searching=learned.local or learned.searching)
     doubt = 0.0 if learned.trends else options.doubt
     score, centres = score_of(history, learned, ranked, doubt), incumbents(learned, ranked)
     field = replace(field_of(history, encoding, options), pinned=_pinned(learned, centres[0], rng))
