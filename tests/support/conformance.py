@@ -24,7 +24,7 @@ from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
-from lutra_agent.state.snapshot import BASELINE, Snapshot
+from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_agent.state.store import State
 from lutra_models.catalog import meet
 from lutra_models.catalog.statements import Step
@@ -162,8 +162,9 @@ class ChangeConformance:
         outcome = subject.do("rec_1", subject.at_once)
         assert (outcome.state, outcome.restarted, outcome.message) == ("applied", False, "")
         assert outcome.active == dict(subject.at_once) == subject.active(subject.at_once)
-        snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
-        restore(subject.engine, subject.control, snapshot, list(subject.at_once), restart=False)
+        baseline = stored_snapshots(subject.state, BASELINE)
+        assert baseline is not None
+        restore(subject.engine, subject.control, baseline, list(subject.at_once), restart=False)
         self.settle(subject, old)
         assert subject.fresh() == before
         assert subject.file() == file
@@ -174,8 +175,9 @@ class ChangeConformance:
         outcome = subject.do("rec_1", wanted)
         assert (outcome.state, outcome.restarted, outcome.message) == ("applied", True, "")
         assert outcome.active == wanted == subject.active(wanted)
-        snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
-        restore(subject.engine, subject.control, snapshot, list(wanted), restart=True)
+        baseline = stored_snapshots(subject.state, BASELINE)
+        assert baseline is not None
+        restore(subject.engine, subject.control, baseline, list(wanted), restart=True)
         assert subject.kept_settings() == before
         assert subject.file() == file
 

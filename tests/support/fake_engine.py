@@ -15,13 +15,13 @@ from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.health import ServerIdentity
-from lutra_agent.engines.common.source import SERVER, Permissions, Scope
+from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, meet
 from lutra_models.catalog.statements import Step, renderer
-from lutra_models.server import Host, Role, Server, ServerSetting
+from lutra_models.server import SERVER, Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
 
 SETTINGS = {
@@ -70,6 +70,7 @@ class FakeEngine:
     scope: Scope = "server"
     peak_connections: int = 0
     rounds: bool = False
+    keeps_file: bool = True
     reads_file_at_start_alone: bool = False
 
     def __post_init__(self) -> None:

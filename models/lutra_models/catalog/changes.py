@@ -56,11 +56,10 @@ def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSte
 
     Where one of them needs a restart, all wait for it.
     """
-    render = renderer(reported.catalog.engine)
     restart = any(c.applies == "restart" for c in made)
     found = []
     for change in made:
-        setting = reported.server.settings[change.name]
+        setting, render = reported.server.settings[change.name], renderer(reported.catalog_of(change.name).name)
         undo = render.undo(change.name, setting.persisted, setting.value, restart)
         found.append(ChangeSteps(change, render.change(change.name, change.value_text, restart), undo))
     return tuple(found)
@@ -87,5 +86,5 @@ def _change(reported: ReportedSettings, name: str, before: Value, after: Value) 
     if setting.applies == "fixed":
         raise InvalidConfiguration(f"{name}: it cannot be changed on this server")
     texts = reported.text(name, before), reported.text(name, after)
-    value_text = str(after) if reported.catalog.plain else texts[1]
+    value_text = str(after) if reported.catalog_of(name).plain else texts[1]
     return Change(name, before, after, *texts, setting.applies, value_text)
