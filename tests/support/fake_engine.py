@@ -24,6 +24,8 @@ from lutra_models.catalog.statements import Step, renderer
 from lutra_models.server import SERVER, Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
 
+from tests.support.fake_host import FakeHost
+
 SETTINGS = {
     "work_mem": ServerSetting("4096", "kB", "integer", 64, 2147483647),
     "random_page_cost": ServerSetting("4", "", "real", 0, 1.79769e308),
@@ -72,6 +74,7 @@ class FakeEngine:
     rounds: bool = False
     keeps_file: bool = True
     reads_file_at_start_alone: bool = False
+    host: FakeHost | None = None
 
     def __post_init__(self) -> None:
         if not self.path.exists():
@@ -80,8 +83,8 @@ class FakeEngine:
 
     @property
     def opened(self) -> Engine:
-        """What the agent asks: this server in its three parts."""
-        return Engine(self.family, self, self, (self,))
+        """What the agent asks: this server in its three parts, with what its host keeps."""
+        return Engine(self.family, self, self, (self,) if self.host is None else (self, self.host))
 
     @property
     def file(self) -> dict[str, str]:
@@ -179,6 +182,8 @@ class FakeEngine:
     def start(self) -> None:
         """What a start does: the file decides whether the server comes up."""
         self.up = not self.breaks(self.file)
+        if self.up and self.host is not None:
+            self.host.server_started()
         if self.up:
             self.came_up += 1
             self.take_file(restarted=True)

@@ -64,15 +64,15 @@ def make_plan(
     shadowed = [f"{n} ({by})" for n, by in outranked.items() if by]
     if shadowed:
         raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
+    if rebooting := [c.name for c in plan.changes if c.applies == "reboot"]:
+        message = f"needs a reboot of the host, which is left to its operator: {', '.join(rebooting)}"
+        raise ApplyRefused("restart_not_allowed", message)
     alike = [a for a in past.configurations if leads_to(live, plan.changes, a)]
     _within_memory(live, bounds, plan, alike)
     if not bounds.durability:
         _keeps_commits(live, plan, past.lasting)
     if bounds.by_catalogue and not alike:
         within_ranges(live, plan.changes, past.lasting)
-    if rebooting := [c.name for c in plan.changes if c.applies == "reboot"]:
-        message = f"needs a reboot of the host, which is left to its operator: {', '.join(rebooting)}"
-        raise ApplyRefused("restart_not_allowed", message)
     if plan.restart:
         _may_restart(directive, plan, bounds, now)
     return plan

@@ -48,13 +48,13 @@ class SourceRestore:
 
         Raises ApplyRefused, CollectionFailed and DatabaseUnavailable.
         """
+        if whole_file:
+            self.whole_file()
         try:
             self.by_steps(restart, may_restart=False)
         except DatabaseUnavailable:
             if self.snapshot.file is None:
                 raise
-            whole_file = True
-        if whole_file:
             self.whole_file()
 
     def whole_file(self) -> None:
