@@ -43,7 +43,7 @@ def host(bench: Directed) -> FakeHost:
 
 def now(bench: Directed) -> tuple[Any, ...]:
     """All that a change may touch: what is active and what the files say."""
-    return bench.active(), host(bench).active(), bench.engine.file, host(bench).file
+    return bench.active(), bench.file
 
 
 def undo(bench: Directed) -> Any:
