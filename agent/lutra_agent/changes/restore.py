@@ -10,7 +10,7 @@ from lutra_agent.changes.source_restore import SourceRestore
 from lutra_agent.changes.verify import is_restored, verify_restored
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, LoginRefused
 from lutra_agent.state.snapshot import Snapshots, texts_in
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class _Restore:
     restart: bool
 
     def run(self) -> None:
-        if self.control.up():
+        if self._up():
             try:
                 self._online()
                 return
@@ -47,6 +47,14 @@ class _Restore:
                 if self.control.up():  # it runs, and gets the steps again with the next attempt: nothing to start
                     raise
         self._offline()
+
+    def _up(self) -> bool:
+        """Raises LoginRefused, once all is restored that needs no login."""
+        try:
+            return self.control.up()
+        except LoginRefused:
+            self._others(whole_files=False)
+            raise
 
     def _online(self) -> None:
         prevented = self._others(whole_files=False)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from lutra_agent.changes.restore import restore
 from lutra_agent.engines.common.source import Step
-from lutra_agent.errors import ApplyRefused, DidNotStart
+from lutra_agent.errors import ApplyRefused, DidNotStart, LoginRefused
 from lutra_agent.files import saved_file
 from lutra_agent.state.snapshot import BASELINE, stored_snapshots, texts_in
 from lutra_models.server import SERVER
@@ -181,6 +181,18 @@ def test_an_undo_that_the_server_prevents_restores_the_host_and_is_tried_again(b
     outcome = bench.executor().recover()
     assert outcome is not None
     assert (outcome.state, now(bench)) == ("reverted", before)
+
+
+def test_a_server_that_refuses_the_login_keeps_nothing_else_from_being_restored(bench: Directed) -> None:
+    before = now(bench)
+    bench.do(BOTH)
+    bench.engine.locks_out = True
+    with pytest.raises(LoginRefused):
+        undo(bench)
+    assert (host(bench).file, bench.engine.file) == ({}, {"work_mem": "8MB"})
+    bench.engine.locks_out = False
+    assert bench.executor().recover() is not None
+    assert now(bench) == before
 
 
 def test_a_paused_agent_restores_the_host_of_a_server_that_is_down(bench: Directed) -> None:
