@@ -30,7 +30,7 @@ class SourceRestore:
         Raises ApplyRefused, and where the source asks the server, DatabaseUnavailable.
         """
         texts, active = self.snapshot.texts, self.snapshot.active
-        steps = [s for n in self.names for s in self.source.undo(n, texts[n], active[n], restart)]
+        steps = [s for n in reversed(self.names) for s in self.source.undo(n, texts[n], active[n], restart)]
         try:
             self.source.execute(steps)
         except ApplyRefused as error:

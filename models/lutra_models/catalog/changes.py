@@ -41,6 +41,7 @@ def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Ch
     """What differs from the live server, and what waits there for a restart. Raises InvalidConfiguration.
 
     In an order that keeps the couplings at every step, forwards and backwards: a server may clamp a setting to another.
+    The server's own come first, then those that each further source keeps.
     """
     found = []
     for name, value in target.items():
@@ -48,7 +49,8 @@ def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Ch
         before = reported.values[name]
         if before != after or reported.server.settings[name].pending_restart:
             found.append(_change(reported, name, before, after))
-    return tuple(_ordered(reported, found))
+    sources = [c.source for c in reported.catalogs]
+    return tuple(sorted(_ordered(reported, found), key=lambda c: sources.index(reported.row(c.name).source)))
 
 
 def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSteps, ...]:

@@ -77,7 +77,8 @@ def test_each_setting_is_parsed_and_changed_in_its_own_sources_words() -> None:
     assert (found.parse("huge", "on"), found.parse("reserved", "96M")) == ("yes", 96)
     with pytest.raises(InvalidConfiguration, match="room: unknown unit 'M'"):
         found.parse("room", "96M")
-    changes = found.changes({"room": 128, "reserved": 96, "huge": "yes"})
+    changes = found.changes({"reserved": 96, "huge": "yes", "room": 128})
+    assert changes[0].name == "room"
     assert {c.name: (c.do, c.undo, c.applies) for c in changes} == {
         "room": ("SET room = '128MB'", "RESET room", "restart"),
         "reserved": ("reserved = 96", "reserved = 64", "immediate"),
