@@ -16,7 +16,8 @@ import pytest
 from lutra_agent.admission import past_configurations
 from lutra_agent.admission.bounds import Bounds
 from lutra_agent.changes.executor import DirectiveExecutor
-from lutra_agent.changes.restore import restore, take_snapshot
+from lutra_agent.changes.restore import restore
+from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
@@ -195,7 +196,7 @@ class ChangeConformance:
     def test_what_is_shown_is_what_is_executed_and_so_is_the_undo(self, subject: Subject) -> None:
         for wanted in (subject.at_once, {**subject.at_once, **subject.with_restart}):
             server = subject.read_server()
-            live, before = meet(server), take_snapshot(subject.engine, server)
+            live, before = meet(server), take_snapshots(subject.engine, server)
             shown = live.steps(live.changes(wanted))
             source = _Recording(subject.engine.own)
             engine = replace(subject.engine, sources=(source,))  # type: ignore[arg-type]

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from lutra_agent.engines.common.source import Permissions, Scope, Step
+from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
 from lutra_models.catalog import Change, files, rows
+from lutra_models.catalog.statements import Renderer, Step, renderers
 from lutra_models.server import ServerSetting
 
 CATALOGUE = Path(__file__).with_name("data") / "fake_host.toml"
@@ -22,11 +23,23 @@ SETTINGS = {
 }
 
 
+def change(name: str, text: str, _restart: bool) -> tuple[Step, ...]:
+    return (Step(name, f"{name} = '{text}'"),)
+
+
+def undo(name: str, text: str | None, _active: str, restart: bool) -> tuple[Step, ...]:
+    return (Step(name, f"without {name}"),) if text is None else change(name, text, restart)
+
+
+RENDERER = Renderer("fake_host", change, undo)
+
+
 @contextmanager
 def described() -> Iterator[None]:
     """Its catalogue is among those that the engine of the server in memory may have."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(files, "CATALOGUES", (*files.CATALOGUES, CATALOGUE))
+        patched.setattr(renderers, "RENDERERS", (*renderers.RENDERERS, RENDERER))
         rows.of_engine.cache_clear()
         yield
     rows.of_engine.cache_clear()
@@ -75,12 +88,10 @@ class FakeHost:
         return Permissions(frozenset(names) - self.ungranted, True, ("chown it;",) if self.ungranted else ())
 
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
-        return (Step(change.name, change.do),)
+        return RENDERER.change(change.name, change.value_text, restart)
 
     def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
-        if self.path is None:
-            return (Step(name, f"{name} = '{active}'"),)
-        return (Step(name, f"without {name}" if text is None else f"{name} = '{text}'"),)
+        return RENDERER.undo(name, active if self.path is None else text, active, restart)
 
     def execute(self, steps: Sequence[Step]) -> None:
         for step in steps:

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import pytest
 from lutra_agent.control.restore_progress import RestoreProgress
-from lutra_agent.engines.common.source import Step
 from lutra_agent.files import atomic
+from lutra_models.catalog.statements import Step
 
 from tests.support.fake_engine import FakeControl, FakeEngine
 from tests.support.fake_host import FakeHost

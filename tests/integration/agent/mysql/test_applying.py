@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from lutra_agent.changes.restore import restore
 from lutra_agent.changes.snapshots import differences
-from lutra_agent.engines.common.source import Step
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_models.catalog.statements import Step
 
 from tests.support.conformance import Subject
 from tests.support.engines import MYSQLDS, scratch

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from lutra_agent.changes.restore import restore
-from lutra_agent.engines.common.source import Step
 from lutra_agent.errors import ApplyRefused, DidNotStart, LoginRefused
 from lutra_agent.files import saved_file
 from lutra_agent.state.snapshot import BASELINE, stored_snapshots, texts_in
+from lutra_models.catalog.statements import Step
 from lutra_models.server import SERVER
 
 from tests.support.directed import Directed, directed
