@@ -147,7 +147,7 @@ def _errors() -> list[Any]:
     def below(cls: Any) -> list[Any]:
         return [s for c in cls.__subclasses__() for s in (c, *below(c))]
 
-    return [cls for cls in below(LutraError) if not cls.__module__.startswith(("lutra_agent", "lutra_lab"))]
+    return [cls for cls in below(LutraError) if cls.__module__.startswith(("lutra_models", "lutra_service"))]
 
 
 if __name__ == "__main__":

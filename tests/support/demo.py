@@ -1,0 +1,16 @@
+"""The demo as a command: whole, and over little data."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+LUTRA = Path(sys.executable).parent / "lutra"
+SHORT = """
+from lutra_lab.demo import command, stack
+stack.DATA, command.REPETITIONS = ("--scale", "1"), 1
+command.demo()
+"""
+DEMO: list[Path | str] = [LUTRA, "demo"]
+SHORTER: list[Path | str] = [sys.executable, "-c", SHORT]
+"""The same command over little data, which measures nothing a second time."""
