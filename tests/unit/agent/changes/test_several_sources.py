@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.changes.restore import restore
+from lutra_agent.commands import rollback
 from lutra_agent.errors import ApplyRefused, DidNotStart, LoginRefused
 from lutra_agent.files import saved_file
 from lutra_agent.state.snapshot import BASELINE, stored_snapshots, texts_in
 from lutra_models.catalog.statements import Step
 from lutra_models.server import SERVER
 
+from tests.support import loops
 from tests.support.directed import Directed, directed
 from tests.support.fake_host import FakeHost, described
+from tests.support.mortal import Lives, MortalEngine
 
 BOTH: dict[str, Any] = {"work_mem": 8192, "swappiness": 10}
 WITH_RESTART: dict[str, Any] = {"shared_buffers": 32768, "reserved_pages": 512, "swappiness": 10}
@@ -278,15 +280,21 @@ def test_a_source_that_the_agent_has_no_longer_is_named_and_the_server_is_restor
     assert bench.engine.file == {}
 
 
-def test_an_operators_rollback_restores_all_sources_of_a_server_that_is_down(bench: Directed) -> None:
+@pytest.mark.parametrize("up", [True, False])
+def test_an_operators_rollback_restores_all_sources_of_a_server_that_is_up_or_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: bool
+) -> None:
+    engine = MortalEngine(tmp_path / "postgresql.auto.conf", host=FakeHost(tmp_path / "host.conf"))
+    engine.lives = Lives(tmp_path)
+    made = loops.bench(tmp_path, "lab", with_driver=False, engine=engine)
+    bench = Directed(engine, made.control, made.state, made.clock, mode="lab", driver=True)
     before = now(bench)
-    bench.do(WITH_RESTART)
-    bench.engine.up = False
-    baseline = stored_snapshots(bench.state, BASELINE)
-    assert baseline is not None
-    restore(bench.engine.opened, bench.control, baseline, [], restart=False)
-    assert (bench.engine.file, host(bench).file) == ({}, {})
-    assert now(bench) == before
+    assert bench.do(WITH_RESTART).state == "applied"
+    engine.up = up
+    monkeypatch.setattr(rollback, "local_database", lambda config, clock: made.database)
+    said = list(rollback.roll_back(made.database.config, BASELINE, restart=True))
+    assert (now(bench), engine.up) == (before, True)
+    assert ("swappiness: 10 → 60" in said) == up
 
 
 class Killed(BaseException):
