@@ -17,7 +17,11 @@ from typing import Any, Literal
 from lutra_models.errors import InvalidConfiguration
 
 Value = int | float | str
-Applies = Literal["reload", "restart"]
+Applies = Literal["immediate", "reload", "restart", "reboot"]
+"""What makes a new value active: its step itself, a reload, a restart of the server, a reboot of its host.
+
+Nobody but the host's operator reboots it: a setting that needs that is shown, and does not move.
+"""
 Risk = Literal["none", "durability", "availability"]
 
 _BYTES = re.compile(r"\d*(B|[kMGT]B)")

@@ -14,6 +14,9 @@ from lutra_models.knobs import Applies, fingerprint
 SettingKind = Literal["integer", "real", "bool", "enum", "string"]
 Role = Literal["primary", "standby"]
 
+SERVER = "server"
+"""The setting source that is the database server itself."""
+
 LARGEST_BYTES = 2**64
 MOST_CORES = 1e6
 

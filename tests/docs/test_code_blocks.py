@@ -183,7 +183,8 @@ def test_a_block_of_python_runs(block: Block, world: World, monkeypatch: pytest.
 def test_toml_is_what_its_reader_takes(block: Block) -> None:
     document = tomllib.loads(block.text)
     if "setting" in document:
-        catalogues = [tomllib.loads(f.read_text()) for f in ROOT.glob("models/lutra_models/catalog/*.toml")]
+        files = (*ROOT.glob("models/lutra_models/catalog/*.toml"), *ROOT.glob("tests/installed/*/catalogue/*.toml"))
+        catalogues = [tomllib.loads(f.read_text()) for f in files]
         kept = [row for catalogue in catalogues for row in catalogue["setting"]]
         assert all(row in kept for row in document["setting"]), block.place
         return

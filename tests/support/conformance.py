@@ -16,7 +16,8 @@ import pytest
 from lutra_agent.admission import past_configurations
 from lutra_agent.admission.bounds import Bounds
 from lutra_agent.changes.executor import DirectiveExecutor
-from lutra_agent.changes.restore import restore, take_snapshot
+from lutra_agent.changes.restore import restore
+from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
@@ -24,7 +25,7 @@ from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, rates
-from lutra_agent.state.snapshot import BASELINE, Snapshot
+from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_agent.state.store import State
 from lutra_models.catalog import meet
 from lutra_models.catalog.statements import Step
@@ -162,8 +163,9 @@ class ChangeConformance:
         outcome = subject.do("rec_1", subject.at_once)
         assert (outcome.state, outcome.restarted, outcome.message) == ("applied", False, "")
         assert outcome.active == dict(subject.at_once) == subject.active(subject.at_once)
-        snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
-        restore(subject.engine, subject.control, snapshot, list(subject.at_once), restart=False)
+        baseline = stored_snapshots(subject.state, BASELINE)
+        assert baseline is not None
+        restore(subject.engine, subject.control, baseline, list(subject.at_once), restart=False)
         self.settle(subject, old)
         assert subject.fresh() == before
         assert subject.file() == file
@@ -174,8 +176,9 @@ class ChangeConformance:
         outcome = subject.do("rec_1", wanted)
         assert (outcome.state, outcome.restarted, outcome.message) == ("applied", True, "")
         assert outcome.active == wanted == subject.active(wanted)
-        snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
-        restore(subject.engine, subject.control, snapshot, list(wanted), restart=True)
+        baseline = stored_snapshots(subject.state, BASELINE)
+        assert baseline is not None
+        restore(subject.engine, subject.control, baseline, list(wanted), restart=True)
         assert subject.kept_settings() == before
         assert subject.file() == file
 
@@ -193,7 +196,7 @@ class ChangeConformance:
     def test_what_is_shown_is_what_is_executed_and_so_is_the_undo(self, subject: Subject) -> None:
         for wanted in (subject.at_once, {**subject.at_once, **subject.with_restart}):
             server = subject.read_server()
-            live, before = meet(server), take_snapshot(subject.engine, server)
+            live, before = meet(server), take_snapshots(subject.engine, server)
             shown = live.steps(live.changes(wanted))
             source = _Recording(subject.engine.own)
             engine = replace(subject.engine, sources=(source,))  # type: ignore[arg-type]

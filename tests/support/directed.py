@@ -102,7 +102,13 @@ class Directed:
         return None if record is None else record.outcome
 
     def active(self) -> dict[str, str]:
-        return {n: s.value for n, s in self.engine.settings.items()}
+        own = {n: s.value for n, s in self.engine.settings.items()}
+        return own if self.engine.host is None else {**own, **self.engine.host.active()}
+
+    @property
+    def file(self) -> dict[str, str]:
+        """What the settings files say."""
+        return self.engine.file if self.engine.host is None else {**self.engine.file, **self.engine.host.file}
 
 
 def directed(folder: Path, **more: Any) -> Directed:

@@ -15,14 +15,16 @@ from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.health import ServerIdentity
-from lutra_agent.engines.common.source import SERVER, Permissions, Scope
+from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 from lutra_agent.state.store import State
 from lutra_models.catalog import Change, meet
 from lutra_models.catalog.statements import Step, renderer
-from lutra_models.server import Host, Role, Server, ServerSetting
+from lutra_models.server import SERVER, Host, Role, Server, ServerSetting
 from lutra_models.wire import ApplyCode
+
+from tests.support.fake_host import FakeHost
 
 SETTINGS = {
     "work_mem": ServerSetting("4096", "kB", "integer", 64, 2147483647),
@@ -70,7 +72,9 @@ class FakeEngine:
     scope: Scope = "server"
     peak_connections: int = 0
     rounds: bool = False
+    keeps_file: bool = True
     reads_file_at_start_alone: bool = False
+    host: FakeHost | None = None
 
     def __post_init__(self) -> None:
         if not self.path.exists():
@@ -79,8 +83,8 @@ class FakeEngine:
 
     @property
     def opened(self) -> Engine:
-        """What the agent asks: this server in its three parts."""
-        return Engine(self.family, self, self, (self,))
+        """What the agent asks: this server in its three parts, with what its host keeps."""
+        return Engine(self.family, self, self, (self,) if self.host is None else (self, self.host))
 
     @property
     def file(self) -> dict[str, str]:
@@ -178,6 +182,8 @@ class FakeEngine:
     def start(self) -> None:
         """What a start does: the file decides whether the server comes up."""
         self.up = not self.breaks(self.file)
+        if self.up and self.host is not None:
+            self.host.server_started()
         if self.up:
             self.came_up += 1
             self.take_file(restarted=True)

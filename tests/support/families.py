@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lutra_models import extensions
@@ -22,7 +22,9 @@ class Family:
     `settings` reads every setting, a name and a value a row; `by_itself` are those that the server changes unasked.
     `work` is a statement that is a little load; `store` are some that store a 7, which `stored` reads again.
     `most_connections` is the setting that limits them. Where the server has accounts, `given` gives TUNER the rights to
-    change `tuned`, `revoked` takes those from it, and `dropped` drops it.
+    change `tuned`, `revoked` takes those from it, and `dropped` drops it. Where it has a second setting source,
+    `host_file` is the key of its file in the database section, `on_host` are new values there, and `refused_by_host`
+    one that its steps alone refuse.
     """
 
     at_once: Mapping[str, Any]
@@ -39,6 +41,9 @@ class Family:
     stored: str = "SELECT n FROM kept"
     most_connections: str = "max_connections"
     by_itself: frozenset[str] = frozenset()
+    host_file: str = ""
+    on_host: Mapping[str, Any] = field(default_factory=dict)
+    refused_by_host: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _postgresql() -> Family:

@@ -7,15 +7,17 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass
 from pathlib import Path, PosixPath
 from typing import Any, BinaryIO
 
 import pytest
 from lutra_agent.control.restore_progress import RestoreProgress
-from lutra_agent.engines.common.source import Step
 from lutra_agent.files import atomic
+from lutra_models.catalog.statements import Step
 
 from tests.support.fake_engine import FakeControl, FakeEngine
+from tests.support.fake_host import FakeHost
 
 
 class Killed(BaseException):
@@ -150,6 +152,24 @@ class MortalEngine(FakeEngine):
     def reload(self) -> None:
         self.lives.step()
         super().reload()
+
+
+@dataclass
+class MortalHost(FakeHost):
+    lives: Lives | None = None
+
+    def execute(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            self._step()
+            super().execute([step])
+
+    def reload(self) -> None:
+        self._step()
+        super().reload()
+
+    def _step(self) -> None:
+        if self.lives is not None:
+            self.lives.step()
 
 
 class MortalControl(FakeControl):

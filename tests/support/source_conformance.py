@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lutra_agent.engines.common.source import SettingSource
-from lutra_models.catalog import LiveSettings, load, meet
+from lutra_models.catalog import LiveSettings, load
 from lutra_models.server import Host, Server
 
 POLLS, POLL_S = 100, 0.05
@@ -30,7 +30,8 @@ class Kept:
     @property
     def live(self) -> LiveSettings:
         """The settings as they are now, met with the source's own catalogue."""
-        return meet(Server(self.source.catalogue, self.version, self.source.read(), HOST))
+        server = Server(self.source.catalogue, self.version, self.source.read(), HOST)
+        return LiveSettings(server, load(self.source.catalogue))
 
     @property
     def content(self) -> bytes:

@@ -13,7 +13,7 @@ from lutra_models.catalog import Change, LiveSettings
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Value
 
-from lutra_agent.state.snapshot import BASELINE, LAST_KNOWN_GOOD, Snapshot, stored_snapshot
+from lutra_agent.state.snapshot import BASELINE, LAST_KNOWN_GOOD, Snapshots, active_in, stored_snapshots
 from lutra_agent.state.store import State
 
 HISTORY = "history"
@@ -55,8 +55,8 @@ def configurations(state: State, lab: bool) -> list[Active]:
 
 
 def snapshots(state: State, *names: str) -> list[Active]:
-    found: Iterable[Snapshot | None] = (stored_snapshot(state, name) for name in names)
-    return [s.active for s in found if s is not None]
+    found: Iterable[Snapshots | None] = (stored_snapshots(state, name) for name in names)
+    return [active_in(s) for s in found if s is not None]
 
 
 def leads_to(live: LiveSettings, changes: Iterable[Change], active: Active) -> bool:

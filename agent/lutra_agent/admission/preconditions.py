@@ -64,6 +64,9 @@ def make_plan(
     shadowed = [f"{n} ({by})" for n, by in outranked.items() if by]
     if shadowed:
         raise ApplyRefused("setting_shadowed", f"outranked, so a change would have no effect: {', '.join(shadowed)}")
+    if rebooting := [c.name for c in plan.changes if c.applies == "reboot"]:
+        message = f"needs a reboot of the host, which is left to its operator: {', '.join(rebooting)}"
+        raise ApplyRefused("restart_not_allowed", message)
     alike = [a for a in past.configurations if leads_to(live, plan.changes, a)]
     _within_memory(live, bounds, plan, alike)
     if not bounds.durability:
@@ -111,7 +114,8 @@ def require_able(plan: Plan, sources: Sequence[SettingSource], control: ServerCo
         raise ApplyRefused("insufficient_privilege", f"not the agent's to change: {what}. {how}")
     if plan.restart and not control.may_restart:
         raise ApplyRefused("restart_not_allowed", "restart.command is not configured")
-    if plan.restart and any(save_file(s.settings_file()) is None for s, _ in by_source(sources, plan.names)):
+    kept = (s for s, _ in by_source(sources, plan.names) if s.keeps_file)
+    if plan.restart and any(save_file(s.settings_file()) is None for s in kept):
         message = (
             "a restart needs a copy to restore: the agent's account must be able to read and write the settings file"
         )

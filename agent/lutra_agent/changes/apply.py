@@ -13,6 +13,7 @@ from lutra_agent.admission.preconditions import Plan
 from lutra_agent.changes.verify import differences_from_target
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.sources import source_of, steps_by_source
 from lutra_agent.errors import (
     ApplyRefused,
     CollectionFailed,
@@ -34,7 +35,12 @@ class ApplyFailed(Exception):
 
 
 class Applier:
-    """`read_server` reads the live server, host included."""
+    """`read_server` reads the live server, host included.
+
+    A change goes through the server's own source first: the server is the one that refuses, and nothing else on the
+    host has changed by then. It becomes active in the reverse order, so that the server's own reload or restart finds
+    everything else in place.
+    """
 
     def __init__(self, engine: Engine, control: ServerControl, read_server: Callable[[], Server]) -> None:
         self._engine = engine
@@ -42,12 +48,12 @@ class Applier:
         self._read_server = read_server
 
     def apply(self, plan: Plan, restarting: Callable[[], object], preferred: Sequence[Step]) -> str:
-        """What the server rounded, in words; empty where nothing. Raises ApplyFailed, and what `restarting` raises.
+        """What a source rounded, in words; empty where nothing. Raises ApplyFailed, and what `restarting` raises.
 
-        `restarting` is called before each restart. `preferred` are the statements to try first, where there are better
-        ones than the plan's own.
+        `restarting` is called before each restart. `preferred` are the steps to try first, where there are better ones
+        than the plan's own.
         """
-        own = [s for c in plan.changes for s in self._engine.own.plan(c, plan.restart)]
+        own = [s for c in plan.changes for s in source_of(self._engine.sources, c.name).plan(c, plan.restart)]
         try:
             return self._attempt(plan, restarting, preferred or own)
         except ApplyFailed as error:
@@ -56,15 +62,13 @@ class Applier:
             log.warning("the baseline's own texts give other values by now (%s): setting the values themselves", error)
             return self._attempt(plan, restarting, own)
 
-    def _attempt(self, plan: Plan, restarting: Callable[[], object], statements: Sequence[Step]) -> str:
+    def _attempt(self, plan: Plan, restarting: Callable[[], object], steps: Sequence[Step]) -> str:
         """Raises ApplyFailed."""
         try:
-            self._engine.own.execute(statements)
+            self._execute(plan, steps)
             if plan.restart:
                 restarting()
                 self._control.restart()
-            else:
-                self._engine.own.reload()
             return self._verify(plan)
         except ApplyRefused as error:
             raise ApplyFailed(error.apply_code, str(error)) from error
@@ -77,13 +81,21 @@ class Applier:
             code = "did_not_start" if plan.restart and lost else failure_code(error)
             raise ApplyFailed(code, str(error)) from error
 
+    def _execute(self, plan: Plan, steps: Sequence[Step]) -> None:
+        parts = steps_by_source(self._engine.sources, steps)
+        for source, own in parts:
+            source.execute(own)
+        for source, _ in reversed(parts):
+            if not (plan.restart and source is self._engine.own):
+                source.reload()
+
     def _verify(self, plan: Plan) -> str:
         rounded: list[str] = []
 
         def left() -> list[str]:
             nonlocal rounded
             server = self._read_server()
-            unmet, rounded = differences_from_target(plan.target, plan.names, server, self._engine.own.rounds)
+            unmet, rounded = differences_from_target(plan.target, plan.names, server, self._engine.sources)
             return unmet
 
         if unmet := self._control.poll_until_empty(left):

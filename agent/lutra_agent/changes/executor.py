@@ -19,7 +19,8 @@ from lutra_agent.admission.past_configurations import PastConfigurations
 from lutra_agent.admission.preconditions import Plan
 from lutra_agent.changes.apply import Applier, ApplyFailed, failure_code
 from lutra_agent.changes.outcomes import Outcomes
-from lutra_agent.changes.restore import baseline_statements, restore, take_snapshot
+from lutra_agent.changes.restore import restore
+from lutra_agent.changes.snapshots import baseline_steps, complete_baseline, concerned, take_snapshots
 from lutra_agent.clock import Clock
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
@@ -38,7 +39,7 @@ from lutra_agent.state.change_events import (
 from lutra_agent.state.change_machine import IllegalEvent
 from lutra_agent.state.change_record import ChangeRecord
 from lutra_agent.state.change_store import ChangeStore
-from lutra_agent.state.snapshot import BASELINE, Snapshot
+from lutra_agent.state.snapshot import Snapshots, active_in
 from lutra_agent.state.store import State
 
 log = logging.getLogger(__name__)
@@ -85,8 +86,8 @@ class DirectiveExecutor:
             preconditions.require_baseline(directive, plan, bounds)
             if bounds.mode != "lab":
                 pace.require(bounds.pace, self._state, plan.restart, now)
-            before = take_snapshot(self._engine, live.server)
-            preferred = self._baseline_statements(live, plan) if directive.restore else []
+            before = take_snapshots(self._engine, live.server)
+            preferred = self._baseline_steps(live, plan) if directive.restore else []
         except ApplyRefused as error:
             return self._answer(directive, self._outcomes.make(directive.id, "refused", error.apply_code, str(error)))
         except (DatabaseUnavailable, CollectionFailed) as error:
@@ -123,7 +124,7 @@ class DirectiveExecutor:
         record = self._changes.load().in_hand
         assert record is not None
         assert record.undo is not None
-        restore(self._engine, self._control, record.before[self._engine.own.name], list(record.names), record.restarted)
+        restore(self._engine, self._control, record.before, record.names, record.restarted)
         outcome = self._outcomes.make(
             record.directive, "reverted", record.undo.code, record.undo.reason, tuple(names), record.restarted
         )
@@ -137,12 +138,13 @@ class DirectiveExecutor:
         self._changes.write(Answered(outcome, directive.measure, supersedes))
         return outcome
 
-    def _baseline_statements(self, live: LiveSettings, plan: Plan) -> list[Step]:
-        return baseline_statements(self._engine, self._state, live, plan.changes, plan.restart)
+    def _baseline_steps(self, live: LiveSettings, plan: Plan) -> list[Step]:
+        return baseline_steps(self._engine, self._state, live, plan.changes, plan.restart)
 
-    def _change(self, directive: Directive, plan: Plan, before: Snapshot, preferred: list[Step]) -> Outcome:
+    def _change(self, directive: Directive, plan: Plan, before: Snapshots, preferred: list[Step]) -> Outcome:
         self._remember(plan, before)
-        self._changes.write(Begun(directive.id, tuple(plan.names), {self._engine.own.name: before}, directive.measure))
+        undone = concerned(self._engine, before, plan.names)
+        self._changes.write(Begun(directive.id, tuple(plan.names), undone, directive.measure))
         try:
             rounded = self._applier.apply(plan, lambda: self._changes.write(Restarting(directive.id)), preferred)
             return self._applied(directive, plan, rounded)
@@ -160,13 +162,12 @@ class DirectiveExecutor:
         self._changes.write(Applied(outcome))
         return outcome
 
-    def _remember(self, plan: Plan, before: Snapshot) -> None:
+    def _remember(self, plan: Plan, before: Snapshots) -> None:
         """What a later directive may restore; never a configuration that nobody has confirmed."""
         lab = self._bounds().mode == "lab"
-        if self._state.load(BASELINE) is None:
-            self._state.save(BASELINE, before.to_dict())
+        complete_baseline(self._state, before)
         if self._changes.load().provisional is None:
-            past_configurations.remember(self._state, before.active, lab)
+            past_configurations.remember(self._state, active_in(before), lab)
         if not lab:
             pace.record(self._state, plan.restart, self._clock.now())
 

@@ -1,165 +1,123 @@
-"""Snapshots of what is active, and how one is restored with the server up or down."""
+"""How snapshots are restored, in all their setting sources, with the server up or down."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from lutra_models.catalog import Change, LiveSettings
-from lutra_models.catalog.statements import Step
-from lutra_models.errors import InvalidConfiguration
-from lutra_models.server import Server
-
+from lutra_agent.changes.source_restore import SourceRestore
 from lutra_agent.changes.verify import is_restored, verify_restored
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart
-from lutra_agent.files.saved_file import SavedFile, save_file
-from lutra_agent.state.snapshot import BASELINE, Snapshot, stored_snapshot
-from lutra_agent.state.store import State
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, LoginRefused
+from lutra_agent.state.snapshot import Snapshots, texts_in
 
 log = logging.getLogger(__name__)
 
 
-def take_snapshot(engine: Engine, server: Server) -> Snapshot:
-    settings = server.settings.items()
-    texts, active = {n: s.persisted for n, s in settings}, {n: s.value for n, s in settings}
-    return Snapshot(texts, active, save_file(engine.own.settings_file()), engine.health.data_dir())
+def restore(engine: Engine, control: ServerControl, before: Snapshots, names: Sequence[str], restart: bool) -> None:
+    """Restore the texts of `names` in the settings files and, with `restart`, their values; then verify them.
 
-
-def differences(server: Server, snapshot: Snapshot) -> list[str]:
-    """The settings whose file text, or whose active value, is not the snapshot's."""
-    return [
-        name
-        for name, setting in server.settings.items()
-        if name in snapshot.texts
-        and (setting.persisted != snapshot.texts[name] or setting.value != snapshot.active[name])
-    ]
-
-
-def baseline_statements(
-    engine: Engine, state: State, live: LiveSettings, changes: Sequence[Change], restart: bool
-) -> list[Step]:
-    """The changes as statements, with the baseline's own text for each setting whose baseline value is the wanted one.
-
-    So a setting that had no line in the baseline's file gets none.
+    The sources beside the server's own come first, in the reverse of the order in which a change goes through them:
+    they are restored whether or not the server answers, and it may read them at its start. Where one cannot be
+    restored, the others are all the same. A server that is down gets the whole files of all sources back and is
+    started. Raises DidNotStart, ApplyRefused and DatabaseUnavailable.
     """
-    baseline = stored_snapshot(state, BASELINE)
-    if baseline is None:
-        return []
-    statements: list[Step] = []
-    for change in changes:
-        active = baseline.active.get(change.name)
-        if active is not None and _means(live, change, active):
-            statements += engine.own.undo(change.name, baseline.texts[change.name], active, restart)
-        else:
-            statements += engine.own.plan(change, restart)
-    return statements
+    _Restore(engine, control, before, list(names), restart).run()
 
 
-def _means(live: LiveSettings, change: Change, text: str) -> bool:
-    try:
-        return live.parse(change.name, text) == change.after
-    except InvalidConfiguration:  # this server takes it no longer
-        return False
+@dataclass(frozen=True)
+class _Restore:
+    engine: Engine
+    control: ServerControl
+    before: Snapshots
+    names: list[str]
+    restart: bool
 
+    def run(self) -> None:
+        if self._up():
+            try:
+                self._online()
+                return
+            except CollectionFailed as error:
+                raise ApplyRefused("internal_error", str(error)) from error
+            except (DatabaseUnavailable, DidNotStart) as error:
+                log.error("the restore by steps failed: %s", error)
+                if self.control.up():  # it runs, and gets the steps again with the next attempt: nothing to start
+                    raise
+        self._offline()
 
-def restore(engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool) -> None:
-    """Restore the snapshot's texts of `names` in the settings file and, with `restart`, their values; then verify it.
-
-    A server that is down gets the whole file back and is started. Raises DidNotStart, ApplyRefused and
-    DatabaseUnavailable.
-    """
-    if control.up():
+    def _up(self) -> bool:
+        """Raises LoginRefused, once all is restored that needs no login."""
         try:
-            _restore_online(engine, control, snapshot, names, restart)
-            return
-        except CollectionFailed as error:
-            raise ApplyRefused("internal_error", str(error)) from error
-        except (DatabaseUnavailable, DidNotStart) as error:
-            log.error("the restore by statements failed: %s", error)
-            if control.up():  # it runs, and gets the statements again with the next attempt: nothing to start
-                raise
-    _restore_offline(engine, control, snapshot, names, restart)
-
-
-def _restore_online(
-    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
-) -> None:
-    refused = _undo_by_statements(engine, control, snapshot, names, restart)
-    if not control.progress.restarted and (refused or (restart and not is_restored(engine, snapshot, names))):
-        control.progress.note("started")
-        control.restart()
-        control.progress.note("restarted")
-    verify_restored(engine, control, snapshot, names, restart, engine.own.rounds)
-
-
-def _undo_by_statements(
-    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
-) -> bool:
-    """Whether the server has to be restarted, because it refuses the statements."""
-    statements = [
-        s for n in reversed(names) for s in engine.own.undo(n, snapshot.texts[n], snapshot.active[n], restart)
-    ]
-    try:
-        engine.own.execute(statements)
-    except ApplyRefused as error:
-        if snapshot.file is None:
+            return self.control.up()
+        except LoginRefused:
+            self._others(whole_files=False)
             raise
-        log.error("the server refuses the statements of the restore (%s): restoring its file", error)
-        _restore_file(engine, snapshot, snapshot.file)
-        return _needs_restart(engine, control, statements)
-    _restore_bytes(engine, snapshot, names)
-    engine.own.reload()
-    return False
 
+    def _online(self) -> None:
+        prevented = self._others(whole_files=False)
+        refused = bool(self._own.names) and self._own.by_steps(self.restart, self.control.may_restart)
+        if prevented is not None:
+            raise prevented
+        wanted = refused or (self.restart and not is_restored(self.engine, self.before, self.names))
+        if wanted and not self.control.progress.restarted:
+            self.control.progress.note("started")
+            self.control.restart()
+            self.control.progress.note("restarted")
+        self._verify(just_read=True)
 
-def _needs_restart(engine: Engine, control: ServerControl, statements: Sequence[Step]) -> bool:
-    """Whether nothing else makes the restored file active; a full disk refused the file alone."""
-    try:
-        if engine.own.reads_file_at_start_alone:
-            engine.own.execute(statements)
-        engine.own.reload()
-    except ApplyRefused:
-        if not control.may_restart:
-            raise
-        return True
-    return False
+    def _offline(self) -> None:
+        prevented = self._others(whole_files=True)
+        self.control.require_not_paused()
+        own = self._own
+        if own.source.keeps_file and own.snapshot.file is None and (own.names or not self.names):
+            raise DidNotStart("the server is down, and its settings file is not the agent's to restore")
+        own.whole_file()
+        log.warning("restored the settings files; starting the server")
+        restarted = self.control.start_or_wait(own.snapshot.data_dir)
+        if prevented is not None:
+            raise prevented
+        if restarted:
+            self.control.progress.note("restarted")
+        if own.names and not own.source.keeps_file:
+            own.by_steps(self.restart, may_restart=False)
+        self._verify(just_read=restarted)
 
+    def _others(self, whole_files: bool) -> ApplyRefused | DatabaseUnavailable | None:
+        """Restore the sources beside the server's own; why one could not be."""
+        prevented = self._gone()
+        for part in reversed(self._parts[1:]):
+            try:
+                part.beside_the_server(self.restart, whole_files)
+            except CollectionFailed as error:
+                prevented = ApplyRefused("internal_error", str(error))
+            except (ApplyRefused, DatabaseUnavailable) as error:
+                prevented = error
+        if prevented is not None:
+            log.error("not all can be restored yet: %s", prevented)
+        return prevented
 
-def _restore_bytes(engine: Engine, snapshot: Snapshot, names: Iterable[str]) -> None:
-    """Restore the file's bytes where it says the same differently (another order, another time stamp).
+    def _gone(self) -> ApplyRefused | DatabaseUnavailable | None:
+        """What tells that an earlier agent changed settings in a source that this one does not have."""
+        gone = {name: self.before[name] for name in self.before.keys() - {s.name for s in self.engine.sources}}
+        left = [n for n in self.names if n in texts_in(gone)]
+        if not left:
+            return None
+        message = f"this agent has no setting source {', '.join(sorted(gone))}, which keeps {', '.join(left)}"
+        return ApplyRefused("internal_error", message)
 
-    Where it lacks a restored text of `names`, the server had no room to write it and reported no error.
-    """
-    file = snapshot.file
-    now = None if file is None else save_file(file.path)
-    if file is None or now is None or now.content == file.content:
-        return
-    found, wanted = (dict(engine.own.file_says(content or b"")) for content in (now.content, file.content))
-    if found == wanted or any(found.get(n) != wanted.get(n) for n in names):
-        _restore_file(engine, snapshot, file)
+    def _verify(self, just_read: bool) -> None:
+        """`just_read`: the server has just been given its texts, or has read them at its start."""
+        verify_restored(self.engine, self.control, self.before, self.names, self.restart, just_read)
 
+    @property
+    def _own(self) -> SourceRestore:
+        return self._parts[0]
 
-def _restore_file(engine: Engine, snapshot: Snapshot, file: SavedFile) -> None:
-    """Restore the whole file, and log which settings of others are lost: their names alone, a text may be a secret."""
-    now = save_file(file.path)
-    found, wanted = (engine.own.file_says((f and f.content) or b"") for f in (now, file))
-    lost = sorted(n for n in {*found, *wanted} - set(snapshot.texts) if found.get(n) != wanted.get(n))
-    if lost:
-        log.warning("restoring %s undoes what others wrote there since: %s", file.path, ", ".join(lost))
-    file.restore()
-
-
-def _restore_offline(
-    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool
-) -> None:
-    control.require_not_paused()
-    if snapshot.file is None:
-        raise DidNotStart("the server is down, and its settings file is not the agent's to restore")
-    _restore_file(engine, snapshot, snapshot.file)
-    log.warning("restored %s; starting the server", snapshot.file.path)
-    restarted = control.start_or_wait(snapshot.data_dir)
-    if restarted:
-        control.progress.note("restarted")
-    verify_restored(engine, control, snapshot, names, restart, restarted and engine.own.rounds)
+    @property
+    def _parts(self) -> list[SourceRestore]:
+        """One for each source that has a snapshot, the server's own first."""
+        found = [(s, self.before[s.name]) for s in self.engine.sources if s.name in self.before]
+        return [SourceRestore(s, before, [n for n in self.names if n in before.texts]) for s, before in found]

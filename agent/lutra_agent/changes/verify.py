@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from lutra_models.catalog import LiveSettings, meet
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Value
-from lutra_models.server import Host, Server
+from lutra_models.server import SERVER, Host, Server
 
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.source import SettingSource
+from lutra_agent.engines.common.sources import source_of
 from lutra_agent.errors import ApplyRefused, CollectionFailed
-from lutra_agent.state.snapshot import Snapshot
+from lutra_agent.state.snapshot import Snapshot, Snapshots, active_in, texts_in
 
 ANY_HOST = Host(memory_bytes=1, cores=1)
 """What a server reports of its settings does not depend on where it runs."""
@@ -22,9 +25,9 @@ log = logging.getLogger(__name__)
 
 
 def differences_from_target(
-    target: Mapping[str, Value], names: Iterable[str], server: Server, rounds: bool
+    target: Mapping[str, Value], names: Iterable[str], server: Server, sources: Sequence[SettingSource]
 ) -> tuple[list[str], list[str]]:
-    """What is not active as asked, and what the server has rounded, in words.
+    """What is not active as asked, and what a source has rounded, in words.
 
     A value of 0 or below may ask the server for one of its own choice.
     """
@@ -40,7 +43,7 @@ def differences_from_target(
             unmet.append(f"{name} is outranked by {setting.shadowed}")
         elif active[name] == wanted or own_choice:
             continue
-        elif rounds and not isinstance(wanted, str):
+        elif source_of(sources, name).rounds and not isinstance(wanted, str):
             rounded.append(difference)
         else:
             unmet.append(difference)
@@ -48,14 +51,13 @@ def differences_from_target(
 
 
 def verify_restored(
-    engine: Engine, control: ServerControl, snapshot: Snapshot, names: list[str], restart: bool, rounds: bool
+    engine: Engine, control: ServerControl, before: Snapshots, names: list[str], restart: bool, just_read: bool
 ) -> None:
-    """Raises ApplyRefused, naming what of `names` is not as in the snapshot; else the restore has ended.
+    """Raises ApplyRefused, naming what of `names` is not as in the snapshots; else the restore has ended.
 
-    `restart`: settings that change with a restart alone have to be active too. `rounds`: the server has just been given
-    the texts, or has read them at its start, so a number that it rounded counts as restored.
+    `restart`: settings that change with a restart alone have to be active too. `just_read`: the server has just been
+    given its texts, or has read them at its start, so a number that it rounded counts as restored.
     """
-
     unreadable = ""
 
     def left() -> list[str]:
@@ -65,9 +67,13 @@ def verify_restored(
         except CollectionFailed as error:
             unreadable = str(error)
             return names
-        restarted = control.progress.restarted
-        known = (n for n in names if n in live.server.settings)
-        return [n for n in known if not _setting_is_restored(live, snapshot, n, restart, restarted, rounds)]
+        found = _Restored(live, before, restart, control.progress.restarted, just_read)
+        return [
+            n
+            for source, snapshot in _kept(engine, before)
+            for n in names
+            if n in snapshot.texts and n in live.server.settings and not found.holds(source, n)
+        ]
 
     found = control.poll_until_empty(left)
     if unreadable:  # there is nothing more that the agent could do
@@ -77,32 +83,49 @@ def verify_restored(
     control.progress.end()
 
 
-def is_restored(engine: Engine, snapshot: Snapshot, names: list[str]) -> bool:
+def is_restored(engine: Engine, before: Snapshots, names: list[str]) -> bool:
     """Whether text and value of each are the snapshot's, so that a restart would change nothing."""
     try:
         settings = engine.server(ANY_HOST).settings
     except CollectionFailed:
         return False
+    texts, active = texts_in(before), active_in(before)
     now = {n: (s.persisted, s.value) for n, s in settings.items()}
-    return all(now.get(n) == (snapshot.texts[n], snapshot.active[n]) for n in names)
+    return all(now.get(n) == (texts[n], active[n]) for n in names)
 
 
-def _setting_is_restored(
-    live: LiveSettings, snapshot: Snapshot, name: str, restart: bool, restarted: bool, rounds: bool
-) -> bool:
-    setting, text = live.server.settings[name], snapshot.texts[name]
-    answered = rounds and setting.kind in ("integer", "real") and not setting.pending_restart
-    if setting.persisted != text and not (answered and None not in (setting.persisted, text)):
-        return False
-    if setting.shadowed or (setting.applies == "restart" and not restart):
-        return True
-    started_so = restarted and not setting.pending_restart
-    return answered or started_so or setting.value == snapshot.active[name] or _active_as_in_file(live, name, text)
+def _kept(engine: Engine, before: Snapshots) -> list[tuple[SettingSource, Snapshot]]:
+    return [(s, before[s.name]) for s in engine.sources if s.name in before]
 
 
-def _active_as_in_file(live: LiveSettings, name: str, text: str | None) -> bool:
-    """Whether the active value is what the file says, which it was not when the snapshot was taken."""
-    try:
-        return text is not None and live.parse(name, text) == live.values[name]
-    except InvalidConfiguration:
-        return False
+@dataclass(frozen=True)
+class _Restored:
+    """What a restore asks of a server as it was read. `restarted`: it came up from its restored file."""
+
+    live: LiveSettings
+    before: Snapshots
+    restart: bool
+    restarted: bool
+    just_read: bool
+
+    def holds(self, source: SettingSource, name: str) -> bool:
+        setting, text = self.live.server.settings[name], self.before[source.name].texts[name]
+        own = source.name == SERVER
+        rounds = source.rounds and (self.just_read or not own)
+        answered = rounds and setting.kind in ("integer", "real") and not setting.pending_restart
+        if setting.persisted != text and not (answered and None not in (setting.persisted, text)):
+            return False
+        waits = setting.applies == "reboot" or (setting.applies == "restart" and not self.restart)
+        if setting.shadowed or waits:
+            return True
+        started_so = (own or setting.applies == "restart") and self.restarted and not setting.pending_restart
+        if answered or started_so or setting.value == self.before[source.name].active[name]:
+            return True
+        return self._active_as_in_file(name, text)
+
+    def _active_as_in_file(self, name: str, text: str | None) -> bool:
+        """Whether the active value is what the file says, which it was not when the snapshot was taken."""
+        try:
+            return text is not None and self.live.parse(name, text) == self.live.values[name]
+        except InvalidConfiguration:
+            return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
 from lutra_agent.files.accounts import acting_for, owner_of
 from lutra_agent.files.atomic import read_regular
 from lutra_agent.files.saved_file import SavedFile
-from lutra_agent.state.snapshot import Snapshot
+from lutra_agent.state.snapshot import Snapshot, Snapshots
 
 VALUE = re.compile(r"[A-Za-z0-9_.,:=+ -]{0,200}")
 """Of a setting of the catalogue: a number with its unit, a word, a list of switches."""
@@ -30,15 +31,19 @@ MOST_OPEN = 0o644
 log = logging.getLogger(__name__)
 
 
-def vet(source: SettingSource, snapshot: Snapshot, data_dir: Path | None) -> Snapshot:
+def vetted(sources: Iterable[SettingSource], snapshots: Snapshots, data_dir: Path | None) -> Snapshots:
     """`data_dir` as the agent's own file names it. Raises ApplyRefused where no settings file can be trusted."""
+    return {s.name: _vetted(s, snapshots[s.name], data_dir) for s in sources if s.name in snapshots}
+
+
+def _vetted(source: SettingSource, snapshot: Snapshot, data_dir: Path | None) -> Snapshot:
     rows = {r.name for r in load(source.catalogue).rows}
     names = [n for n in snapshot.texts if n in rows and _plain(snapshot, n)]
     if odd := sorted(set(snapshot.texts) - set(names)):
         log.warning("left as they are, for they are no settings or no values of the catalogue: %s", ", ".join(odd))
     texts, active = {n: snapshot.texts[n] for n in names}, {n: snapshot.active[n] for n in names}
     found = replace(snapshot, texts=texts, active=active, data_dir=data_dir)
-    path = _settings_file(source, data_dir)
+    path = _settings_file(source, data_dir) if source.keeps_file else None
     return replace(found, file=None if path is None else _file(source, found, path))
 
 

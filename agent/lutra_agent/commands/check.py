@@ -76,7 +76,7 @@ def examine(config: Config) -> Examination:
 
 
 def _movable(live: LiveSettings, mode: Mode, durability: bool) -> tuple[str, ...]:
-    applies = ("reload",) if mode == "reload_only" else ("reload", "restart")
+    applies = ("immediate", "reload") if mode == "reload_only" else ("immediate", "reload", "restart")
     reported = live.server.settings
     allowed = [r.name for r in live.rows.values() if r.tune and (durability or r.risk != "durability")]
     searched = [n for n in allowed if n in reported]
@@ -104,7 +104,7 @@ def _missing(
     if config.agent.mode in ("restart_in_window", "lab"):
         if not config.restart.command:
             yield "restart.command is not configured: settings that need a restart stay as they are"
-        if any(save_file(s.settings_file()) is None for s in database.engine.sources):
+        if any(s.keeps_file and save_file(s.settings_file()) is None for s in database.engine.sources):
             yield "run the agent under an account that may write the data directory: a restart needs a copy to restore"
 
 

@@ -16,7 +16,7 @@ from lutra_agent.reporting.transport import Transport
 from lutra_agent.runtime.compose import local_database, running
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.signals import DeferredSignals, Stopped
-from lutra_agent.state.snapshot import BASELINE, stored_snapshot
+from lutra_agent.state.snapshot import BASELINE, active_in, stored_snapshots
 from lutra_agent.state.store import State
 
 
@@ -45,11 +45,11 @@ def run_session(config: Config, request: SessionRequest) -> Iterator[str]:
 def _statements(config: Config) -> Iterator[str]:
     """What is active now and was not before the agent's first change, as statements."""
     database = local_database(config, SystemClock())
-    baseline = stored_snapshot(database.state, BASELINE)
+    baseline = stored_snapshots(database.state, BASELINE)
     try:
         if baseline is not None:
-            settings = database.read_server().settings
-            changed = [n for n, s in settings.items() if s.value != baseline.active.get(n, s.value)]
+            settings, before = database.read_server().settings, active_in(baseline)
+            changed = [n for n, s in settings.items() if s.value != before.get(n, s.value)]
             yield f"active now, {len(changed)} settings away from the baseline:"
             yield from (f"  {line}" for line in to_paste(s for n in changed for s in _steps(database, n, settings[n])))
     finally:

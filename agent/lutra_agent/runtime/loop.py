@@ -12,7 +12,7 @@ from dataclasses import replace
 from lutra_models.server import Server
 from lutra_models.wire import Directive, Outcome
 
-from lutra_agent.changes.restore import take_snapshot
+from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.drivers.base import Driver
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, Deferred, DidNotStart, DriverFailed
 from lutra_agent.guardrails.monitor import Verdict
@@ -26,7 +26,7 @@ from lutra_agent.runtime.signals import SignalDeferral
 from lutra_agent.runtime.windows import Windows
 from lutra_agent.state.change_events import Reported
 from lutra_agent.state.guard_events import GuardEvents
-from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshot, stored_snapshot
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshots, stored_snapshots
 
 MOST_OUTCOMES = 100
 """In one report."""
@@ -124,7 +124,7 @@ class Loop:
         if self._server is not None and self._server.settings_hash != server.settings_hash:
             self._configuration_changed()
         self._server = server
-        if self._changes.load().watched is None and stored_snapshot(self._state, LAST_KNOWN_GOOD) is None:
+        if self._changes.load().watched is None and stored_snapshots(self._state, LAST_KNOWN_GOOD) is None:
             self._store_last_known_good(server)
         if not self._due():
             return
@@ -242,7 +242,7 @@ class Loop:
 
     def _store_last_known_good(self, server: Server) -> None:
         """A configuration under which a window was measured is one to restore."""
-        store_snapshot(self._state, LAST_KNOWN_GOOD, take_snapshot(self._database.engine, server))
+        store_snapshots(self._state, LAST_KNOWN_GOOD, take_snapshots(self._database.engine, server))
 
     def _store_report(self, server: Server, content: Content) -> None:
         """Store a report of `content` and of every outcome and event that no report carries yet."""

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from lutra_models.server import SERVER
 from lutra_models.wire import ApplyCode, Outcome
 from pydantic import PlainSerializer, PlainValidator
 
 from lutra_agent.state.snapshot import Progress, Snapshot
-
-SERVER = "server"
-"""The setting source that is the database server itself."""
 
 KEPT = 200
 """Records that have ended: a directive that comes again gets the same answer."""
@@ -61,7 +59,7 @@ class ChangeRecord:
 
     def __post_init__(self) -> None:
         needed: dict[str, Any] = {
-            "before": self.before or not self.alive,
+            "before": SERVER in self.before or not self.alive,
             "undo": self.undo or self.stage != "undoing",
             "confirm_by": self.confirm_by or self.stage != "provisional",
             "watch_until": self.watch_until or self.stage != "watching",

@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
 
+from lutra_models.server import SERVER
 from lutra_models.wire import ApplyCode, Outcome
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lutra_agent.state.change_record import SERVER, ChangeRecord, Changes, SnapshotField, Undo, kept
+from lutra_agent.state.change_record import ChangeRecord, Changes, SnapshotField, Undo, kept
 from lutra_agent.state.snapshot import Progress
 from lutra_agent.state.store import State
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from lutra_models.server import SERVER
+from pydantic import BaseModel, Field, StringConstraints, TypeAdapter
 
 from lutra_agent.files.saved_file import SavedFile
 from lutra_agent.state.store import State
 
 MOST_SETTINGS = 5000
+MOST_SOURCES = 20
 LONGEST_FILE = 8 << 20
 PERMISSIONS = 0o777
 """No set-user-id bit ever."""
@@ -32,9 +34,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The text of each setting in the settings file, and its active value.
+    """The settings of one source: the text of each in the settings file, and its active value.
 
-    `file` is None where the agent's account may not read it: then only a server that is up can be restored.
+    `file` is None where the source keeps none, or the agent's account may not read it: then they are restored by steps
+    alone, the server's own while it is up.
     `data_dir` is where to look for a server that does not answer.
     """
 
@@ -61,17 +64,34 @@ class Snapshot:
         return cls(kept.texts, kept.active, file, Path(kept.data_dir) if kept.data_dir else None)
 
 
-def store_snapshot(state: State, name: str, snapshot: Snapshot) -> None:
-    """Store a snapshot, unless the same one is there already: the file's bytes count, others write there too."""
-    if stored_snapshot(state, name) != snapshot:
-        state.save(name, snapshot.to_dict())
+Snapshots = Mapping[str, Snapshot]
+"""By the name of the setting source that keeps the settings."""
 
 
-def stored_snapshot(state: State, name: str) -> Snapshot | None:
-    """None where none is kept that can be read."""
+def texts_in(snapshots: Snapshots) -> dict[str, str | None]:
+    return {n: text for s in snapshots.values() for n, text in s.texts.items()}
+
+
+def active_in(snapshots: Snapshots) -> dict[str, str]:
+    return {n: value for s in snapshots.values() for n, value in s.active.items()}
+
+
+def store_snapshots(state: State, name: str, snapshots: Snapshots) -> None:
+    """Store snapshots, unless the same ones are there already: a file's bytes count, others write there too."""
+    if stored_snapshots(state, name) != snapshots:
+        beside = {source: s.to_dict() for source, s in snapshots.items() if source != SERVER}
+        state.save(name, snapshots[SERVER].to_dict() | ({"beside": beside} if beside else {}))
+
+
+def stored_snapshots(state: State, name: str) -> Snapshots | None:
+    """None where none are kept that can be read."""
     content = state.load(name)
     try:
-        return None if content is None else Snapshot.from_dict(content)
+        if content is None:
+            return None
+        own = Snapshot.from_dict(content)
+        beside = _BESIDE.validate_python(content.get("beside", {}))
+        return {SERVER: own, **{source: Snapshot.from_dict(s) for source, s in beside.items() if source != SERVER}}
     except ValueError as error:
         log.error("the snapshot %s is unreadable: %s", name, error)
         return None
@@ -93,3 +113,6 @@ class _Kept(BaseModel):
     active: Annotated[dict[Text, Text], Field(max_length=MOST_SETTINGS)]
     file: _KeptFile | None
     data_dir: Text | None = None
+
+
+_BESIDE = TypeAdapter(Annotated[dict[Text, Any], Field(max_length=MOST_SOURCES)])

@@ -4,7 +4,7 @@ from lutra_models.catalog.changes import Change, ChangeSteps
 from lutra_models.catalog.files import engines, own_engines
 from lutra_models.catalog.hints import did_you_mean
 from lutra_models.catalog.live import LiveSettings, meet
-from lutra_models.catalog.rows import Catalog, KnobRow, load
+from lutra_models.catalog.rows import Catalog, KnobRow, load, of_engine
 
 __all__ = [
     "Catalog",
@@ -16,5 +16,6 @@ __all__ = [
     "engines",
     "load",
     "meet",
+    "of_engine",
     "own_engines",
 ]

@@ -41,6 +41,7 @@ def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Ch
     """What differs from the live server, and what waits there for a restart. Raises InvalidConfiguration.
 
     In an order that keeps the couplings at every step, forwards and backwards: a server may clamp a setting to another.
+    The server's own come first, then those that each further source keeps.
     """
     found = []
     for name, value in target.items():
@@ -48,7 +49,8 @@ def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Ch
         before = reported.values[name]
         if before != after or reported.server.settings[name].pending_restart:
             found.append(_change(reported, name, before, after))
-    return tuple(_ordered(reported, found))
+    sources = [c.source for c in reported.catalogs]
+    return tuple(sorted(_ordered(reported, found), key=lambda c: sources.index(reported.row(c.name).source)))
 
 
 def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSteps, ...]:
@@ -56,11 +58,10 @@ def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSte
 
     Where one of them needs a restart, all wait for it.
     """
-    render = renderer(reported.catalog.engine)
     restart = any(c.applies == "restart" for c in made)
     found = []
     for change in made:
-        setting = reported.server.settings[change.name]
+        setting, render = reported.server.settings[change.name], renderer(reported.catalog_of(change.name).name)
         undo = render.undo(change.name, setting.persisted, setting.value, restart)
         found.append(ChangeSteps(change, render.change(change.name, change.value_text, restart), undo))
     return tuple(found)
@@ -87,5 +88,5 @@ def _change(reported: ReportedSettings, name: str, before: Value, after: Value) 
     if setting.applies == "fixed":
         raise InvalidConfiguration(f"{name}: it cannot be changed on this server")
     texts = reported.text(name, before), reported.text(name, after)
-    value_text = str(after) if reported.catalog.plain else texts[1]
+    value_text = str(after) if reported.catalog_of(name).plain else texts[1]
     return Change(name, before, after, *texts, setting.applies, value_text)

@@ -1,9 +1,16 @@
-"""Where the catalogues are: a TOML file for each engine, named after it."""
+"""Where the catalogues are: a TOML file for each engine, named after it, and one for each further setting source.
+
+The latter says `source = "host"`, the name of that source, and where not every engine may have it, `engines = [...]`.
+"""
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import Any
 
 from lutra_models import extensions
 
@@ -17,22 +24,34 @@ CATALOGUES: tuple[Traversable, ...] = (
 
 def own_engines() -> tuple[str, ...]:
     """Those of this distribution."""
-    return tuple(sorted(map(_engine, CATALOGUES)))
+    return tuple(sorted(map(_name, CATALOGUES)))
 
 
 def engines() -> tuple[str, ...]:
     """Those that have a catalogue, here or in another installed package."""
-    return tuple(sorted(map(_engine, _files())))
+    return tuple(name for name in catalogues() if "source" not in document(name))
 
 
-def catalogue_text(engine: str) -> str:
-    """Raises KeyError for an engine without a catalogue."""
-    return {_engine(file): file for file in _files()}[engine].read_text(encoding="utf-8")
+def catalogues() -> tuple[str, ...]:
+    """Those of engines and of further setting sources."""
+    return tuple(sorted(map(_name, _files())))
+
+
+def beside(engine: str) -> tuple[str, ...]:
+    """The catalogues of the setting sources that the engine may have beside the server's own."""
+    found = ((name, document(name)) for name in catalogues())
+    return tuple(name for name, d in found if "source" in d and engine in d.get("engines", (engine,)))
+
+
+@lru_cache(maxsize=64)
+def document(catalogue: str) -> Mapping[str, Any]:
+    """What the file says. Raises KeyError where there is none."""
+    return tomllib.loads({_name(file): file for file in _files()}[catalogue].read_text(encoding="utf-8"))
 
 
 def _files() -> tuple[Traversable, ...]:
-    return extensions.extended(CATALOGUES, extensions.CATALOGUES, _engine)
+    return extensions.extended(CATALOGUES, extensions.CATALOGUES, _name)
 
 
-def _engine(file: Traversable) -> str:
+def _name(file: Traversable) -> str:
     return file.name.removesuffix(".toml")

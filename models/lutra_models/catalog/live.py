@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lutra_models.catalog import changes, spaces, starts, sums
 from lutra_models.catalog.changes import Change, ChangeSteps
 from lutra_models.catalog.reported import ReportedSettings
-from lutra_models.catalog.rows import load
+from lutra_models.catalog.rows import of_engine
 from lutra_models.catalog.sums import MemorySum
 from lutra_models.knobs import Configuration, KnobSpace, Refusal, Value
 from lutra_models.server import Policy, Server
@@ -61,5 +61,9 @@ class LiveSettings(ReportedSettings):
 
 
 def meet(server: Server) -> LiveSettings:
-    """The catalogue of the server's engine, met with the server. Raises NotFound for an engine without a catalogue."""
-    return LiveSettings(server, load(server.engine))
+    """The catalogues of the engine's setting sources, met with the server.
+
+    Raises NotFound for an engine without a catalogue.
+    """
+    own, *others = of_engine(server.engine)
+    return LiveSettings(server, own, tuple(others))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lutra_models.catalog.rows import KnobRow, load
+from lutra_models.catalog.rows import KnobRow, of_engine
 from lutra_models.catalog.units import LONGEST_UNIT, scale
 from lutra_models.catalog.values import LONGEST_TEXT, fits, from_text
 from lutra_models.errors import InvalidConfiguration
@@ -31,14 +31,17 @@ def readable(engine: str, settings: Mapping[str, ServerSetting]) -> Readable:
 
     Rows of every version count: the same settings may be reported again after an upgrade.
     """
-    catalog, rows = load(engine), dict[str, list[KnobRow]]()
-    for row in catalog.rows:
-        rows.setdefault(row.name, []).append(row)
+    rows: dict[str, list[KnobRow]] = {}
+    aliases: dict[str, Mapping[str, str]] = {}
+    for catalog in of_engine(engine):
+        for row in catalog.rows:
+            rows.setdefault(row.name, []).append(row)
+            aliases[row.name] = catalog.aliases
     kept: dict[str, ServerSetting] = {}
     unreadable: dict[str, str] = {}
     for name in (n for n in settings if n in rows):
         try:
-            kept[name] = _checked(rows[name], settings[name], catalog.aliases)
+            kept[name] = _checked(rows[name], settings[name], aliases[name])
         except InvalidConfiguration as error:
             unreadable[name] = str(error)
     return Readable(kept, unreadable)

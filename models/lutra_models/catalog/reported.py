@@ -19,10 +19,23 @@ DISK_UNKNOWN_BYTES = 64 * 2**30
 
 @dataclass(frozen=True)
 class ReportedSettings:
-    """The settings that a live server reports, read when first asked for and kept."""
+    """The settings that a live server reports, read when first asked for and kept.
+
+    `catalog` describes the server's own, `others` those that further setting sources keep.
+    """
 
     server: Server
     catalog: Catalog
+    others: tuple[Catalog, ...] = ()
+
+    @property
+    def catalogs(self) -> tuple[Catalog, ...]:
+        return (self.catalog, *self.others)
+
+    def catalog_of(self, name: str) -> Catalog:
+        """The one that has the setting. Raises InvalidConfiguration."""
+        source = self.row(name).source
+        return next(c for c in self.catalogs if c.source == source)
 
     @cached_property
     def rows(self) -> Mapping[str, KnobRow]:
@@ -30,7 +43,7 @@ class ReportedSettings:
 
         Raises InvalidConfiguration where the version does not begin with a number.
         """
-        return {row.name: row for row in self.catalog.rows_for(self.server.version)}
+        return {row.name: row for c in self.catalogs for row in c.rows_for(self.server.version)}
 
     @cached_property
     def values(self) -> Configuration:
@@ -38,9 +51,8 @@ class ReportedSettings:
 
         Raises InvalidConfiguration for a text that is no value of its setting.
         """
-        reported, aliases = self.server.settings, self.catalog.aliases
-        names = [name for name in self.rows if name in reported]
-        return Configuration({n: from_text(self.rows[n], reported[n].value, reported[n], aliases) for n in names})
+        found = {n: (row, self.server.settings[n]) for n, row in self.rows.items() if n in self.server.settings}
+        return Configuration({n: from_text(r, s.value, s, self.catalog_of(n).aliases) for n, (r, s) in found.items()})
 
     def row(self, name: str) -> KnobRow:
         """Raises InvalidConfiguration for a name that the catalogue does not have for this version."""
@@ -55,7 +67,7 @@ class ReportedSettings:
         row, setting = self.row(name), self.server.settings.get(name)
         if setting is None:
             raise InvalidConfiguration(f"{name}: this server ({self._engine_and_version}) does not report it")
-        return accepted(row, value, setting, self.catalog.aliases)
+        return accepted(row, value, setting, self.catalog_of(name).aliases)
 
     def text(self, name: str, value: Value) -> str:
         """131072 of 8kB → "1GB": what people read, and what the server reads back as exactly this value."""
@@ -69,7 +81,7 @@ class ReportedSettings:
         """
         values = self.values
         base: dict[str, float | str] = {**UNITS, **self._facts()}
-        for name, default in self.catalog.defaults.items():
+        for name, default in (item for c in self.catalogs for item in c.defaults.items()):
             base[name] = default(base)
         factors = {
             n: factor(self._unit(row)) for n, row in self.rows.items() if n not in values or fits(row, values[n])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from lutra_models.catalog.files import catalogue_text, engines
+from lutra_models.catalog.files import beside, catalogues, document, engines
 from lutra_models.catalog.formula import Formula
 from lutra_models.catalog.units import BOOLEANS, Booleans
 from lutra_models.errors import InvalidConfiguration, NotFound
 from lutra_models.knobs import Applies, Risk
+from lutra_models.server import SERVER
 
 Kind = Literal["integer", "real", "bool", "enum"]
 
@@ -41,7 +41,8 @@ class KnobRow:
     `tune` says whether it is searched without being named. `since` and `until` are versions, both included: an `until`
     of (10, 5) covers 10.5.9. `legal` are the options that the server takes besides those that are searched, for servers
     that do not tell them. The server rounds a value to a multiple of `multiple_of`. Where the live server does not
-    fulfil `needs`, the setting has no effect there and does not move; one that is `fixed` is only shown.
+    fulfil `needs`, the setting has no effect there and does not move; one that is `fixed` is only shown. `source` is
+    the setting source that keeps it.
     """
 
     name: str
@@ -65,6 +66,7 @@ class KnobRow:
     tune: bool = True
     rule: Formula | None = None
     booleans: Booleans = BOOLEANS
+    source: str = SERVER
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -98,6 +100,7 @@ class KnobRow:
         """Plain values, for an API."""
         return {
             "name": self.name,
+            "setting_source": self.source,
             "group": self.group,
             "kind": self.kind,
             "unit": self.unit,
@@ -133,13 +136,13 @@ class Coupling:
 
 @dataclass(frozen=True)
 class Catalog:
-    """One engine's catalogue: what its file says of its settings, without a live server.
+    """What one file says of the settings of one source, without a live server.
 
     `defaults` stand in for settings that a version lacks or a report leaves out. `aliases` are further names of units
     ("G" of "GB"). `plain` says that the server takes no unit in a statement.
     """
 
-    engine: str
+    name: str
     rows: tuple[KnobRow, ...]
     terms: tuple[TermRow, ...]
     couplings: tuple[Coupling, ...]
@@ -148,6 +151,7 @@ class Catalog:
     aliases: Mapping[str, str]
     plain: bool
     version_parts: int
+    source: str = SERVER
 
     def rows_for(self, version: str) -> tuple[KnobRow, ...]:
         """The rows that a version knows. Raises InvalidConfiguration where it does not begin with a number."""
@@ -168,21 +172,51 @@ def version_of(version: str) -> Version:
     return tuple(int(part) for part in found.groups() if part is not None)
 
 
+@lru_cache(maxsize=64)
+def load(name: str) -> Catalog:
+    """An engine's own catalogue, or that of a further setting source.
+
+    Raises NotFound where there is none of this name, ValueError where its file contradicts itself.
+    """
+    if name not in catalogues():
+        raise NotFound(f"unknown engine {name!r}; known: {', '.join(engines())}")
+    return from_document(name, document(name))
+
+
 @lru_cache(maxsize=16)
-def load(engine: str) -> Catalog:
-    """Raises NotFound for an engine without a catalogue, ValueError where its file contradicts itself."""
+def of_engine(engine: str) -> tuple[Catalog, ...]:
+    """The engine's own catalogue, and those of the setting sources that it may have beside the server's own.
+
+    Raises NotFound for an engine without a catalogue, ValueError where two of them contradict each other.
+    """
     if engine not in engines():
         raise NotFound(f"unknown engine {engine!r}; known: {', '.join(engines())}")
-    return from_document(engine, tomllib.loads(catalogue_text(engine)))
+    found = (load(engine), *(load(name) for name in beside(engine)))
+    require_distinct(found)
+    return found
 
 
-def from_document(engine: str, document: Mapping[str, Any]) -> Catalog:
+def require_distinct(catalogs: Sequence[Catalog]) -> None:
+    """Raises ValueError where two catalogues of one engine have the same setting, or are of the same source."""
+    sources = [c.source for c in catalogs]
+    if len(set(sources)) < len(sources):
+        raise ValueError(f"{', '.join(c.name for c in catalogs)}: two catalogues of one source, {', '.join(sources)}")
+    kept: dict[str, str] = {}
+    for catalog in catalogs:
+        names = {r.name for r in catalog.rows}
+        if twice := sorted(names & kept.keys()):
+            raise ValueError(f"{twice[0]} is in the catalogues {kept[twice[0]]} and {catalog.name}")
+        kept |= dict.fromkeys(names, catalog.name)
+
+
+def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
     """Raises ValueError where a formula reads a name that nobody knows."""
     booleans: Booleans = tuple(document.get("booleans", BOOLEANS))
-    shared = {"since": document.get("since", 0), "booleans": booleans}
+    source = document.get("source", SERVER)
+    shared = {"since": document.get("since", 0), "booleans": booleans, "source": source}
     rows = tuple(_row({**shared, **r}) for r in document["setting"])
     catalog = Catalog(
-        engine,
+        name,
         rows,
         tuple(TermRow(t["name"], Formula(t["formula"]), t["assumption"]) for t in document.get("memory", ())),
         tuple(Coupling(Formula(c["holds"]), c["message"]) for c in document.get("coupling", ())),
@@ -191,6 +225,7 @@ def from_document(engine: str, document: Mapping[str, Any]) -> Catalog:
         document.get("unit_aliases", {}),
         document.get("plain_numbers", False),
         document.get("version_parts", 1),
+        source,
     )
     _verify(catalog)
     return catalog
@@ -217,10 +252,10 @@ def _verify(catalog: Catalog) -> None:
     formulas += [*sums, *catalog.defaults.values()]
     for formula in formulas:
         if formula.names - known:
-            raise ValueError(f"{catalog.engine}: {formula.text!r} reads unknown names {sorted(formula.names - known)}")
+            raise ValueError(f"{catalog.name}: {formula.text!r} reads unknown names {sorted(formula.names - known)}")
     without = {n for f in sums for n in f.names} & settings - set(catalog.defaults)
     if without:
-        raise ValueError(f"{catalog.engine}: no default for {sorted(without)}")
+        raise ValueError(f"{catalog.name}: no default for {sorted(without)}")
 
 
 def _dotted(version: Version) -> str:

@@ -71,6 +71,8 @@ def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy, facts: Overl
         return f"is set by {setting.shadowed}, which outranks what an agent can write"
     if "fixed" in (setting.applies, row.applies):
         return "cannot be changed on this server"
+    if setting.applies == "reboot":
+        return "needs a reboot of its host, which is left to the host's operator"
     if setting.applies == "restart" and not policy.restart:
         return "needs a restart, which is not allowed"
     if (setting.kind in ("integer", "real")) != (row.kind in ("integer", "real")):

@@ -24,7 +24,7 @@ def rule_based(reported: ReportedSettings, policy: Policy) -> Configuration:
     _keep_couplings(values, now, searched)
     for rule in searched.rules:
         if isinstance(rule, MemoryRule):
-            _shrink(reported.catalog.shrink, values, searched, rule)
+            _shrink([n for c in reported.catalogs for n in c.shrink], values, searched, rule)
     candidate = Configuration(values)
     return candidate if searched.refusal(candidate) is None else now.restrict(searched.names)
 

@@ -82,7 +82,7 @@ class CouplingRule:
 def worst_case(reported: ReportedSettings, configuration: Mapping[str, Value]) -> MemorySum:
     """The sum with `configuration` laid over the server's current settings."""
     scope = reported.overlay.scope(configuration)
-    terms = reported.catalog.terms
+    terms = tuple(t for c in reported.catalogs for t in c.terms)
     made = tuple(MemoryTerm(t.name, int(t.formula.number(scope)), t.formula.text, t.assumption) for t in terms)
     return MemorySum(made, sum(t.bytes for t in made))
 
@@ -93,7 +93,7 @@ def memory_limit(server: Server, policy: Policy) -> int:
 
 
 def memory_rule(reported: ReportedSettings, policy: Policy) -> MemoryRule:
-    terms = reported.catalog.terms
+    terms = tuple(t for c in reported.catalogs for t in c.terms)
     needed = reported.overlay.only(frozenset(n for t in terms for n in t.formula.names))
     limit = memory_limit(reported.server, policy)
     free = MemoryRule(terms, needed, limit, limit)
@@ -103,7 +103,8 @@ def memory_rule(reported: ReportedSettings, policy: Policy) -> MemoryRule:
 def coupling_rule(reported: ReportedSettings, movable: frozenset[str]) -> CouplingRule:
     """The couplings that a movable setting takes part in. One that the live server breaks binds nobody: it runs so."""
     now = reported.overlay
-    kept = tuple(c for c in reported.catalog.couplings if c.holds.names & movable and c.holds(now.base))
+    couplings = (coupling for c in reported.catalogs for coupling in c.couplings)
+    kept = tuple(c for c in couplings if c.holds.names & movable and c.holds(now.base))
     return CouplingRule(kept, now.only(frozenset(n for c in kept for n in c.holds.names)))
 
 

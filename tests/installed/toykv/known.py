@@ -12,5 +12,8 @@ FAMILY = Family(
     store=("PUT kept 7",),
     stored="GET kept",
     most_connections="clients",
+    host_file="host_file",
+    on_host={"readahead": 512, "hugepages": "yes"},
+    refused_by_host={"readahead": 510},
 )
 KNOWN = ("toykv", FAMILY)

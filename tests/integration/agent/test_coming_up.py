@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent.changes.restore import restore, take_snapshot
+from lutra_agent.changes.restore import restore
+from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.clock import SystemClock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
@@ -14,6 +15,7 @@ from lutra_agent.errors import DidNotStart, ServerStarting
 from lutra_agent.state.store import State
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.postgresql import ScratchPostgres
+from lutra_models.server import SERVER
 
 from tests.support.conformance import HOST
 from tests.support.engines import scratch
@@ -30,14 +32,14 @@ def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
 
 def test_a_server_that_runs_and_does_not_listen_is_waited_for(server: ScratchServer, tmp_path: Path) -> None:
     engine, said = engine_of(server), tmp_path / "said"
-    snapshot = take_snapshot(engine, engine.server(HOST))
+    snapshot = take_snapshots(engine, engine.server(HOST))
     engine.health.close()
     commands = ((("/bin/sh", "-c", f"echo {word} >> {said}")) for word in ("restart", "start"))
     config, deaf = RestartConfig(*commands, timeout_s=0.2), engine_of(server, port=1)
     control = ServerControl(config, deaf.health, SystemClock(), State(tmp_path / "state"))
     control.progress.note("started")
     with pytest.raises(DidNotStart, match=r"waited 0\.2 s and the server does not accept connections"):
-        control.start_or_wait(snapshot.data_dir)
+        control.start_or_wait(snapshot[SERVER].data_dir)
     assert not said.exists()
 
 
@@ -52,7 +54,7 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
         SystemClock(),
         subject.state,
     )
-    snapshot = take_snapshot(subject.engine, subject.read_server())
+    snapshot = take_snapshots(subject.engine, subject.read_server())
     own_postgres.sql("ALTER SYSTEM SET hot_standby = off")
     own_postgres.sql("ALTER SYSTEM SET work_mem = '8MB'")
     own_postgres.stop()

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_agent.changes.restore import differences, restore
-from lutra_agent.state.snapshot import BASELINE, Snapshot
+from lutra_agent.changes.restore import restore
+from lutra_agent.changes.snapshots import differences
+from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.catalog import meet
 from lutra_models.knobs import Choice, Configuration, KnobSpace, Number, Value
@@ -86,8 +87,9 @@ def active_as_reported(server: ScratchServer, subject: Subject, identifier: str,
 
 
 def taken_back(subject: Subject) -> None:
-    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
-    names = differences(subject.read_server(), snapshot)
+    baseline = stored_snapshots(subject.state, BASELINE)
+    assert baseline is not None
+    names = differences(subject.read_server(), baseline)
     assert names
-    restore(subject.engine, subject.control, snapshot, names, restart=True)
-    until(lambda: differences(subject.read_server(), snapshot) == [])
+    restore(subject.engine, subject.control, baseline, names, restart=True)
+    until(lambda: differences(subject.read_server(), baseline) == [])

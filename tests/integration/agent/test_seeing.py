@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from lutra_agent.commands.check import examine
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.source import Step
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.server.connect import Connection
@@ -28,6 +27,7 @@ from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.catalog import load, meet
+from lutra_models.catalog.statements import Step
 from lutra_models.server import Host
 
 from tests.support import certificates

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lutra_models.server import Host, Server
+from lutra_models.server import SERVER, Host, Server
 
 from lutra_agent.engines.common.health import Health
-from lutra_agent.engines.common.source import SERVER, SettingSource
+from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.engines.common.sources import read_settings
 from lutra_agent.engines.common.telemetry import Telemetry
 

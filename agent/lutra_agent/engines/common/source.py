@@ -15,9 +15,6 @@ from lutra_models.catalog import Change
 from lutra_models.catalog.statements import Step
 from lutra_models.server import ServerSetting
 
-SERVER = "server"
-"""The name of the source that keeps a server's own settings."""
-
 Scope = Literal["server", "host"]
 
 
@@ -34,17 +31,20 @@ class Permissions:
 class SettingSource(Protocol):
     """One place that keeps settings.
 
-    `name` is unique among an engine's sources, and SERVER for the server's own settings. `catalogue` describes the
-    settings; no setting is in the catalogues of two sources of one engine. A change of a source whose `scope` is "host"
-    concerns everything that runs on the host.
+    `name` is SERVER for the server's own settings, and otherwise the source that `catalogue` names. No two sources of
+    an engine have the same name, and no setting is in the catalogues of two. A change of a source whose `scope` is
+    "host" concerns everything that runs on the host.
 
     A source that `rounds` answers a number that it cannot take with one that it can: what it then reports is its
-    answer, not a failure. Where it `reads_file_at_start_alone`, a restored file becomes active with a restart.
+    answer, not a failure. One that `keeps_file` keeps its settings in a file of this host, which an undo restores byte
+    by byte; one that does not is undone by its steps alone. Where it `reads_file_at_start_alone`, a restored file
+    becomes active with a restart.
 
     The steps of `plan` and `undo` are those that the catalogue's renderer gives, so that people are shown what
     `execute` carries out.
 
-    Methods that ask a server raise DatabaseUnavailable where it cannot be reached. `plan`, `undo` and those that work
+    Methods that ask a server raise DatabaseUnavailable where it cannot be reached; a source beside the server's own
+    needs none, if it can help it: it is undone while the server is down. `plan`, `undo` and those that work
     on a file's content are pure, except that the former two may ask the server what needs a restart.
     """
 
@@ -52,6 +52,7 @@ class SettingSource(Protocol):
     catalogue: str
     scope: Scope
     rounds: bool
+    keeps_file: bool
     reads_file_at_start_alone: bool
 
     def read(self) -> Mapping[str, ServerSetting]:
@@ -61,13 +62,16 @@ class SettingSource(Protocol):
     def permissions(self, names: Iterable[str]) -> Permissions: ...
 
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
-        """What makes one change: in the settings file, and active; where a `restart` comes, that is left to it."""
+        """What makes one change: in the settings file, and active.
+
+        Where a `restart` of the server comes, what that makes active is left to it.
+        """
         ...
 
     def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
         """What makes the settings file say `text` again (nothing of the setting, where None), and `active` active.
 
-        Where a `restart` comes, that is left to it.
+        Where a `restart` of the server comes, what that makes active is left to it.
         """
         ...
 
@@ -83,7 +87,7 @@ class SettingSource(Protocol):
         ...
 
     def settings_file(self) -> Path | None:
-        """The file which `execute` changes, where this host has it; None where the source keeps no file."""
+        """The file which `execute` changes; None where the agent's account may not know it, or there is none."""
         ...
 
     def settings_file_in(self, data_dir: Path | None) -> Path | None:

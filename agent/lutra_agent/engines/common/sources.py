@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from lutra_models.catalog import load
+from lutra_models.catalog.statements import Step
 from lutra_models.server import ServerSetting
 
 from lutra_agent.engines.common.source import Permissions, SettingSource
@@ -35,6 +36,14 @@ def by_source(sources: Sequence[SettingSource], names: Iterable[str]) -> list[tu
     kept: dict[str, list[str]] = {s.name: [] for s in sources}
     for name in names:
         kept[source_of(sources, name).name].append(name)
+    return [(s, kept[s.name]) for s in sources if kept[s.name]]
+
+
+def steps_by_source(sources: Sequence[SettingSource], steps: Iterable[Step]) -> list[tuple[SettingSource, list[Step]]]:
+    """Each source that keeps settings of some steps, with those, both in the order given. Raises ValueError."""
+    kept: dict[str, list[Step]] = {s.name: [] for s in sources}
+    for step in steps:
+        kept[source_of(sources, step.setting).name].append(step)
     return [(s, kept[s.name]) for s in sources if kept[s.name]]
 
 

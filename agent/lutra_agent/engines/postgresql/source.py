@@ -7,10 +7,10 @@ from pathlib import Path
 
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.statements import Step, renderer
-from lutra_models.server import ServerSetting
+from lutra_models.server import SERVER, ServerSetting
 from lutra_models.wire import ApplyCode
 
-from lutra_agent.engines.common.source import SERVER, Permissions, Scope
+from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.postgresql.permissions import read_permissions
 from lutra_agent.engines.postgresql.server.session import Session
 from lutra_agent.engines.postgresql.settings import SETTINGS_FILE, parse_settings_file, read_settings, rewritten
@@ -21,6 +21,7 @@ class PostgresSource:
     name = SERVER
     scope: Scope = "server"
     rounds = False
+    keeps_file = True
     reads_file_at_start_alone = False
 
     def __init__(self, session: Session, catalogue: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from lutra_models.catalog import load, own_engines
+from lutra_models.catalog import of_engine, own_engines
 from lutra_models.catalog.rows import Kind
 from lutra_models.knobs import Applies, Risk
 
@@ -22,6 +22,8 @@ class KnobAnswer(Answer):
 
     name: str
     """Its name."""
+    setting_source: str
+    """What keeps it: `server`, or a further source, such as the host's operating system."""
     group: str
     """What it belongs to."""
     kind: Kind
@@ -57,6 +59,5 @@ def list_knobs(
     version: Annotated[str | None, Query(max_length=64, description="Only what this version has.")] = None,
 ) -> Page[KnobAnswer]:
     """Every setting that Lutra knows of an engine: meaning, range, risk, restart or reload."""
-    catalog = load(engine)
-    rows = catalog.rows if version is None else catalog.rows_for(version)
+    rows = [row for c in of_engine(engine) for row in (c.rows if version is None else c.rows_for(version))]
     return Page[KnobAnswer].model_validate({"items": [row.to_dict() for row in rows], "next": None})

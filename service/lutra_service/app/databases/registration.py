@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lutra_models.catalog import did_you_mean, engines, load
+from lutra_models.catalog import did_you_mean, engines, of_engine
 from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 
 from lutra_service.app.access import audit
@@ -63,7 +63,7 @@ def set_label(unit: UnitOfWork, id_: str, label: str | None) -> Database:
 
 
 def _check_policy(engine: str, policy: Mapping[str, Any]) -> None:
-    known = {row.name for row in load(engine).rows}
+    known = {row.name for catalog in of_engine(engine) for row in catalog.rows}
     settings_policy(policy)
     named = {*policy.get("pins", {}), *policy.get("ranges", {}), *(policy.get("movable") or ())}
     unknown = sorted(named - known)

@@ -85,6 +85,8 @@ def _why_not(at: ServerContext, name: str) -> str:
         return f"the policy pins it to {at.policy.pins[name]}"
     if setting.shadowed:
         return f"{setting.shadowed} outranks what the agent could write"
+    if setting.applies == "reboot":
+        return "it needs a reboot of its host, which is left to the host's operator"
     if setting.applies == "restart" and not at.policy.restart:
         if at.mode == "restart_in_window" and not at.windows:
             return "it needs a restart, and no maintenance window is set: PUT …/maintenance-windows sets them"

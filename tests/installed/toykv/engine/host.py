@@ -32,6 +32,7 @@ class ToykvHost:
     catalogue = "toykv_host"
     scope: Scope = "host"
     rounds = False
+    keeps_file = True
     reads_file_at_start_alone = False
 
     def __init__(self, file: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lutra_agent.engines.common.source import SERVER, Permissions, Scope
+from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.errors import ApplyRefused
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.statements import Step, renderer
-from lutra_models.server import ServerSetting
+from lutra_models.server import SERVER, ServerSetting
 
 from toykv.engine import conf
 from toykv.engine.client import Client, Refused
@@ -23,6 +23,7 @@ class ToykvSettings:
     catalogue = "toykv"
     scope: Scope = "server"
     rounds = False
+    keeps_file = True
     reads_file_at_start_alone = True
 
     def __init__(self, client: Client, health: ToykvHealth) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lutra_agent.changes.restore import differences, restore
-from lutra_agent.engines.common.source import Step
+from lutra_agent.changes.restore import restore
+from lutra_agent.changes.snapshots import differences
 from lutra_agent.errors import ApplyRefused
-from lutra_agent.state.snapshot import BASELINE, Snapshot
+from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_models.catalog.statements import Step
 
 from tests.support.conformance import Subject
 from tests.support.engines import MYSQLDS, scratch
@@ -66,9 +67,10 @@ def test_a_connection_killed_between_two_statements_is_undone(
 def test_a_value_that_another_one_cuts_is_asked_for_again(subject: Subject) -> None:
     wanted = {n: v for n, v in subject.at_once.items() if n.startswith("innodb_io")}
     assert subject.do("rec_1", wanted).active == wanted
-    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
-    restore(subject.engine, subject.control, snapshot, list(wanted), restart=False)
-    assert differences(subject.read_server(), snapshot) == []
+    baseline = stored_snapshots(subject.state, BASELINE)
+    assert baseline is not None
+    restore(subject.engine, subject.control, baseline, list(wanted), restart=False)
+    assert differences(subject.read_server(), baseline) == []
 
 
 def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Subject) -> None:
@@ -77,8 +79,9 @@ def test_a_number_that_the_server_rounds_is_reported_and_no_failure(subject: Sub
     assert outcome.state == "applied"
     assert outcome.active["innodb_buffer_pool_size"] != 200_000_000
     assert "not 200000000" in outcome.message
-    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
-    restore(subject.engine, subject.control, snapshot, ["innodb_buffer_pool_size"], restart=False)
+    baseline = stored_snapshots(subject.state, BASELINE)
+    assert baseline is not None
+    restore(subject.engine, subject.control, baseline, ["innodb_buffer_pool_size"], restart=False)
     assert (subject.fresh(), subject.file()) == (before, file)
 
 

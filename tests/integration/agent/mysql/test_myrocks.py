@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.changes.restore import restore
-from lutra_agent.state.snapshot import BASELINE, Snapshot
+from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_models.catalog import meet
 from lutra_models.server import Policy
 
@@ -45,7 +45,8 @@ def test_its_settings_are_searched_counted_changed_and_taken_back(subject: Subje
     outcome = subject.do("rec_1", WANTED)
     assert (outcome.state, outcome.active) == ("applied", WANTED), outcome
 
-    snapshot = Snapshot.from_dict(subject.state.load(BASELINE))
-    restore(subject.engine, subject.control, snapshot, list(WANTED), restart=True)
+    baseline = stored_snapshots(subject.state, BASELINE)
+    assert baseline is not None
+    restore(subject.engine, subject.control, baseline, list(WANTED), restart=True)
     assert subject.kept_settings() == before
     assert subject.file() == file

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lutra_agent.state.change_record import SERVER
 from lutra_models.catalog import meet
-from lutra_models.server import Policy
+from lutra_models.server import SERVER, Policy
 
 from tests.support.directed import ALWAYS, CONFIRM_S, MEMORY_FRACTION, NEVER_TODAY, Directed, directed
 from tests.support.fake_engine import HOST, SETTINGS

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from lutra_agent.errors import DidNotStart, NotRestarted
-from lutra_agent.state.snapshot import BASELINE, stored_snapshot
+from lutra_agent.state.snapshot import BASELINE, active_in, stored_snapshots
 from lutra_models.history import Mode
 from lutra_models.identity import identity
 from lutra_models.maintenance import MaintenanceWindow
@@ -284,9 +284,9 @@ def test_an_agent_killed_while_restarting_goes_back_at_its_next_start(bench: Dir
 def test_the_baseline_is_what_was_there_before_the_first_change(bench: Directed) -> None:
     bench.do({"work_mem": 8192})
     bench.do({"work_mem": 16384}, id="rec_2")
-    baseline = stored_snapshot(bench.state, BASELINE)
+    baseline = stored_snapshots(bench.state, BASELINE)
     assert baseline is not None
-    assert baseline.active["work_mem"] == "4096"
+    assert active_in(baseline)["work_mem"] == "4096"
 
 
 def test_a_way_back_leaves_no_line_in_the_file_where_there_was_none(bench: Directed) -> None:

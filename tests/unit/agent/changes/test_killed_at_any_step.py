@@ -16,14 +16,18 @@ from lutra_models.wire import ApplyCode, Outcome
 
 from tests.support.directed import Directed
 from tests.support.fake_clock import FakeClock
-from tests.support.mortal import Lives, MortalControl, MortalEngine, mortal_disk, until_it_lives
+from tests.support.fake_host import described
+from tests.support.mortal import Lives, MortalControl, MortalEngine, MortalHost, mortal_disk, until_it_lives
 
 TARGETS: tuple[dict[str, Any], ...] = (
     {"work_mem": 8192},
     {"work_mem": 8192, "jit": "off"},
     {"work_mem": 8192, "shared_buffers": 32768},
+    {"work_mem": 8192, "swappiness": 10},
+    {"shared_buffers": 32768, "reserved_pages": 512, "swappiness": 10},
 )
-FAULTS = ("none", "refused", "does not start", "not active")
+"""The latter two go through two setting sources."""
+FAULTS = ("none", "refused", "refused by the host", "does not start", "not active")
 KILLS = st.lists(st.integers(0, 70), max_size=4)
 
 
@@ -33,6 +37,9 @@ def agent(fault: str, loses_power: bool) -> Iterator[tuple[Directed, Lives]]:
         folder = Path(name)
         clock, engine = FakeClock(), MortalEngine(folder / "postgresql.auto.conf")
         engine.lives = lives = Lives(folder, loses_power=loses_power)
+        engine.host = MortalHost(folder / "host.conf", lives=lives)
+        if fault == "refused by the host":
+            engine.host.refuses = {"swappiness"}
         if fault == "refused":
             engine.refuses = {"jit"}
         if fault == "does not start":
@@ -40,7 +47,7 @@ def agent(fault: str, loses_power: bool) -> Iterator[tuple[Directed, Lives]]:
         if fault == "not active":
             engine.ignored = {"work_mem"}
         state = State(folder / "state")
-        with mortal_disk(lives):
+        with described(), mortal_disk(lives):
             yield Directed(engine, MortalControl(engine, clock, state=state), state, clock), lives
 
 
@@ -118,12 +125,12 @@ def whole_or_undone(
     """Apply a change under `kills` and, where it is applied then, undo it under `later_kills`; how many kills hit."""
     with agent(fault, loses_power) as (made, lives):
         lives.kills = list(kills)
-        before, file = made.active(), made.engine.file
+        before, file = made.active(), made.file
         until_it_lives(lives, lambda: made.do(target), lambda: made.executor().recover())
         recorded, changes = made.outcome("rec_1"), made.changes
         assert changes.in_hand is None
         if recorded is None or recorded.state != "applied":
-            assert (made.active(), made.engine.file, changes.watched) == (before, file, None)
+            assert (made.active(), made.file, changes.watched) == (before, file, None)
             assert recorded is None or recorded.state in ("reverted", "refused")
             assert recorded is None or recorded in changes.due
             return lives.killed
@@ -131,7 +138,7 @@ def whole_or_undone(
         assert changes.provisional is not None
         assert changes.provisional.directive == "rec_1"
         undo_whole(made, lives, later_kills)
-        assert (made.active(), made.engine.file) == (before, file)
+        assert (made.active(), made.file) == (before, file)
         return lives.killed
 
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lutra_agent.changes.restore import restore, take_snapshot
+from lutra_agent.changes.restore import restore
+from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.errors import ApplyRefused, DidNotStart
-from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, Snapshot, store_snapshot, stored_snapshot
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, Snapshots, store_snapshots, stored_snapshots
 from lutra_agent.state.store import State
+from lutra_models.server import SERVER
 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import HOST, FakeControl, FakeEngine
@@ -32,8 +34,8 @@ class Bench:
         if active:
             self.engine.take_file(restarted=True)
 
-    def now(self) -> Snapshot:
-        return take_snapshot(self.engine.opened, self.engine.server(HOST))
+    def now(self) -> Snapshots:
+        return take_snapshots(self.engine.opened, self.engine.server(HOST))
 
     def back(self, restart: bool = True) -> None:
         restore(self.engine.opened, self.control, self.before, NAMES, restart)
@@ -56,7 +58,7 @@ def test_a_value_that_does_not_come_back_is_named_and_tried_again(tmp_path: Path
 def test_a_text_that_does_not_come_back_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(tmp_path, active=False)
     monkeypatch.setattr(bench.engine, "execute", lambda statements: None)
-    bench.before = replace(bench.before, file=None)
+    bench.before = {SERVER: replace(bench.before[SERVER], file=None)}
     with pytest.raises(ApplyRefused, match="work_mem, shared_buffers"):
         bench.back(restart=False)
 
@@ -174,18 +176,19 @@ def test_what_others_write_into_the_file_is_kept_with_the_last_known_good(tmp_pa
     bench = Bench(tmp_path)
     for text in ("", "archive_command = 'cp %p /a/%f'\n", "archive_command = 'cp %p /b/%f'\n"):
         bench.engine.path.write_text(CHANGED + text)
-        store_snapshot(bench.state, LAST_KNOWN_GOOD, bench.now())
-        good = stored_snapshot(bench.state, LAST_KNOWN_GOOD)
+        store_snapshots(bench.state, LAST_KNOWN_GOOD, bench.now())
+        good = stored_snapshots(bench.state, LAST_KNOWN_GOOD)
         assert good is not None
-        assert good.file is not None
-        assert good.file.content == (CHANGED + text).encode()
+        file = good[SERVER].file
+        assert file is not None
+        assert file.content == (CHANGED + text).encode()
 
 
 def test_the_same_last_known_good_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench(tmp_path)
-    store_snapshot(bench.state, LAST_KNOWN_GOOD, bench.now())
+    store_snapshots(bench.state, LAST_KNOWN_GOOD, bench.now())
     monkeypatch.delattr(State, "save")
-    store_snapshot(bench.state, LAST_KNOWN_GOOD, bench.now())
+    store_snapshots(bench.state, LAST_KNOWN_GOOD, bench.now())
 
 
 def test_restoring_an_old_file_says_whose_lines_are_lost_and_not_what_they_said(

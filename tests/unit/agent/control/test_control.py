@@ -14,10 +14,10 @@ from lutra_agent.control.processes import works_in
 from lutra_agent.control.server import ServerControl
 from lutra_agent.errors import DidNotStart, LoginRefused
 from lutra_agent.state.change_events import Begun, UndoBegun
-from lutra_agent.state.change_record import SERVER
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.snapshot import Snapshot
 from lutra_agent.state.store import State
+from lutra_models.server import SERVER
 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import FakeEngine

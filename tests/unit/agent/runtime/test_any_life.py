@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lutra_agent.commands import rollback
 from lutra_agent.state.change_store import ChangeStore
-from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, stored_snapshot
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, active_in, stored_snapshots
 from lutra_models.errors import LutraError
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 from lutra_models.wire import Outcome, Rules
@@ -124,9 +124,9 @@ class Life:
             outcomes += [o for o in (*record.unreported, record.outcome) if o is not None and o not in outcomes]
             if any(o.state == "confirmed" for o in outcomes):
                 self.settled.add(self.asked[record.directive])
-        good = stored_snapshot(self.made.state, LAST_KNOWN_GOOD)
+        good = stored_snapshots(self.made.state, LAST_KNOWN_GOOD)
         if good is not None:
-            assert _plain(good.active) in self.settled
+            assert _plain(active_in(good)) in self.settled
         if changes.in_hand is not None:
             return
         active = self.active()

@@ -17,11 +17,11 @@ from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.reporting.spool import Spool
 from lutra_agent.state.change_events import Applied, Begun
-from lutra_agent.state.change_record import SERVER
 from lutra_agent.state.change_store import ChangeStore
-from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, Snapshot, stored_snapshot
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, Snapshot, active_in, stored_snapshots
 from lutra_agent.state.store import State
 from lutra_models.guardrails import DEFAULTS, Guardrail
+from lutra_models.server import SERVER
 from lutra_models.wire import GuardEvent, Outcome, Rules
 
 from tests.support.fake_clock import START
@@ -55,17 +55,17 @@ def test_a_change_is_confirmed_by_three_good_windows(live: Bench) -> None:
     turn(live, 5)
     assert [o.state for o in outcomes(live)] == ["applied", "confirmed"]
     assert live.engine.settings["work_mem"].value == "8192"
-    good = stored_snapshot(live.state, LAST_KNOWN_GOOD)
+    good = stored_snapshots(live.state, LAST_KNOWN_GOOD)
     assert good is not None
-    assert good.active["work_mem"] == "8192"
+    assert active_in(good)["work_mem"] == "8192"
 
 
 def test_until_then_the_last_known_good_is_the_one_before(live: Bench) -> None:
     change(live)
     turn(live, 2)
-    good = stored_snapshot(live.state, LAST_KNOWN_GOOD)
+    good = stored_snapshots(live.state, LAST_KNOWN_GOOD)
     assert good is not None
-    assert good.active["work_mem"] == "4096"
+    assert active_in(good)["work_mem"] == "4096"
 
 
 def test_a_p99_above_twice_the_baseline_takes_the_change_back_and_tells_the_figures_once(live: Bench) -> None:

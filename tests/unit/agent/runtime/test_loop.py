@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, stored_snapshot
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, active_in, stored_snapshots
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 from lutra_models.wire import Directive, Rules
 
@@ -114,9 +114,9 @@ def test_a_lab_directive_is_applied_measured_and_told_in_one_report(lab: Bench) 
 def test_a_measured_configuration_becomes_the_last_known_good(lab: Bench) -> None:
     lab.offer({"work_mem": 8192}, measure=True)
     lab.loop.cycle()
-    good = stored_snapshot(lab.state, LAST_KNOWN_GOOD)
+    good = stored_snapshots(lab.state, LAST_KNOWN_GOOD)
     assert good is not None
-    assert good.active["work_mem"] == "8192"
+    assert active_in(good)["work_mem"] == "8192"
 
 
 def test_a_failed_driver_is_told_as_a_failure_of_the_trial(lab: Bench) -> None:

@@ -28,9 +28,10 @@ from lutra_agent.state.change_events import (
     WindowPassed,
 )
 from lutra_agent.state.change_machine import IllegalEvent, after
-from lutra_agent.state.change_record import IN_HAND, KEPT, SERVER, WATCHED, ChangeRecord, Changes
+from lutra_agent.state.change_record import IN_HAND, KEPT, WATCHED, ChangeRecord, Changes
 from lutra_agent.state.change_store import FORMAT
 from lutra_agent.state.snapshot import Snapshot
+from lutra_models.server import SERVER
 from lutra_models.wire import Outcome
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -19,10 +19,10 @@ from lutra_agent.state.change_events import (
     UndoProgressed,
     WindowPassed,
 )
-from lutra_agent.state.change_record import SERVER
 from lutra_agent.state.change_store import ChangeStore
-from lutra_agent.state.snapshot import BASELINE, Snapshot, store_snapshot
+from lutra_agent.state.snapshot import BASELINE, Snapshot, store_snapshots
 from lutra_agent.state.store import State
+from lutra_models.server import SERVER
 from lutra_models.wire import Outcome
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -93,7 +93,7 @@ def test_the_records_of_changes_say_what_earlier_agents_made_them_say(tmp_path: 
 
 def test_each_other_file_says_what_earlier_agents_made_it_say(tmp_path: Path) -> None:
     state = State(tmp_path)
-    store_snapshot(state, BASELINE, BEFORE)
+    store_snapshots(state, BASELINE, {SERVER: BEFORE})
     pace.record(state, True, NOON)
     past_configurations.remember(state, {"x": "1"}, lab=False)
     assert {p.name: p.read_text() for p in tmp_path.glob("*.json")} == {

@@ -9,9 +9,9 @@ from typing import Protocol
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.statements import Step, renderer
-from lutra_models.server import ServerSetting
+from lutra_models.server import SERVER, ServerSetting
 
-from lutra_agent.engines.common.source import SERVER, Permissions, Scope
+from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.mysql.server import grants, replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.session import Details, Session
@@ -51,6 +51,7 @@ class MysqlSource:
     name = SERVER
     scope: Scope = "server"
     rounds = True
+    keeps_file = True
     reads_file_at_start_alone = True
 
     def __init__(self, session: Session, store: Store, changing: Changing, now_s: Callable[[], float]) -> None:

@@ -127,6 +127,7 @@ shown_event = {
 }
 knob: Example = {
     "name": "work_mem",
+    "setting_source": "server",
     "group": "memory",
     "kind": "integer",
     "unit": "B",

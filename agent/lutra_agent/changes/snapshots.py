@@ -1,0 +1,91 @@
+"""What is active, kept by setting source, so that it can be restored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lutra_models.catalog import Change, LiveSettings
+from lutra_models.catalog.statements import Step
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.server import SERVER, Server
+
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.source import SettingSource
+from lutra_agent.engines.common.sources import by_source, source_of
+from lutra_agent.files.saved_file import save_file
+from lutra_agent.state.snapshot import (
+    BASELINE,
+    Snapshot,
+    Snapshots,
+    active_in,
+    store_snapshots,
+    stored_snapshots,
+    texts_in,
+)
+from lutra_agent.state.store import State
+
+
+def take_snapshots(engine: Engine, server: Server) -> Snapshots:
+    """One for each setting source, of all the settings that it keeps."""
+    return {
+        source.name: _taken(engine, source, server, names)
+        for source, names in by_source(engine.sources, server.settings)
+    }
+
+
+def _taken(engine: Engine, source: SettingSource, server: Server, names: Sequence[str]) -> Snapshot:
+    texts = {n: server.settings[n].persisted for n in names}
+    active = {n: server.settings[n].value for n in names}
+    data_dir = engine.health.data_dir() if source.name == SERVER else None
+    return Snapshot(texts, active, save_file(source.settings_file()), data_dir)
+
+
+def concerned(engine: Engine, snapshots: Snapshots, names: Sequence[str]) -> Snapshots:
+    """Those of the sources that keep some of the settings, and the server's own: it is what starts again."""
+    kept = {SERVER, *(source.name for source, _ in by_source(engine.sources, names))}
+    return {name: s for name, s in snapshots.items() if name in kept}
+
+
+def complete_baseline(state: State, before: Snapshots) -> None:
+    """Keep what was there before the agent's first change, in each source that the baseline does not have yet."""
+    baseline = stored_snapshots(state, BASELINE)
+    if baseline is not None or state.load(BASELINE) is None:
+        store_snapshots(state, BASELINE, {**before, **(baseline or {})})
+
+
+def differences(server: Server, snapshots: Snapshots) -> list[str]:
+    """The settings whose file text, or whose active value, is not the snapshot's."""
+    texts, active = texts_in(snapshots), active_in(snapshots)
+    return [
+        name
+        for name, setting in server.settings.items()
+        if name in texts and (setting.persisted != texts[name] or setting.value != active[name])
+    ]
+
+
+def baseline_steps(
+    engine: Engine, state: State, live: LiveSettings, changes: Sequence[Change], restart: bool
+) -> list[Step]:
+    """The changes as steps, with the baseline's own text for each setting whose baseline value is the wanted one.
+
+    So a setting that had no line in the baseline's file gets none.
+    """
+    baseline = stored_snapshots(state, BASELINE)
+    if baseline is None:
+        return []
+    texts, actives = texts_in(baseline), active_in(baseline)
+    steps: list[Step] = []
+    for change in changes:
+        source, active = source_of(engine.sources, change.name), actives.get(change.name)
+        if active is not None and _means(live, change, active):
+            steps += source.undo(change.name, texts[change.name], active, restart)
+        else:
+            steps += source.plan(change, restart)
+    return steps
+
+
+def _means(live: LiveSettings, change: Change, text: str) -> bool:
+    try:
+        return live.parse(change.name, text) == change.after
+    except InvalidConfiguration:  # this server takes it no longer
+        return False
