@@ -19,6 +19,7 @@ from tests.support.agents import TOKEN, until
 from tests.support.disks import fill, tiny_disk
 from tests.support.engines import made, scratch
 from tests.support.fake_service import FakeService, serving
+from tests.support.families import known
 from tests.support.faults import UNGUARDED, Scene
 from tests.support.loads import loaded
 from tests.support.rights import account
@@ -27,10 +28,7 @@ from tests.support.subjects import ENGINES
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 GUARD = {"qps": {"limit": 0.5, "hold_s": 3}, **UNGUARDED, "confirm_windows": 30}
-SMALL: dict[str, dict[str, str]] = {
-    "postgresql": {},
-    "mysql": {"innodb_redo_log_capacity": "8M"},
-}
+SMALL: dict[str, dict[str, str]] = {"mysql": {"innodb_redo_log_capacity": "8M"}}
 """Options of a server that is to fit on a small disk."""
 
 
@@ -120,7 +118,7 @@ def test_a_guard_that_fires_with_the_service_away_takes_the_change_back_and_is_t
         told = scene.windows()
         until(lambda: scene.windows() >= told + 2)
     assert [o.state for o in scene.outcomes()] == ["applied", "reverted"]
-    [event] = scene.events()
+    [event] = [e for e in scene.events() if e.directive is not None]  # a busy machine may fire one of its own later
     assert (event.guard, event.directive) == ("qps", "rec_1")
     assert event.held_s >= 3
 
@@ -132,7 +130,7 @@ def on_a_small_disk(engine: str, folder: Path) -> Iterator[tuple[ScratchServer, 
     A MariaDB with no room for its temporary tables cannot start at all: its include file alone lies there.
     """
     if engine != "mariadb":
-        with tiny_disk(folder, "400m") as disk, made(engine, disk / "server", **SMALL[engine]) as server:
+        with tiny_disk(folder, "400m") as disk, made(engine, disk / "server", **SMALL.get(engine, {})) as server:
             yield server, disk
         return
     with scratch(engine) as server:
@@ -167,6 +165,7 @@ def test_a_disk_that_is_full_while_the_settings_file_is_written_undoes_the_chang
         assert scene.as_before()
 
 
+@pytest.mark.parametrize("server", [e for e in ENGINES if known(e).given], indirect=True)
 def test_rights_revoked_between_two_statements_end_as_before(
     server: ScratchServer, service: FakeService, tmp_path: Path
 ) -> None:

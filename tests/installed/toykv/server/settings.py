@@ -102,13 +102,19 @@ class Settings:
         return self.known[name]
 
     def _write(self, values: Mapping[str, str]) -> None:
-        """All of the file or nothing of it."""
+        """All of the file or nothing of it; a file that says so already is left alone."""
+        if values == dict(pairs(self._kept)):
+            return
         new = self._kept.with_suffix(".new")
-        with new.open("w") as file:
-            file.writelines(f"{name} = {value}\n" for name, value in values.items())
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._kept)
+        try:
+            with new.open("w") as file:
+                file.writelines(f"{name} = {value}\n" for name, value in values.items())
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(self._kept)
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            raise Refused("disk", f"{self._kept.name}: {error.strerror}") from error
 
 
 def pairs(file: Path) -> list[tuple[str, str]]:

@@ -42,6 +42,9 @@ class Life:
     made: Bench
     line: Line
     given: int = 0
+    targets: dict[str, dict[str, Any]] = field(default_factory=dict)
+    bases: dict[str, set[Configuration]] = field(default_factory=dict)
+    """What a directive may have been applied to: what was active, or what an undo restored just before."""
     asked: dict[str, Configuration] = field(default_factory=dict)
     settled: set[Configuration] = field(default_factory=set)
     seen: dict[str, list[Outcome]] = field(default_factory=dict)
@@ -81,6 +84,7 @@ class Life:
         self.given += 1
         name = f"rec_{self.given}"
         turn(self.made)
+        self.targets[name], self.bases[name] = target, {self.active(), *self.settled}
         self.asked[name] = _with(self.active(), target)
         self.made.offer(target, name, **more)
         turn(self.made)
@@ -122,6 +126,10 @@ class Life:
         for record in changes.records:
             outcomes = self.seen.setdefault(record.directive, [])
             outcomes += [o for o in (*record.unreported, record.outcome) if o is not None and o not in outcomes]
+            if record.before:
+                base = _plain(active_in(record.before))
+                assert base in self.bases[record.directive]
+                self.asked[record.directive] = _with(base, self.targets[record.directive])
             if any(o.state == "confirmed" for o in outcomes):
                 self.settled.add(self.asked[record.directive])
         good = stored_snapshots(self.made.state, LAST_KNOWN_GOOD)
