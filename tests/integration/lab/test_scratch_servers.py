@@ -59,7 +59,7 @@ def run(command: list[str]) -> None:
 
 
 def gone(server: ScratchServer) -> bool:
-    return not (server.directory.exists() or accepts(server.port) or having(server.arguments))
+    return not (server.directory.exists() or having(server.arguments))
 
 
 def test_its_data_outlive_a_stop_and_a_crash_and_nothing_of_it_outlives_its_end(engine: str) -> None:
@@ -141,7 +141,7 @@ def started(engine: str, directory: Path, *more: str) -> tuple[subprocess.Popen[
     return process, json.loads(line)
 
 
-def gone(directory: Path) -> bool:
+def taken_away(directory: Path) -> bool:
     """Whether neither the folder nor a process of it is there. Its port may be another server's by now."""
     words = (word for p in psutil.process_iter(["cmdline"]) if runs(p) for word in p.info["cmdline"] or ())
     return not directory.exists() and not any(str(directory) in word for word in words)
@@ -163,14 +163,14 @@ def test_the_lab_command_describes_its_server_suggests_a_load_and_takes_both_awa
     assert suggested(told).run().metrics["qps"] > 0
     process.communicate(timeout=60)
     assert process.returncode == 0
-    assert gone(folder / "server")
+    assert taken_away(folder / "server")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_lab_command_leaves_nothing_whatever_ends_it(folder: Path, how: signal.Signals) -> None:
     installed(ENGINES[0])
-    process, told = started(ENGINES[0], folder / "server")
+    process, _ = started(ENGINES[0], folder / "server")
     process.send_signal(how)
     process.wait(60)
     assert process.returncode == (-how if how == signal.SIGKILL else 0)
-    until(lambda: gone(folder / "server"))
+    until(lambda: taken_away(folder / "server"))
