@@ -3,7 +3,7 @@
 from tests.support.families import Family
 
 FAMILY = Family(
-    at_once={"cache": 1024, "compress": "yes"},
+    at_once={"cache": 1024, "compress": "yes", "clients": 200},
     with_restart={"readers": 4},
     prevents_boot={"arena": 1 << 30},
     refused={"cache": -1},

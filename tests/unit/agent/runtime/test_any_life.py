@@ -220,7 +220,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), KILLS), min_size=1, max_siz
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS, st.booleans())
 def test_a_life_in_any_order_ends_with_nothing_forgotten(steps: list[tuple[str, list[int]]], loses_power: bool) -> None:
     with living(loses_power) as life:

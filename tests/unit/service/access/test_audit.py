@@ -231,7 +231,7 @@ def test_entries_are_kept_for_thirteen_months_however_short_the_windows_are(
     agent.send()
     newest, *_, oldest = entries(service)
     service.store.write(lambda u: u.audit.change(oldest["id"], at=u.now - audit.KEPT - timedelta(minutes=1)))
-    assert prune(service.store, timedelta(seconds=1))["audit"] == 1
+    prune(service.store, timedelta(seconds=1))  # the service's own pruning may have come before
     kept = [e["id"] for e in entries(service)]
     assert (newest["id"] in kept, oldest["id"] in kept) == (True, False)
 
