@@ -164,6 +164,7 @@ def ends_whatever_it_is_at(changes: Changes, record: ChangeRecord) -> None:
     assert reverted in ended.due
 
 
+@pytest.mark.slow
 @settings(max_examples=2500, deadline=None)
 @given(st.lists(events, max_size=40))
 def test_whatever_happens_nothing_is_forgotten_that_an_undo_or_a_report_needs(happening: list[Any]) -> None:

@@ -28,6 +28,7 @@ def test_requests_are_served_over_tls(served: Listening) -> None:
     assert len(served.connections) == 1
 
 
+@pytest.mark.slow
 def test_what_arrives_with_the_handshakes_end_is_answered(served: Listening) -> None:
     """Everything in one segment: the client's last word of the handshake and its request."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
