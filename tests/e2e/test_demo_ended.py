@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,28 +13,33 @@ from pathlib import Path
 
 import psutil
 import pytest
-from lutra_lab.servers import mysql
 
-from tests.support.demo import LUTRA, SHORTER
+from tests.support.demo import DEMO, SHORTER
 from tests.support.engines import installed, program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
+WITHOUT_ITS_OWN: list[Path | str] = [
+    sys.executable,
+    "-c",
+    "from lutra_lab.demo import command; from lutra_lab.servers import mysql; mysql.own = lambda: None; command.demo()",
+]
+"""The demo on a machine that has no MySQL of its own."""
 
 
 @pytest.mark.parametrize(
-    ("engine", "lacking", "told"),
+    ("engine", "demo", "lacking", "told"),
     [
-        ("mysql", {"LUTRA_MYSQL_ROOT": "/nowhere"}, "debootstrap"),
-        ("mariadb", {"PATH": "/nowhere"}, "apt-get install sysbench"),
+        ("mysql", WITHOUT_ITS_OWN, {"LUTRA_MYSQL_ROOT": "/nowhere"}, "debootstrap"),
+        ("mariadb", DEMO, {"PATH": "/nowhere"}, "apt-get install sysbench"),
     ],
 )
-def test_a_demo_that_lacks_something_says_how_to_install_it(engine: str, lacking: dict[str, str], told: str) -> None:
+def test_a_demo_that_lacks_something_says_how_to_install_it(
+    engine: str, demo: list[Path | str], lacking: dict[str, str], told: str
+) -> None:
     if engine == "mysql":
         program("sysbench")
-        if mysql.own() is not None:
-            pytest.skip("this machine has a MySQL of its own")
     done = subprocess.run(
-        [LUTRA, "demo", "--engine", engine], capture_output=True, text=True, check=False, env={**os.environ, **lacking}
+        [*demo, "--engine", engine], capture_output=True, text=True, check=False, env={**os.environ, **lacking}
     )
     assert done.returncode == 1
     assert told in done.stdout, done.stdout + done.stderr
