@@ -28,7 +28,7 @@ pytest_plugins = ["tests.support.leftovers", "tests.support.engines"]
 
 # Nothing asserts a wall-clock time: a busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("patient"), max_examples=30)
+settings.register_profile("quick", settings.get_profile("patient"), max_examples=10)
 
 
 def pytest_configure(config: pytest.Config) -> None:
