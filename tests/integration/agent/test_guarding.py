@@ -81,7 +81,7 @@ def test_a_change_that_halves_the_throughput_is_taken_back_with_the_service_away
     assert (reverted.state, reverted.code, reverted.active) == ("reverted", "guardrail", {
         "commit_delay": 0, "commit_siblings": 5
     })  # fmt: skip
-    [event] = events(service)
+    [event] = [e for e in events(service) if e.directive is not None]  # a busy machine may fire one of its own later
     assert (event.guard, event.directive) == ("qps", "rec_1")
     assert event.baseline is not None
     assert event.value < event.bound == pytest.approx(0.5 * event.baseline)
