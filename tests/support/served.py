@@ -63,11 +63,11 @@ class Served:
     def start(self) -> None:
         with (self.directory / "service.log").open("ab") as log:
             self.process = subprocess.Popen([LUTRA, "serve", "--port", str(self.port)], env=self.env, stderr=log)
-        deadline = time.monotonic() + 60
-        while not self._ready():
-            assert self.process.poll() is None, self.log
-            assert time.monotonic() < deadline, self.log
-            time.sleep(0.05)
+        try:
+            self._wait(self.process)
+        except BaseException:
+            self.process.kill()
+            raise
 
     def kill(self) -> None:
         """As a power cut would: nothing is flushed, nobody is asked."""
@@ -75,6 +75,13 @@ class Served:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
         self.process = None
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + 60
+        while not self._ready():
+            assert process.poll() is None, self.log
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.05)
 
     def _ready(self) -> bool:
         try:
