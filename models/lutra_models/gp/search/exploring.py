@@ -6,6 +6,7 @@ Shapes: m candidates, k knobs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from lutra_models.gp.options import Options, Search
 from lutra_models.gp.search import initial_design
 from lutra_models.gp.search.maximise import Score, maximise, passing
 from lutra_models.gp.search.scoring import field_of, score_of
+from lutra_models.gp.search.shortening import path
 from lutra_models.gp.search.sparse import simplified
 from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, repeat, tried
 from lutra_models.gp.space.encoding import Array, Encoding
@@ -33,7 +35,7 @@ class Exploring:
         if learned is None or (opening and not learned.trends):
             found = _farthest(history, known, rng, search)
             return ("space_filling", found) if found else ("repeat", history.current or known[0])
-        step = doubted(history, learned)
+        step = doubted(history, learned) or _shorter(history, learned)
         if step:
             return step
         step = _improved(history, learned, rng)
@@ -43,6 +45,21 @@ class Exploring:
 
 
 EXPLORING = Exploring()
+
+
+def _shorter(history: History, learned: Learned) -> Step | None:
+    """At intervals: the best so far without the changes that seem to earn nothing, where these are many.
+
+    Only a reading tells whether they do. Where it holds, the search goes on from there.
+    """
+    options, turn = learned.options.search, len(history.observations) + len(history.pending)
+    if history.reference is None or learned.trends or turn % options.shortened_every:
+        return None
+    best, known = learned.ranked()[0], tried(history)
+    steps = path(learned, best, history.reference, partial(initial_design.legal, history))
+    shorter = steps.shortest(options.handover_loss, doubt=0.0)
+    count, all_ = (len(history.reference.changes_to(c)) for c in (shorter, best))
+    return ("improvement", shorter) if shorter not in known and count <= options.shortened_to * all_ else None
 
 
 def _spread(
@@ -115,10 +132,10 @@ def _simplest(history: History, learned: Learned, score: Score, chosen: Configur
 
     A cold experiment may change what it likes, and a safe recommendation moves one setting anyway.
     """
-    if history.current is None:
+    if history.reference is None:
         return chosen
     encoding, options = learned.encoding, learned.options.search
-    reference = encoding.snap(encoding.codes([history.current]))[0]
+    reference = encoding.snap(encoding.codes([history.reference]))[0]
     codes = simplified(score, encoding.codes([chosen])[0], reference, options.slack)
     field = field_of(history, encoding, options)
     simpler = field.read(codes)
