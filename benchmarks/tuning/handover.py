@@ -47,11 +47,9 @@ def handover_command(tasks: Sequence[str], seeds: int, results: Path) -> None:
             rows = handed_over(named.task(name), seed)
             for row in rows:
                 kept.add({**identity, **row})
-            shown = ", ".join(
-                f"{r['settings']} of {r['full_settings']} settings, {r['gain']:.2f} of {r['full_gain']:.2f}"
-                for r in rows
-            )
-            progress.done(f"{name} seed {seed}: {shown}")
+            counts = ", ".join(f"{r['settings']} of {r['full_settings']}" for r in rows)
+            gains = ", ".join(f"{r['gain']:.2f} of {r['full_gain']:.2f}" for r in rows)
+            progress.done(f"{name} seed {seed}: {counts} settings, gains {gains}")
     progress.close()
 
 

@@ -180,10 +180,6 @@ class Search:
     """What a handover may lose of the predicted gain for the sake of fewer changes …"""
     handover_doubt: float = 0.5
     """… at so many of its deviations beyond its mean."""
-    shortened_every: int = 7
-    """Every so many trials the best so far is read without the changes that seem to earn nothing …"""
-    shortened_to: float = 0.75
-    """… where this leaves no more than this share of them."""
     doubt: float = 2.0
     """Noise deviations by which the search's model may be wrong far from what was measured, without past workloads."""
     luck: float = 2.0

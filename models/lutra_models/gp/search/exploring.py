@@ -6,7 +6,6 @@ Shapes: m candidates, k knobs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from lutra_models.gp.options import Options, Search
 from lutra_models.gp.search import initial_design
 from lutra_models.gp.search.maximise import Score, maximise, passing
 from lutra_models.gp.search.scoring import field_of, score_of
-from lutra_models.gp.search.shortening import path
 from lutra_models.gp.search.sparse import simplified
 from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, repeat, tried
 from lutra_models.gp.space.encoding import Array, Encoding
@@ -35,7 +33,7 @@ class Exploring:
         if learned is None or (opening and not learned.trends):
             found = _farthest(history, known, rng, search)
             return ("space_filling", found) if found else ("repeat", history.current or known[0])
-        step = doubted(history, learned) or _shorter(history, learned)
+        step = doubted(history, learned)
         if step:
             return step
         step = _improved(history, learned, rng)
@@ -45,21 +43,6 @@ class Exploring:
 
 
 EXPLORING = Exploring()
-
-
-def _shorter(history: History, learned: Learned) -> Step | None:
-    """At intervals: the best so far without the changes that seem to earn nothing, where these are many.
-
-    Only a reading tells whether they do. Where it holds, the search goes on from there.
-    """
-    options, turn = learned.options.search, len(history.observations) + len(history.pending)
-    if history.reference is None or learned.trends or turn % options.shortened_every:
-        return None
-    best, known = learned.ranked()[0], tried(history)
-    steps = path(learned, best, history.reference, partial(initial_design.legal, history))
-    shorter = steps.shortest(options.handover_loss, doubt=0.0)
-    count, all_ = (len(history.reference.changes_to(c)) for c in (shorter, best))
-    return ("improvement", shorter) if shorter not in known and count <= options.shortened_to * all_ else None
 
 
 def _spread(
