@@ -48,7 +48,7 @@ def final(learned: Learned, baseline: Configuration | None, max_changes: int | N
         return Final("baseline" if full == baseline != best else "handover", full)
     steps = path(learned, full, reference, _allowed(learned))
     options = learned.options.search
-    chosen = steps.shortest(options.handover_loss, options.handover_doubt)
+    chosen = steps.shortest(options.handover_loss, options.handover_risk)
     if max_changes is not None and len(reference.changes_to(chosen)) > max_changes:
         chosen = _few(learned, steps, ranked, reference, max_changes)
     origin: FinalOrigin = "baseline" if chosen == baseline else "handover"

@@ -59,15 +59,16 @@ class Path:
         """(m,) whether each step runs and keeps the limits as surely as the full one, or as surely as is asked."""
         return np.asarray(_shortfall(self.learned, self.codes, self.codes[:1]) >= 0.0)
 
-    def shortest(self, loss: float, doubt: float) -> Configuration:
-        """The step with the fewest changes that loses no more than a share `loss` of the predicted gain.
+    def shortest(self, loss: float, risk: float) -> Configuration:
+        """The step with the fewest changes that loses little of the predicted gain.
 
-        What it loses is taken at a quantile: the posterior's mean and `doubt` of its deviations. Where nothing is
-        gained, or where little is known of what a setting does by itself, the full configuration stays.
+        It is expected to lose a share of `loss` at most, and one of `risk` at one deviation beyond that. Where nothing
+        is gained, or where little is known of what a setting does by itself, the full configuration stays.
         """
         mean, deviation = self.losses
-        gain = float(_losses(self.learned, self.learned.encoding.codes([self.baseline]), self.codes[:1])[0][0])
-        within = mean + doubt * deviation <= loss * max(gain, 0.0)
+        nothing = _losses(self.learned, self.learned.encoding.codes([self.baseline]), self.codes[:1])
+        gain = max(float(nothing[0][0]), 0.0)
+        within = (mean <= loss * gain) & (mean + deviation <= risk * gain)
         return self.steps[max(np.flatnonzero(within & self.sure), default=0)]
 
     def at_most(self, changes: int) -> Configuration | None:
