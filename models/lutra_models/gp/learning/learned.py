@@ -6,7 +6,7 @@ Shapes: n distinct configurations, m query points, k knobs, d features, p trends
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from lutra_models.gp.fitted.trend import Trend
 from lutra_models.gp.options import Options
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.surrogate.dataset import Grouped
+from lutra_models.gp.surrogate.drift import STEADY, Drift
 from lutra_models.gp.surrogate.feasibility import log_probability_of_running, runs
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.probability import log_probability_above
@@ -26,7 +27,8 @@ from lutra_models.knobs import Configuration
 class Learned:
     """A history with its posteriors. `searching` models the objective for the search alone, `wary` for promises.
 
-    `local` takes the place of `searching` in a search that may go anywhere, where it foresees the readings better.
+    The history's targets are as the server would give them now, by their `drifts`. `local` takes the place of
+    `searching` in a search that may go anywhere, where it foresees the readings better.
     """
 
     history: History
@@ -39,6 +41,12 @@ class Learned:
     snapshot: Snapshot
     running: GaussianProcess | None
     local: GaussianProcess | None = None
+    drifts: Mapping[str, Drift] = field(default_factory=dict)
+
+    @property
+    def drift(self) -> Drift:
+        """The objective's."""
+        return self.drifts.get(self.history.objective.metric, STEADY)
 
     @property
     def sign(self) -> float:

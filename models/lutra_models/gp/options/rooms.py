@@ -72,6 +72,26 @@ class Surrogates:
 
 
 @dataclass(frozen=True)
+class Drifts:
+    """What counts as a change of all readings over a session's time; see `surrogate.drift`."""
+
+    size: float = 0.3
+    """The deviation of a change around none, relatively."""
+    evidence: float = 1.0
+    """By how much the logarithm of the evidence has to grow, beyond that of the number of courses looked at."""
+    promise: float = 0.5
+    """The same growth at the hyperparameters as they are from which it is worth finding others."""
+    least_rows: int = 8
+    """Readings from which changes are looked for …"""
+    most_rows: int = 64
+    """… among so many of the newest."""
+    most_changes: int = 3
+    """Changes that are followed."""
+    interval: int = 25
+    """Readings of a server after which one is read again, where none was meanwhile."""
+
+
+@dataclass(frozen=True)
 class Calibration:
     """What intervals are widened by, so that nine of ten readings lie inside; see `surrogate.calibration`."""
 
@@ -206,6 +226,7 @@ class Options:
 
     targets: Targets = field(default_factory=Targets)
     surrogate: Surrogates = field(default_factory=Surrogates)
+    drift: Drifts = field(default_factory=Drifts)
     calibration: Calibration = field(default_factory=Calibration)
     transfer: Transfer = field(default_factory=Transfer)
     search: Search = field(default_factory=Search)

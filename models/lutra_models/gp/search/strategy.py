@@ -41,6 +41,35 @@ def first(history: History, with_starts: bool) -> Step | None:
     return step
 
 
+def reference(history: History, learned: Learned) -> Step | None:
+    """A configuration of earlier measured again, to tell whether the server still reads as it did.
+
+    Where a change is suspected, the best of those that were read before it. On a server also where
+    `options.drift.interval` readings in a row were each a configuration's first: the best of the older half.
+    """
+    pairs = history.values(history.objective.metric)
+    places: dict[Configuration, int] = {}
+    for i, (configuration, _) in enumerate(pairs):
+        places.setdefault(configuration, i)
+    if learned.drift.suspected is not None:
+        course = learned.drift.suspected.course(len(pairs))
+        old = {c for c, i in places.items() if course[i] > 0.5}
+    elif _unwitnessed(history, learned.options.drift.interval):
+        old = {c for c, i in places.items() if i < len(pairs) // 2}
+    else:
+        return None
+    found = next((c for c in learned.ranked() if c in old and initial_design.legal(history, c)), None)
+    return None if found is None or found in history.pending else ("reference", found)
+
+
+def _unwitnessed(history: History, interval: int) -> bool:
+    """Whether the newest readings, each in a window of a server, are of configurations never read before."""
+    newest, before = history.completed[-interval:], history.completed[:-interval]
+    distinct = {o.configuration for o in newest}
+    alone = len(distinct) == len(newest) == interval and distinct.isdisjoint(o.configuration for o in before)
+    return alone and all(o.window is not None for o in newest)
+
+
 def doubted(history: History, learned: Learned) -> Step | None:
     """The best reading measured again, where it looks like luck."""
     found = lucky(learned)
