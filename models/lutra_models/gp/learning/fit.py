@@ -22,6 +22,7 @@ from lutra_models.gp.surrogate.calibration import calibrated
 from lutra_models.gp.surrogate.dataset import Grouped, Readings, direction, readings_of, targets
 from lutra_models.gp.surrogate.feasibility import fit_feasibility
 from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.surrogate.steadiness import windows
 from lutra_models.gp.surrogate.table import surrogate
 from lutra_models.gp.transfer import prior_mean
 from lutra_models.history import History
@@ -48,9 +49,10 @@ def learn(
     if not teachable(history, least):
         count = len(history.values(metric))
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
+    quiet = {name: windows(history, name, options.targets) for name in targets(history)}
     found = drifts(history, encoding, options)
     history = levelled(history, found)
-    grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
+    grouped = {name: Grouped.of(history.values(name), quiet[name]) for name in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, rng, options, surrogate(options.surrogate.name))
     searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
     local = fitter.local(metric, grouped[metric], searching)

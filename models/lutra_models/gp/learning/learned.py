@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -80,10 +81,16 @@ class Learned:
             self.running, self.encoding.features(codes), self.options.surrogate.boundary_blur
         )
 
+    def unreliable(self, codes: Array) -> Array:
+        """(m,) by how much more than usual the lower quantile of readings at (m, k) codes lies below their median."""
+        deviations = NormalDist().inv_cdf(1.0 - self.options.targets.reliable) * np.sqrt(self.wary.noise)
+        return np.asarray(deviations * (np.sqrt(self.wary.restless(self.wary_inputs(codes))) - 1.0))
+
     def ranked(self) -> list[Configuration]:
         """Configurations whose objective was measured and that never failed, the best by posterior first.
 
-        Those that probably keep the limits come before those that probably do not.
+        Those that probably keep the limits come before those that probably do not. One that scatters more than usual
+        counts at what can be relied on.
         """
         shares = runs(self.history)
         measured = dict.fromkeys(c for c, _ in self.history.values(self.history.objective.metric))
@@ -91,7 +98,7 @@ class Learned:
         codes = self.encoding.codes(sound)
         limits = self.log_limits(codes)
         holds = limits >= np.log(0.5)
-        mean = self.sign * self.wary.latent(self.wary_inputs(codes))[0]
+        mean = self.sign * self.wary.latent(self.wary_inputs(codes))[0] - self.unreliable(codes)
         order = np.lexsort((-np.where(holds, mean, limits), ~holds))
         return [sound[i] for i in order]
 
@@ -103,7 +110,8 @@ def ahead(learned: Learned, one: Configuration, other: Configuration) -> bool:
     if keeps != other_keeps:
         return keeps
     difference, _ = learned.wary.against(learned.wary_inputs(here), learned.wary_inputs(there))
-    return bool(learned.sign * difference[0] > np.sqrt(learned.wary.noise))
+    reliable = learned.sign * difference - learned.unreliable(here) + learned.unreliable(there)
+    return bool(reliable[0] > np.sqrt(learned.wary.noise))
 
 
 def lucky(learned: Learned) -> Configuration | None:
@@ -114,7 +122,7 @@ def lucky(learned: Learned) -> Configuration | None:
     excess = learned.sign * (gp.z[best] - gp.latent(gp.x[best : best + 1])[0][0])
     return (
         groups.configurations[best]
-        if gp.share[best] == 1.0 and excess > learned.options.search.luck * np.sqrt(gp.noise)
+        if len(groups.readings[best]) == 1 and excess > learned.options.search.luck * np.sqrt(gp.noise)
         else None
     )
 

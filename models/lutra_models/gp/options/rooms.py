@@ -31,6 +31,16 @@ class Targets:
     """The first guess of the noise's deviation, in standard units, is at least this …"""
     most_noise: float = 0.7
     """… and at most this."""
+    usual_readings: float = 4.0
+    """How many readings that guess weighs, where repeats of the other configurations say what scatter is usual …"""
+    unrest_readings: float = 4.0
+    """… and how many that weighs, where a configuration's own readings say that it scatters more."""
+    reliable: float = 0.1
+    """The quantile of its readings at which a configuration counts that scatters more than usual."""
+    within_floor: float = 0.05
+    """What is added to the share by which windows fall short of their mean inside, before two are compared …"""
+    most_within: float = 4.0
+    """… and the largest multiple of the usual variance that the comparison gives."""
     least_half: float = 0.25
     """The upper half's least width, in standard units: what lies farther below the median is drawn in by logarithm."""
 
@@ -77,9 +87,11 @@ class Drifts:
 
     size: float = 0.3
     """The deviation of a change around none, relatively."""
-    evidence: float = 1.0
-    """By how much the logarithm of the evidence has to grow, beyond that of the number of courses looked at."""
-    promise: float = 0.5
+    evidence: float = 0.5
+    """By how much the logarithm of the evidence has to grow, beyond that of the number of courses looked at …"""
+    opening: float = 2.0
+    """… and how much more without a witness where the opening ends: the search moves to a better place there."""
+    promise: float = 0.0
     """The same growth at the hyperparameters as they are from which it is worth finding others."""
     least_rows: int = 8
     """Readings from which changes are looked for …"""

@@ -5,8 +5,8 @@ Shapes: n distinct configurations, d features.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -36,9 +36,11 @@ def direction(history: History, metric: str) -> float:
 class Readings:
     """One metric's readings, aggregated per configuration, in standard units.
 
-    `repeats` (n,) counts each row's readings; `scatter` is the sum of squares of the readings around their rows' means
-    and `freedom` its degrees of freedom. `trends` (n, p) are columns that enter linearly, with coefficients distributed
-    as N(`slopes`, `doubts`²), both (p,): what other workloads say.
+    `repeats` (n,) counts each row's readings, by their weights; `scatter` is the sum of squares of the readings around
+    their rows' means and `freedom` its degrees of freedom. `unrest` (n,) says by how much a reading of each row
+    scatters more than usual: multiples of the noise's variance, which `repeats` and `scatter` are divided by. `trends`
+    (n, p) are columns that enter linearly, with coefficients distributed as N(`slopes`, `doubts`²), both (p,): what
+    other workloads say.
     """
 
     x: Array
@@ -52,21 +54,41 @@ class Readings:
     trends: Array
     slopes: Array
     doubts: Array
+    unrest: Array = field(default_factory=lambda: np.zeros(0))
+    """Of the first rows; 1 for the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """One metric's readings by configuration, in the metric's unit."""
+    """One metric's readings by configuration, in the metric's unit.
+
+    `weights` are 1 for a reading in a quiet window and less in a disturbed one; `within` (n,) says by how much each
+    configuration's windows are less steady inside than usual, as a multiple of a variance. See `surrogate.steadiness`.
+    """
 
     configurations: tuple[Configuration, ...]
     readings: tuple[Array, ...]
+    weights: tuple[Array, ...]
+    within: Array
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[Configuration, float]]) -> Grouped:
-        groups: dict[Configuration, list[float]] = {}
-        for configuration, value in pairs:
-            groups.setdefault(configuration, []).append(value)
-        return cls(tuple(groups), tuple(np.array(v) for v in groups.values()))
+    def of(
+        cls, pairs: Iterable[tuple[Configuration, float]], windows: Sequence[tuple[float, float]] | None = None
+    ) -> Grouped:
+        """`windows` are, for each pair, its weight and what its window says of `within`."""
+        pairs = list(pairs)
+        groups: dict[Configuration, list[tuple[float, float, float]]] = {}
+        for (configuration, value), (weight, within) in zip(pairs, windows or [(1.0, 1.0)] * len(pairs), strict=True):
+            groups.setdefault(configuration, []).append((value, weight, within))
+        rows = [np.array(v) for v in groups.values()]
+        within = np.array([float(np.mean(r[:, 2])) for r in rows])
+        return cls(tuple(groups), tuple(r[:, 0] for r in rows), tuple(r[:, 1] for r in rows), within)
+
+    @classmethod
+    def apart(cls, pairs: Sequence[tuple[Configuration, float]]) -> Grouped:
+        """Every reading as a row of its own, in their order."""
+        values = tuple(np.array([v]) for _, v in pairs)
+        return cls(tuple(c for c, _ in pairs), values, (np.ones(1),) * len(values), np.ones(len(values)))
 
     @property
     def values(self) -> Array:
@@ -82,17 +104,30 @@ def readings_of(grouped: Grouped, encoding: Encoding, good: float, options: Targ
     Cowen-Rivers et al., JAIR 2022).
     """
     transform = Transform.of(grouped.values, good, options)
-    each = [transform.forward(v) for v in grouped.readings]
-    z = np.array([np.mean(v) for v in each])
+    each, weights = [transform.forward(v) for v in grouped.readings], grouped.weights
+    z = np.array([np.average(v, weights=w) for v, w in zip(each, weights, strict=True)])
+    squares = np.array([np.sum(w * (v - m) ** 2) for v, w, m in zip(each, weights, z, strict=True)])
     if drawn:
         z = good * _drawn_in(good * z, options.least_half)
     guess = min(max(transform.relative(options.noise, grouped.values), options.least_noise), options.most_noise)
-    scatter = float(sum(np.sum((v - np.mean(v)) ** 2) for v in each))
-    repeats = np.array([len(v) for v in each], dtype=float)
-    freedom = int(np.sum(repeats - 1))
-    none = np.zeros(0)
-    x = encoding.encode(grouped.configurations)
-    return Readings(x, z, repeats, scatter, freedom, transform, guess, np.zeros((len(z), 0)), none, none)
+    freedom = np.array([len(v) - 1 for v in each])
+    unrest = _unrest(squares, freedom, grouped.within, guess, options)
+    repeats = np.array([np.sum(w) for w in weights]) / unrest
+    scatter, none, x = float(np.sum(squares / unrest)), np.zeros(0), encoding.encode(grouped.configurations)
+    trends = np.zeros((len(z), 0))
+    return Readings(x, z, repeats, scatter, int(np.sum(freedom)), transform, guess, trends, none, none, unrest)
+
+
+def _unrest(squares: Array, freedom: Array, within: Array, guess: float, options: Targets) -> Array:
+    """(n,) by how much a reading of each row scatters more than usual, as a multiple of the noise's variance.
+
+    Empirical Bayes: each row's own squares (n,) with their degrees of freedom (n,) are shrunk towards what all the
+    other rows say, and that towards the guess of the noise's deviation. `within` (n,) sets where a row starts.
+    """
+    others_freedom = options.usual_readings + np.sum(freedom) - freedom
+    usual = (options.usual_readings * guess**2 + np.sum(squares) - squares) / others_freedom
+    rows = options.unrest_readings
+    return np.asarray(np.maximum((rows * within + squares / usual) / (rows + freedom), 1.0))
 
 
 def _drawn_in(z: Array, least_half: float) -> Array:

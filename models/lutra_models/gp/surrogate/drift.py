@@ -78,7 +78,7 @@ def drift(pairs: Sequence[tuple[Configuration, float]], encoding: Encoding, good
     newest = pairs[skipped:]
     if len(newest) < options.drift.least_rows:
         return STEADY
-    alone = Grouped(tuple(c for c, _ in newest), tuple(np.array([v]) for _, v in newest))
+    alone = Grouped.apart(newest)
     readings = readings_of(alone, encoding, good, options.targets, drawn=True)
     transform, twice = readings.transform, readings.transform.relative(1.0, alone.values)
     scale = 1.0 / twice if transform.log else transform.scale
@@ -123,9 +123,12 @@ class _Look:
             if best is None:
                 break
             fuller, higher = self._fitted(courses[:, [*kept, best]])
-            if higher - density < self.rules.evidence + math.log(len(candidates)):
+            witnessed = self._witnessed(candidates[best])
+            opening = not witnessed and candidates[best].last <= self.options.search.opening_trials
+            asked = self.rules.evidence + (self.rules.opening if opening else 0.0)
+            if higher - density < asked + math.log(len(candidates)):
                 break
-            if not self._witnessed(candidates[best]):
+            if not witnessed:
                 return self._sized(candidates, kept, gp), candidates[best]
             kept, gp, density = [*kept, best], fuller, higher
         return self._sized(candidates, kept, gp), None
