@@ -81,12 +81,12 @@ def test_a_suspicion_is_settled_by_the_best_of_before_measured_again() -> None:
     assert all("still reads as it did" in r.sentence or "predicted" in r.sentence for r in advice.reasons)
 
 
-def test_a_suspicion_that_a_reference_disproves_is_dropped() -> None:
-    known = slowed(at=14)
-    witness = history(20, 3).observations[2]
-    held = replace(known, observations=(*known.observations, witness, history(20, 3).observations[4]))
-    assert drift_of(known).suspected is not None
-    assert drift_of(held).changes == ()
+def test_a_dip_that_is_over_leaves_what_was_read_before_it_as_it_was() -> None:
+    dip, steady = slowed(at=14), history(20, 3).observations
+    found = drift_of(replace(dip, observations=(*dip.observations, steady[2], steady[4])))
+    assert len(found.changes) == 2
+    assert sum(c.size for c in found.changes) == pytest.approx(0.0, abs=0.1)
+    assert found.now(np.full(22, 100.0))[16] == pytest.approx(100.0 / 0.67, rel=0.15)
 
 
 def test_after_a_slow_down_predictions_and_the_best_are_of_now() -> None:
