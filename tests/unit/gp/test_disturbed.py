@@ -166,3 +166,11 @@ def test_a_reading_from_a_disturbed_window_weighs_less_and_a_standing_quota_does
     assert disturbed.median > silent.median
     throttled = [{**busy, "host.cpu_throttled_s_per_s": 0.5}] * 4
     assert [w for w, _ in windows(read(*pairs, counters=throttled), "qps", OPTIONS.targets)] == [1.0] * 4
+
+
+def test_two_readings_that_contradict_each_other_call_for_a_third_and_a_stall_does_not_decide() -> None:
+    others = [(o.configuration, o.metrics["qps"]) for o in history(7, 2).observations]
+    base = [*others, (STEADY, 5000.0), (STEADY, 1500.0)]
+    advice = fit(read(*base), rng=rng()).recommend()[0]
+    assert (advice.origin, advice.configuration) == ("repeat", STEADY)
+    assert fit(read(*base, (STEADY, 4950.0)), rng=rng()).best().configuration == STEADY

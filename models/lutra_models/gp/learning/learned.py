@@ -81,10 +81,16 @@ class Learned:
             self.running, self.encoding.features(codes), self.options.surrogate.boundary_blur
         )
 
+    @property
+    def usual_noise(self) -> float:
+        """The variance of a reading in standard units: where readings are noisy the search's model sees it first."""
+        return max(self.wary.noise, self.searching.noise)
+
     def unreliable(self, codes: Array) -> Array:
         """(m,) by how much more than usual the lower quantile of readings at (m, k) codes lies below their median."""
-        deviations = NormalDist().inv_cdf(1.0 - self.options.targets.reliable) * np.sqrt(self.wary.noise)
-        return np.asarray(deviations * (np.sqrt(self.wary.restless(self.wary_inputs(codes))) - 1.0))
+        own = np.sqrt(self.wary.restless(self.wary_inputs(codes)) * self.wary.noise)
+        more = np.maximum(own - np.sqrt(self.usual_noise), 0.0)
+        return np.asarray(NormalDist().inv_cdf(1.0 - self.options.targets.reliable) * more)
 
     def ranked(self) -> list[Configuration]:
         """Configurations whose objective was measured and that never failed, the best by posterior first.
@@ -125,6 +131,19 @@ def lucky(learned: Learned) -> Configuration | None:
         if len(groups.readings[best]) == 1 and excess > learned.options.search.luck * np.sqrt(gp.noise)
         else None
     )
+
+
+def contested(learned: Learned) -> Configuration | None:
+    """A configuration whose two readings contradict each other, where it would lead by the better one."""
+    gp = learned.wary
+    groups = Grouped.of(learned.history.values(learned.history.objective.metric))
+    lead = float(np.max(learned.sign * gp.latent(gp.x)[0]))
+    least = learned.options.search.contested * learned.usual_noise / gp.noise
+    for configuration, readings, unrest in zip(groups.configurations, groups.readings, gp.unrest, strict=True):
+        better = float(np.max(learned.sign * gp.transform.forward(readings)))
+        if len(readings) == 2 and unrest > least and better > lead:
+            return configuration
+    return None
 
 
 def _inputs(encoding: Encoding, trends: tuple[Trend, ...], codes: Array) -> Array:

@@ -81,8 +81,8 @@ class Grouped:
         for (configuration, value), (weight, within) in zip(pairs, windows or [(1.0, 1.0)] * len(pairs), strict=True):
             groups.setdefault(configuration, []).append((value, weight, within))
         rows = [np.array(v) for v in groups.values()]
-        within = np.array([float(np.mean(r[:, 2])) for r in rows])
-        return cls(tuple(groups), tuple(r[:, 0] for r in rows), tuple(r[:, 1] for r in rows), within)
+        unsteady = np.array([float(np.mean(r[:, 2])) for r in rows])
+        return cls(tuple(groups), tuple(r[:, 0] for r in rows), tuple(r[:, 1] for r in rows), unsteady)
 
     @classmethod
     def apart(cls, pairs: Sequence[tuple[Configuration, float]]) -> Grouped:
@@ -105,29 +105,41 @@ def readings_of(grouped: Grouped, encoding: Encoding, good: float, options: Targ
     """
     transform = Transform.of(grouped.values, good, options)
     each, weights = [transform.forward(v) for v in grouped.readings], grouped.weights
-    z = np.array([np.average(v, weights=w) for v, w in zip(each, weights, strict=True)])
-    squares = np.array([np.sum(w * (v - m) ** 2) for v, w, m in zip(each, weights, z, strict=True)])
+    guess = min(max(transform.relative(options.noise, grouped.values), options.least_noise), options.most_noise)
+    means = [np.average(v, weights=w) for v, w in zip(each, weights, strict=True)]
+    squares = np.array([np.sum(w * (v - m) ** 2) for v, w, m in zip(each, weights, means, strict=True)])
+    freedom = np.array([len(v) - 1 for v in each])
+    usual = _usual(squares, freedom, guess, options)
+    widths = options.stall * np.sqrt(usual)
+    z = np.array([_middle(v, w, width) for v, w, width in zip(each, weights, widths, strict=True)])
     if drawn:
         z = good * _drawn_in(good * z, options.least_half)
-    guess = min(max(transform.relative(options.noise, grouped.values), options.least_noise), options.most_noise)
-    freedom = np.array([len(v) - 1 for v in each])
-    unrest = _unrest(squares, freedom, grouped.within, guess, options)
+    rows = options.unrest_readings
+    seen = np.maximum((rows * grouped.within + squares / usual) / (rows + freedom), 1.0)
+    unrest = np.minimum(seen, options.most_unrest)
     repeats = np.array([np.sum(w) for w in weights]) / unrest
-    scatter, none, x = float(np.sum(squares / unrest)), np.zeros(0), encoding.encode(grouped.configurations)
+    scatter, none, x = float(np.sum(squares / seen)), np.zeros(0), encoding.encode(grouped.configurations)
     trends = np.zeros((len(z), 0))
     return Readings(x, z, repeats, scatter, int(np.sum(freedom)), transform, guess, trends, none, none, unrest)
 
 
-def _unrest(squares: Array, freedom: Array, within: Array, guess: float, options: Targets) -> Array:
-    """(n,) by how much a reading of each row scatters more than usual, as a multiple of the noise's variance.
+def _usual(squares: Array, freedom: Array, guess: float, options: Targets) -> Array:
+    """(n,) the variance of a reading that the repeats of all other rows speak for, shrunk towards the guess.
 
-    Empirical Bayes: each row's own squares (n,) with their degrees of freedom (n,) are shrunk towards what all the
-    other rows say, and that towards the guess of the noise's deviation. `within` (n,) sets where a row starts.
+    `squares` (n,) are sums around each row's mean, with `freedom` (n,) degrees of freedom.
     """
-    others_freedom = options.usual_readings + np.sum(freedom) - freedom
-    usual = (options.usual_readings * guess**2 + np.sum(squares) - squares) / others_freedom
-    rows = options.unrest_readings
-    return np.asarray(np.maximum((rows * within + squares / usual) / (rows + freedom), 1.0))
+    others = options.usual_readings * guess**2 + np.sum(squares) - squares
+    return np.asarray(others / (options.usual_readings + np.sum(freedom) - freedom))
+
+
+def _middle(values: Array, weights: Array, width: float) -> float:
+    """The mean of a row's readings (r,), of which none counts as farther from their median than `width`.
+
+    Two readings have no median of their own: which of them stalled, a third one tells.
+    """
+    if len(values) > 2:
+        values = np.clip(values, np.median(values) - width, np.median(values) + width)
+    return float(np.average(values, weights=weights))
 
 
 def _drawn_in(z: Array, least_half: float) -> Array:
