@@ -94,7 +94,7 @@ def test_after_a_slow_down_predictions_and_the_best_are_of_now() -> None:
     model = fit(known, rng=rng())
     assert model.learned is not None
     best = max(history(20, 3).observations, key=lambda o: o.metrics["qps"])
-    assert model.best().configuration == best.configuration
+    assert model.learned.ranked()[0] == best.configuration
     predicted = model.predict([best.configuration])[0]["qps"]
     assert predicted.median == pytest.approx(0.67 * best.metrics["qps"], rel=0.15)
 
