@@ -88,6 +88,7 @@ def test_every_option_is_read_by_some_recommendation() -> None:
         model = fit(known, others, rng=rng(), options=options)
         model.recommend(2)
         model.recommend(safe=True)
+        model.best()
     assert sorted(set(names(plain)) - seen) == []
 
 
