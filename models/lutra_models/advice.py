@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from lutra_models.knobs import Configuration, Value
 
-SearchOrigin = Literal["current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat"]
+SearchOrigin = Literal[
+    "current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat", "reference"
+]
 """Which step of the search proposed a configuration."""
 FinalOrigin = Literal["handover", "baseline"]
 """Which step of a session's end did."""

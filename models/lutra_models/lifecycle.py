@@ -41,6 +41,7 @@ class Origin(StrEnum):
     TRANSFER = "transfer"
     IMPROVEMENT = "improvement"
     REPEAT = "repeat"
+    REFERENCE = "reference"
     HANDOVER = "handover"
     BASELINE = "baseline"
     MANUAL = "manual"

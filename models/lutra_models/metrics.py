@@ -21,6 +21,8 @@ class Metric:
 
 QPS = Metric("qps", "statements per second")
 TPS = Metric("tps", "transactions per second")
+TPS_LOW = Metric("tps_low", "transactions per second")
+"""The tenth percentile of a window's seconds: what can be relied on inside it."""
 P99 = Metric("p99_ms", "milliseconds")
 TARGETS = (P99, QPS)
 """The metrics that every recommendation predicts where the history has them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from lutra_models.metrics import P99Of
 
 from lutra_agent.config.section import Section, read
 from lutra_agent.config.values import Whole, a_list_of, within
+from lutra_agent.drivers import progress
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.latencies import Latencies
 from lutra_agent.drivers.process import Finished, Span, ask, run
@@ -115,11 +117,13 @@ class Pgbench:
         o = self.options
         start_s = finished.started_s + o.span.warmup_s
         end_s = start_s + o.span.duration_s
-        latencies, failed = parse_log(lines, start_s, end_s)
+        seconds: Counter[int] = Counter()
+        latencies, failed = parse_log(lines, start_s, end_s, seconds)
         if not len(latencies):
             raise DriverFailed(f"pgbench completed no transaction within the window ({failed} failed)")
         tps = len(latencies) / o.sampling / o.span.duration_s
         metrics = {"tps": tps, "failed_tps": failed / o.sampling / o.span.duration_s, **summary(latencies)}
+        metrics |= progress.low([seconds[i] / o.sampling for i in range(int(o.span.duration_s))])
         if self.statements is not None:
             metrics["qps"] = tps * self.statements
         of: P99Of = "statement" if self.statements == 1 else "transaction"
@@ -134,8 +138,12 @@ def summary(latencies: Latencies) -> dict[str, float]:
     return {**percentiles, "mean_ms": latencies.mean_ms()}
 
 
-def parse_log(lines: Iterable[str], start_s: float, end_s: float) -> tuple[Latencies, int]:
+def parse_log(
+    lines: Iterable[str], start_s: float, end_s: float, seconds: Counter[int] | None = None
+) -> tuple[Latencies, int]:
     """The latencies of transactions that ended within `[start_s, end_s)`, and how many failed or were skipped there.
+
+    `seconds` counts the transactions that ended in each second of it.
 
     A line is `client transaction latency_us script epoch_s epoch_us …`; a transaction that failed has a word for its
     latency. With `--rate` the latency includes the wait for its turn. An incomplete last line is left out.
@@ -145,9 +153,12 @@ def parse_log(lines: Iterable[str], start_s: float, end_s: float) -> tuple[Laten
         fields = line.split()
         if len(fields) < 6 or not (fields[4].isdigit() and fields[5].isdigit()):
             continue
-        if start_s <= int(fields[4]) + int(fields[5]) / 1e6 < end_s:
+        ended_s = int(fields[4]) + int(fields[5]) / 1e6
+        if start_s <= ended_s < end_s:
             if fields[2].isdigit():
                 latencies.add(int(fields[2]))
+                if seconds is not None:
+                    seconds[int(ended_s - start_s)] += 1
             else:
                 failed += 1
     return latencies, failed

@@ -18,6 +18,7 @@ from lutra_models.metrics import P99Of
 
 from lutra_agent.config.section import Section, read
 from lutra_agent.config.values import Whole, within
+from lutra_agent.drivers import progress
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
 from lutra_agent.drivers.process import Finished, Span, run
 from lutra_agent.engines.common.database import Database, NamedDatabase, require_named, require_proved
@@ -81,7 +82,9 @@ class Sysbench:
         start_s = finished.started_s + self.options.span.warmup_s
         of: P99Of = "statement" if self.options.script in SINGLE_STATEMENT else "transaction"
         end_s = start_s + self.options.span.duration_s
-        return Measurement(utc(start_s), utc(end_s), parse(finished.stdout), of, self.options.script)
+        inside = progress.low(progress.sysbench_rates(finished.stdout, self.options.span.warmup_s))
+        metrics = {**parse(finished.stdout), **inside}
+        return Measurement(utc(start_s), utc(end_s), metrics, of, self.options.script)
 
     def prepare(self) -> None:
         """Make and fill the tables. Raises DriverFailed."""
@@ -103,6 +106,7 @@ class Sysbench:
         # 1.0 knows no warm-up: a checkpoint prints the figures so far and restarts the counters.
         warmup = [f"--report-checkpoints={o.span.warmup_s:g}"] if o.span.warmup_s else []
         measure = [f"--time={o.span.total_s:g}", "--events=0", "--percentile=99", "--db-ps-mode=auto", *warmup]
+        measure += [f"--report-interval={progress.interval_s(o.span.total_s)}"]
         return [o.bin, f"--db-driver={self.client}", *connection, *load, *measure, o.script]
 
 

@@ -39,13 +39,18 @@ class HostProbe:
             rotational=self._rotational(data_dir),
         )
 
-    def reading(self, data_dir: Path | None = None) -> Reading:
-        """Load and free memory as gauges; the data disk's requests and bytes as counters."""
+    def reading(self, data_dir: Path | None = None, pid: int | None = None) -> Reading:
+        """Load and free memory as gauges; processor times and the data disk's requests and bytes as counters.
+
+        Among them is the time that the hypervisor's other guests took, and for which a quota stopped the server `pid`.
+        """
         gauges = {"load1": os.getloadavg()[0], "memory_available_bytes": float(psutil.virtual_memory().available)}
         times = psutil.cpu_times()
         counters = {"cpu_user_s": times.user, "cpu_system_s": times.system}
         counters["cpu_iowait_s"] = getattr(times, "iowait", 0.0)
-        return Reading({**counters, **self._disk(data_dir)}, gauges)
+        counters["cpu_steal_s"] = getattr(times, "steal", 0.0)
+        throttled = self._limits(self._servers(pid)).throttled_s()
+        return Reading({**counters, **throttled, **self._disk(data_dir)}, gauges)
 
     def room(self, pid: int | None, data_dir: Path | None) -> dict[str, float]:
         """The share of the memory that the process may use which is free or can be freed, and the disk's free bytes."""
@@ -139,6 +144,15 @@ class Cgroups:
                 quota, period = _text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")
             if quota.isdigit() and period.isdigit() and int(quota) > 0 and int(period) > 0:
                 yield int(quota) / int(period)
+
+    def throttled_s(self) -> dict[str, float]:
+        """`cpu_throttled_s`, the most for which one of the groups was stopped by its quota; nothing without a quota."""
+        found = []
+        for folder in self._folders("cpu"):
+            microseconds = _statistics(folder / "cpu.stat", "throttled_usec")
+            nanoseconds = _statistics(folder / "cpu.stat", "throttled_time")
+            found.append(microseconds / 1e6 + nanoseconds / 1e9)
+        return {"cpu_throttled_s": max(found)} if found and any(self.cores()) else {}
 
     def _folders(self, controller: str) -> Iterator[Path]:
         """The group's folder and its ancestors', up to the root: inside a container the root is its own group."""

@@ -50,7 +50,8 @@ class Measure:
         sample = self._telemetry.sample(self._clock.now(), self._clock.monotonic())
         for problem in sample.problems:
             self._throttle.failed(f"collector {problem.partition(':')[0]}", problem)
-        return replace(sample, readings={**sample.readings, "host": self._probe.reading(self._data_dir())})
+        host = self._probe.reading(self._data_dir(), self._process_id())
+        return replace(sample, readings={**sample.readings, "host": host})
 
     def window(self, before: Sample, after: Sample) -> Content | Discarded:
         """The window between two samples, with the best source of p99 that answers."""

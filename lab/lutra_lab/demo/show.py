@@ -21,6 +21,7 @@ ORIGINS = {
     "space_filling": "somewhere new, to learn",
     "improvement": "where the model expects more",
     "repeat": "once more, to know the noise",
+    "reference": "once more, to see whether the server has changed",
 }
 
 

@@ -9,6 +9,11 @@ from lutra_models.metrics import Objective
 
 _NAMES = {"qps": "QPS", "tps": "TPS", "p99_ms": "p99 latency"}
 _NOTICEABLE = 0.005
+_WHY = {
+    "rule_based": "as the rules for this hardware suggest",
+    "repeat": "to read once more what was read before",
+    "reference": "to see whether the server still reads as it did",
+}
 
 
 def reasons(
@@ -57,7 +62,7 @@ def _effects(
 
 def _sentence(name: str, old: Value, new: Value, objective: Objective, effect: float | None, origin: str) -> str:
     what = _move(name, old, new)
-    why = "as the rules for this hardware suggest" if origin == "rule_based" else "to learn what it does"
+    why = _WHY.get(origin, "to learn what it does")
     if effect is None:
         return f"{what} {why}; nothing has been measured about it yet."
     metric = _NAMES.get(objective.metric, objective.metric)

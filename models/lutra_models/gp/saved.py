@@ -10,7 +10,9 @@ import numpy as np
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
 from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.learning.levelled import levelled
 from lutra_models.gp.space.encoding import Encoding
+from lutra_models.gp.surrogate.drift import Drift
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 Document = dict[str, Any]
@@ -28,11 +30,14 @@ def learned_to_dict(learned: Learned) -> Document:
         "snapshot": learned.snapshot.to_dict(),
         "running": None if learned.running is None else learned.running.to_dict(),
         "local": None if learned.local is None else learned.local.to_dict(),
+        "drifts": {metric: drift.to_dict() for metric, drift in learned.drifts.items()},
     }
 
 
 def learned_from_dict(document: Mapping[str, Any], **known: Any) -> Learned:
-    """`known` are the history and the options."""
+    """`known` are the history as it was measured, and the options."""
+    drifts = {metric: Drift.from_dict(d) for metric, d in document.get("drifts", {}).items()}
+    known["history"] = levelled(known["history"], drifts)
     encoding = Encoding(known["history"].space.knobs)
     trends, wary_trends = (
         tuple(Trend.from_dict(t, encoding) for t in document[name]) for name in ("trends", "wary_trends")
@@ -47,6 +52,7 @@ def learned_from_dict(document: Mapping[str, Any], **known: Any) -> Learned:
         snapshot=Snapshot.from_dict(document["snapshot"]),
         running=None if running is None else GaussianProcess.from_dict(running),
         local=None if local is None else GaussianProcess.from_dict(local),
+        drifts=drifts,
         **known,
     )
 

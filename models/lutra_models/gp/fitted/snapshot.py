@@ -87,8 +87,9 @@ class Snapshot:
         predictor = self._predictors[metric]
         gp, codes = predictor.gp, self.encoding.codes([configuration])
         trends = [t.at(codes) for t in self.trends.get(metric, ())]
-        mean, variance = predictor.latent(np.array([*self.encoding.features(codes)[0], *trends]))
-        ends = gp.interval(np.array([mean]), np.array([variance]), level)
+        row = np.array([*self.encoding.features(codes)[0], *trends])
+        mean, variance = predictor.latent(row)
+        ends = gp.interval(np.array([mean]), np.array([variance]), level, float(gp.restless(row[None])[0]))
         median, low, high = (float(end[0]) for end in ends)
         return Prediction(metric, median, low, high, level, variance > _FAR * gp.variance, kept)
 

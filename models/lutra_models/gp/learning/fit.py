@@ -14,6 +14,7 @@ from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
 from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.learning.levelled import drifts, levelled
 from lutra_models.gp.options import DEFAULT, Belief, Options
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.surrogate.base import Surrogate
@@ -21,6 +22,7 @@ from lutra_models.gp.surrogate.calibration import calibrated
 from lutra_models.gp.surrogate.dataset import Grouped, Readings, direction, readings_of, targets
 from lutra_models.gp.surrogate.feasibility import fit_feasibility
 from lutra_models.gp.surrogate.posterior import GaussianProcess
+from lutra_models.gp.surrogate.steadiness import windows
 from lutra_models.gp.surrogate.table import surrogate
 from lutra_models.gp.transfer import prior_mean
 from lutra_models.history import History
@@ -47,7 +49,10 @@ def learn(
     if not teachable(history, least):
         count = len(history.values(metric))
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
-    grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
+    quiet = {name: windows(history, name, options.targets) for name in targets(history)}
+    found = drifts(history, encoding, options)
+    history = levelled(history, found)
+    grouped = {name: Grouped.of(history.values(name), quiet[name]) for name in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, rng, options, surrogate(options.surrogate.name))
     searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
     local = fitter.local(metric, grouped[metric], searching)
@@ -69,7 +74,7 @@ def learn(
     running = fit_feasibility(history, encoding, fitter.surrogate, options.surrogate)
     wary, wary_trends = spread[metric], fitted[metric].trends
     return Learned(
-        history, options, encoding, searching.gp, searching.trends, wary, wary_trends, snapshot, running, local
+        history, options, encoding, searching.gp, searching.trends, wary, wary_trends, snapshot, running, local, found
     )
 
 

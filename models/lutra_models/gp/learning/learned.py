@@ -6,7 +6,8 @@ Shapes: n distinct configurations, m query points, k knobs, d features, p trends
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from lutra_models.gp.fitted.trend import Trend
 from lutra_models.gp.options import Options
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.gp.surrogate.dataset import Grouped
+from lutra_models.gp.surrogate.drift import STEADY, Drift
 from lutra_models.gp.surrogate.feasibility import log_probability_of_running, runs
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.probability import log_probability_above
@@ -26,7 +28,8 @@ from lutra_models.knobs import Configuration
 class Learned:
     """A history with its posteriors. `searching` models the objective for the search alone, `wary` for promises.
 
-    `local` takes the place of `searching` in a search that may go anywhere, where it foresees the readings better.
+    The history's targets are as the server would give them now, by their `drifts`. `local` takes the place of
+    `searching` in a search that may go anywhere, where it foresees the readings better.
     """
 
     history: History
@@ -39,6 +42,12 @@ class Learned:
     snapshot: Snapshot
     running: GaussianProcess | None
     local: GaussianProcess | None = None
+    drifts: Mapping[str, Drift] = field(default_factory=dict)
+
+    @property
+    def drift(self) -> Drift:
+        """The objective's."""
+        return self.drifts.get(self.history.objective.metric, STEADY)
 
     @property
     def sign(self) -> float:
@@ -72,10 +81,22 @@ class Learned:
             self.running, self.encoding.features(codes), self.options.surrogate.boundary_blur
         )
 
+    @property
+    def usual_noise(self) -> float:
+        """The variance of a reading in standard units: where readings are noisy the search's model sees it first."""
+        return max(self.wary.noise, self.searching.noise)
+
+    def unreliable(self, codes: Array) -> Array:
+        """(m,) by how much more than usual the lower quantile of readings at (m, k) codes lies below their median."""
+        own = np.sqrt(self.wary.restless(self.wary_inputs(codes)) * self.wary.noise)
+        more = np.maximum(own - np.sqrt(self.usual_noise), 0.0)
+        return np.asarray(NormalDist().inv_cdf(1.0 - self.options.targets.reliable) * more)
+
     def ranked(self) -> list[Configuration]:
         """Configurations whose objective was measured and that never failed, the best by posterior first.
 
-        Those that probably keep the limits come before those that probably do not.
+        Those that probably keep the limits come before those that probably do not. One that scatters more than usual
+        counts at what can be relied on.
         """
         shares = runs(self.history)
         measured = dict.fromkeys(c for c, _ in self.history.values(self.history.objective.metric))
@@ -83,7 +104,7 @@ class Learned:
         codes = self.encoding.codes(sound)
         limits = self.log_limits(codes)
         holds = limits >= np.log(0.5)
-        mean = self.sign * self.wary.latent(self.wary_inputs(codes))[0]
+        mean = self.sign * self.wary.latent(self.wary_inputs(codes))[0] - self.unreliable(codes)
         order = np.lexsort((-np.where(holds, mean, limits), ~holds))
         return [sound[i] for i in order]
 
@@ -95,7 +116,8 @@ def ahead(learned: Learned, one: Configuration, other: Configuration) -> bool:
     if keeps != other_keeps:
         return keeps
     difference, _ = learned.wary.against(learned.wary_inputs(here), learned.wary_inputs(there))
-    return bool(learned.sign * difference[0] > np.sqrt(learned.wary.noise))
+    reliable = learned.sign * difference - learned.unreliable(here) + learned.unreliable(there)
+    return bool(reliable[0] > np.sqrt(learned.wary.noise))
 
 
 def lucky(learned: Learned) -> Configuration | None:
@@ -106,9 +128,22 @@ def lucky(learned: Learned) -> Configuration | None:
     excess = learned.sign * (gp.z[best] - gp.latent(gp.x[best : best + 1])[0][0])
     return (
         groups.configurations[best]
-        if gp.share[best] == 1.0 and excess > learned.options.search.luck * np.sqrt(gp.noise)
+        if len(groups.readings[best]) == 1 and excess > learned.options.search.luck * np.sqrt(gp.noise)
         else None
     )
+
+
+def contested(learned: Learned) -> Configuration | None:
+    """A configuration whose two readings contradict each other, where it would lead by the better one."""
+    gp = learned.wary
+    groups = Grouped.of(learned.history.values(learned.history.objective.metric))
+    lead = float(np.max(learned.sign * gp.latent(gp.x)[0]))
+    least = learned.options.search.contested * learned.usual_noise / gp.noise
+    for configuration, readings, unrest in zip(groups.configurations, groups.readings, gp.unrest, strict=True):
+        better = float(np.max(learned.sign * gp.transform.forward(readings)))
+        if len(readings) == 2 and unrest > least and better > lead:
+            return configuration
+    return None
 
 
 def _inputs(encoding: Encoding, trends: tuple[Trend, ...], codes: Array) -> Array:

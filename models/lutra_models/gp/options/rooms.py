@@ -31,6 +31,20 @@ class Targets:
     """The first guess of the noise's deviation, in standard units, is at least this …"""
     most_noise: float = 0.7
     """… and at most this."""
+    usual_readings: float = 4.0
+    """How many readings that guess weighs, where repeats of the other configurations say what scatter is usual …"""
+    unrest_readings: float = 4.0
+    """… and how many that weighs, where a configuration's own readings say that it scatters more."""
+    most_unrest: float = 9.0
+    """The largest multiple of the usual variance that they are believed to have."""
+    stall: float = 3.0
+    """Usual deviations from their median beyond which one of three readings or more does not pull their mean."""
+    reliable: float = 0.1
+    """The quantile of its readings at which a configuration counts that scatters more than usual."""
+    within_floor: float = 0.05
+    """What is added to the share by which windows fall short of their mean inside, before two are compared …"""
+    most_within: float = 4.0
+    """… and the largest multiple of the usual variance that the comparison gives."""
     least_half: float = 0.25
     """The upper half's least width, in standard units: what lies farther below the median is drawn in by logarithm."""
 
@@ -71,6 +85,28 @@ class Surrogates:
     """The first guess of the noise's deviation where the target is whether a configuration runs."""
     boundary_blur: float = 0.1
     """How far from certain a configuration is that lies exactly on others: variance of the boundary, in label units."""
+
+
+@dataclass(frozen=True)
+class Drifts:
+    """What counts as a change of all readings over a session's time; see `surrogate.drift`."""
+
+    size: float = 0.3
+    """The deviation of a change around none, relatively."""
+    evidence: float = 0.5
+    """By how much the logarithm of the evidence has to grow, beyond that of the number of courses looked at …"""
+    opening: float = 2.0
+    """… and how much more without a witness where the opening ends: the search moves to a better place there."""
+    promise: float = 0.0
+    """The same growth at the hyperparameters as they are from which it is worth finding others."""
+    least_rows: int = 8
+    """Readings from which changes are looked for …"""
+    most_rows: int = 64
+    """… among so many of the newest."""
+    most_changes: int = 3
+    """Changes that are followed."""
+    interval: int = 25
+    """Readings of a server after which one is read again, where none was meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +222,8 @@ class Search:
     """Noise deviations by which the search's model may be wrong far from what was measured, without past workloads."""
     luck: float = 2.0
     """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
+    contested: float = 3.0
+    """Multiple of the usual variance from which two readings of a configuration call for a third."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +250,7 @@ class Options:
 
     targets: Targets = field(default_factory=Targets)
     surrogate: Surrogates = field(default_factory=Surrogates)
+    drift: Drifts = field(default_factory=Drifts)
     calibration: Calibration = field(default_factory=Calibration)
     transfer: Transfer = field(default_factory=Transfer)
     search: Search = field(default_factory=Search)

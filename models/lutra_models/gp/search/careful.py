@@ -14,7 +14,7 @@ from lutra_models.gp.options import Options
 from lutra_models.gp.search.maximise import passing, single_moves
 from lutra_models.gp.search.safety import heedless, shortfall
 from lutra_models.gp.search.scoring import field_of, score_of
-from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, repeat, tried
+from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, reference, repeat, tried
 from lutra_models.gp.space.encoding import Array
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
@@ -29,7 +29,7 @@ class Careful:
             return step
         if learned is None:
             return "repeat", history.current or tried(history)[0]
-        return doubted(history, learned) or _improved(history, learned)
+        return reference(history, learned) or doubted(history, learned) or _improved(history, learned)
 
 
 CAREFUL = Careful()

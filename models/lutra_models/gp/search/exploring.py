@@ -15,7 +15,7 @@ from lutra_models.gp.search import initial_design
 from lutra_models.gp.search.maximise import Score, maximise, passing
 from lutra_models.gp.search.scoring import field_of, score_of
 from lutra_models.gp.search.sparse import simplified
-from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, repeat, tried
+from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, reference, repeat, tried
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
@@ -33,7 +33,7 @@ class Exploring:
         if learned is None or (opening and not learned.trends):
             found = _farthest(history, known, rng, search)
             return ("space_filling", found) if found else ("repeat", history.current or known[0])
-        step = doubted(history, learned)
+        step = reference(history, learned) or doubted(history, learned)
         if step:
             return step
         step = _improved(history, learned, rng)

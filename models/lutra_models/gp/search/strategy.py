@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from lutra_models.advice import SearchOrigin
-from lutra_models.gp.learning.learned import Learned, lucky
+from lutra_models.gp.learning.learned import Learned, contested, lucky
 from lutra_models.gp.options import Options
 from lutra_models.gp.search import initial_design
 from lutra_models.gp.space.encoding import Array
@@ -41,9 +41,38 @@ def first(history: History, with_starts: bool) -> Step | None:
     return step
 
 
+def reference(history: History, learned: Learned) -> Step | None:
+    """A configuration of earlier measured again, to tell whether the server still reads as it did.
+
+    Where a change is suspected, the best of those that were read before it. On a server also where
+    `options.drift.interval` readings in a row were each a configuration's first: the best of the older half.
+    """
+    pairs = history.values(history.objective.metric)
+    places: dict[Configuration, int] = {}
+    for i, (configuration, _) in enumerate(pairs):
+        places.setdefault(configuration, i)
+    if learned.drift.suspected is not None:
+        course = learned.drift.suspected.course(len(pairs))
+        old = {c for c, i in places.items() if course[i] > 0.5}
+    elif _unwitnessed(history, learned.options.drift.interval):
+        old = {c for c, i in places.items() if i < len(pairs) // 2}
+    else:
+        return None
+    found = next((c for c in learned.ranked() if c in old and initial_design.legal(history, c)), None)
+    return None if found is None or found in history.pending else ("reference", found)
+
+
+def _unwitnessed(history: History, interval: int) -> bool:
+    """Whether the newest readings, each in a window of a server, are of configurations never read before."""
+    newest, before = history.completed[-interval:], history.completed[:-interval]
+    distinct = {o.configuration for o in newest}
+    alone = len(distinct) == len(newest) == interval and distinct.isdisjoint(o.configuration for o in before)
+    return alone and all(o.window is not None for o in newest)
+
+
 def doubted(history: History, learned: Learned) -> Step | None:
-    """The best reading measured again, where it looks like luck."""
-    found = lucky(learned)
+    """The best reading measured again, where it looks like luck or another one of its configuration contradicts it."""
+    found = lucky(learned) or contested(learned)
     if found is None or found in history.pending or not initial_design.legal(history, found):
         return None
     return "repeat", found

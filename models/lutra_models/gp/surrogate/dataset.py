@@ -5,8 +5,8 @@ Shapes: n distinct configurations, d features.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,9 +36,11 @@ def direction(history: History, metric: str) -> float:
 class Readings:
     """One metric's readings, aggregated per configuration, in standard units.
 
-    `repeats` (n,) counts each row's readings; `scatter` is the sum of squares of the readings around their rows' means
-    and `freedom` its degrees of freedom. `trends` (n, p) are columns that enter linearly, with coefficients distributed
-    as N(`slopes`, `doubts`²), both (p,): what other workloads say.
+    `repeats` (n,) counts each row's readings, by their weights; `scatter` is the sum of squares of the readings around
+    their rows' means and `freedom` its degrees of freedom. `unrest` (n,) says by how much a reading of each row
+    scatters more than usual: multiples of the noise's variance, which `repeats` and `scatter` are divided by. `trends`
+    (n, p) are columns that enter linearly, with coefficients distributed as N(`slopes`, `doubts`²), both (p,): what
+    other workloads say.
     """
 
     x: Array
@@ -52,28 +54,50 @@ class Readings:
     trends: Array
     slopes: Array
     doubts: Array
+    unrest: Array = field(default_factory=lambda: np.zeros(0))
+    """Of the first rows; 1 for the others."""
 
     def thinned(self, most: int) -> Readings:
         """At most so many of the rows, evenly in their order: enough to find hyperparameters from."""
         if len(self.z) <= most:
             return self
         kept = np.linspace(0, len(self.z) - 1, most).round().astype(int)
-        return replace(self, x=self.x[kept], z=self.z[kept], repeats=self.repeats[kept], trends=self.trends[kept])
+        unrest = self.unrest[kept[kept < len(self.unrest)]]
+        rows = {"x": self.x[kept], "z": self.z[kept], "repeats": self.repeats[kept], "trends": self.trends[kept]}
+        return replace(self, **rows, unrest=unrest)
 
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """One metric's readings by configuration, in the metric's unit."""
+    """One metric's readings by configuration, in the metric's unit.
+
+    `weights` are 1 for a reading in a quiet window and less in a disturbed one; `within` (n,) says by how much each
+    configuration's windows are less steady inside than usual, as a multiple of a variance. See `surrogate.steadiness`.
+    """
 
     configurations: tuple[Configuration, ...]
     readings: tuple[Array, ...]
+    weights: tuple[Array, ...]
+    within: Array
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[Configuration, float]]) -> Grouped:
-        groups: dict[Configuration, list[float]] = {}
-        for configuration, value in pairs:
-            groups.setdefault(configuration, []).append(value)
-        return cls(tuple(groups), tuple(np.array(v) for v in groups.values()))
+    def of(
+        cls, pairs: Iterable[tuple[Configuration, float]], windows: Sequence[tuple[float, float]] | None = None
+    ) -> Grouped:
+        """`windows` are, for each pair, its weight and what its window says of `within`."""
+        pairs = list(pairs)
+        groups: dict[Configuration, list[tuple[float, float, float]]] = {}
+        for (configuration, value), (weight, within) in zip(pairs, windows or [(1.0, 1.0)] * len(pairs), strict=True):
+            groups.setdefault(configuration, []).append((value, weight, within))
+        rows = [np.array(v) for v in groups.values()]
+        unsteady = np.array([float(np.mean(r[:, 2])) for r in rows])
+        return cls(tuple(groups), tuple(r[:, 0] for r in rows), tuple(r[:, 1] for r in rows), unsteady)
+
+    @classmethod
+    def apart(cls, pairs: Sequence[tuple[Configuration, float]]) -> Grouped:
+        """Every reading as a row of its own, in their order."""
+        values = tuple(np.array([v]) for _, v in pairs)
+        return cls(tuple(c for c, _ in pairs), values, (np.ones(1),) * len(values), np.ones(len(values)))
 
     @property
     def values(self) -> Array:
@@ -89,17 +113,42 @@ def readings_of(grouped: Grouped, encoding: Encoding, good: float, options: Targ
     Cowen-Rivers et al., JAIR 2022).
     """
     transform = Transform.of(grouped.values, good, options)
-    each = [transform.forward(v) for v in grouped.readings]
-    z = np.array([np.mean(v) for v in each])
+    each, weights = [transform.forward(v) for v in grouped.readings], grouped.weights
+    guess = min(max(transform.relative(options.noise, grouped.values), options.least_noise), options.most_noise)
+    means = [np.average(v, weights=w) for v, w in zip(each, weights, strict=True)]
+    squares = np.array([np.sum(w * (v - m) ** 2) for v, w, m in zip(each, weights, means, strict=True)])
+    freedom = np.array([len(v) - 1 for v in each])
+    usual = _usual(squares, freedom, guess, options)
+    widths = options.stall * np.sqrt(usual)
+    z = np.array([_middle(v, w, width) for v, w, width in zip(each, weights, widths, strict=True)])
     if drawn:
         z = good * _drawn_in(good * z, options.least_half)
-    guess = min(max(transform.relative(options.noise, grouped.values), options.least_noise), options.most_noise)
-    scatter = float(sum(np.sum((v - np.mean(v)) ** 2) for v in each))
-    repeats = np.array([len(v) for v in each], dtype=float)
-    freedom = int(np.sum(repeats - 1))
-    none = np.zeros(0)
-    x = encoding.encode(grouped.configurations)
-    return Readings(x, z, repeats, scatter, freedom, transform, guess, np.zeros((len(z), 0)), none, none)
+    rows = options.unrest_readings
+    seen = np.maximum((rows * grouped.within + squares / usual) / (rows + freedom), 1.0)
+    unrest = np.minimum(seen, options.most_unrest)
+    repeats = np.array([np.sum(w) for w in weights]) / unrest
+    scatter, none, x = float(np.sum(squares / seen)), np.zeros(0), encoding.encode(grouped.configurations)
+    trends = np.zeros((len(z), 0))
+    return Readings(x, z, repeats, scatter, int(np.sum(freedom)), transform, guess, trends, none, none, unrest)
+
+
+def _usual(squares: Array, freedom: Array, guess: float, options: Targets) -> Array:
+    """(n,) the variance of a reading that the repeats of all other rows speak for, shrunk towards the guess.
+
+    `squares` (n,) are sums around each row's mean, with `freedom` (n,) degrees of freedom.
+    """
+    others = options.usual_readings * guess**2 + np.sum(squares) - squares
+    return np.asarray(others / (options.usual_readings + np.sum(freedom) - freedom))
+
+
+def _middle(values: Array, weights: Array, width: float) -> float:
+    """The mean of a row's readings (r,), of which none counts as farther from their median than `width`.
+
+    Two readings have no median of their own: which of them stalled, a third one tells.
+    """
+    if len(values) > 2:
+        values = np.clip(values, np.median(values) - width, np.median(values) + width)
+    return float(np.average(values, weights=weights))
 
 
 def _drawn_in(z: Array, least_half: float) -> Array:

@@ -68,6 +68,11 @@ class Problem:
 
 def find_mode(problem: Problem, steps: int) -> Array:
     """The point (d + 2,) of the highest posterior density in logarithms that `steps` steps of L-BFGS find."""
+    return highest(problem, steps)[0]
+
+
+def highest(problem: Problem, steps: int) -> tuple[Array, float]:
+    """As `find_mode`, and the logarithm of the density there, less what does not depend on the trends."""
     d = problem.x.shape[1]
     middle = np.array([problem.lengthscale.mu] * d + [problem.variance.mu, problem.noise.mu])
     width = np.array([problem.lengthscale.sigma] * d + [problem.variance.sigma, problem.noise.sigma])
@@ -85,7 +90,8 @@ def find_mode(problem: Problem, steps: int) -> Array:
     start = middle - np.array([math.log(2.0)] * d + [0.0, 0.0])
     bounds = [(-3.0, 7.0)] * d + [(-6.0, 5.0), (-14.0, 2.5)]
     start = np.clip(start, [b[0] for b in bounds], [b[1] for b in bounds])
-    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}).x)
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+    return np.asarray(found.x), -float(found.fun)
 
 
 def _negative_log_likelihood(problem: Problem, squares: Array, point: Array) -> tuple[float, Array]:

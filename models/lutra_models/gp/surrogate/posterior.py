@@ -64,6 +64,8 @@ class GaussianProcess:
     """(p,) what a trend's coefficient is believed to be …"""
     doubts: Array = field(default_factory=lambda: _NONE)
     """(p,) … and the deviation of that belief."""
+    unrest: Array = field(default_factory=lambda: _NONE)
+    """(≤ n,) of the first rows, by how much a reading there scatters more: multiples of the noise's variance."""
     spread: Spread = Spread()
     factor: Array = field(init=False)
     """(n, n) inverse of the lower Cholesky factor of K + noise."""
@@ -127,13 +129,22 @@ class GaussianProcess:
         precision = np.sum(self.factor * self.factor, 0)
         return self.z - self.weights / precision, 1.0 / precision
 
-    def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array, Array]:
-        """Median, low and high (m,) of one reading, in the metric's unit, where the latent target is so distributed."""
+    def restless(self, x: Array) -> Array:
+        """(m,) the `unrest` at (m, d + p): 1 where no such row was measured."""
+        measured = self.x[: len(self.unrest), : self.d]
+        same = np.all(x[:, None, : self.d] == measured[None, :, :], axis=2)
+        return np.asarray(np.max(np.where(same, self.unrest, 1.0), axis=1, initial=1.0))
+
+    def interval(self, mean: Array, variance: Array, level: float, more: float = 1.0) -> tuple[Array, Array, Array]:
+        """Median, low and high (m,) of one reading, in the metric's unit, where the latent target is so distributed.
+
+        `more` is the multiple of the noise's variance there.
+        """
         s, z = self.spread, NormalDist().inv_cdf(0.5 + level / 2.0)
-        worse = z * np.sqrt(s.noise * self.noise + s.worse**2 * variance)
-        better = z * np.sqrt(s.noise * self.noise + s.better**2 * variance)
+        worse = z * np.sqrt(s.noise * more * self.noise + s.worse**2 * variance)
+        better = z * np.sqrt(s.noise * more * self.noise + s.better**2 * variance)
         if math.isfinite(s.headroom):
-            least = z * math.sqrt(self.noise)
+            least = z * math.sqrt(more * self.noise)
             ceiling = float(np.max(s.good * self.z)) + least + s.headroom
             better = np.maximum(np.minimum(better, ceiling - s.good * mean), least)
         below, above = (worse, better) if s.good > 0 else (better, worse)
@@ -141,7 +152,8 @@ class GaussianProcess:
         return back(mean), back(mean - below), back(mean + above)
 
     def to_dict(self) -> dict[str, Any]:
-        arrays = {n: getattr(self, n).tolist() for n in ("x", "z", "share", "lengthscales", "slopes", "doubts")}
+        names = ("x", "z", "share", "lengthscales", "slopes", "doubts", "unrest")
+        arrays = {n: getattr(self, n).tolist() for n in names}
         s = self.spread
         spread = [s.good, s.worse, s.better, s.noise, s.headroom if math.isfinite(s.headroom) else None]
         rest = {"variance": self.variance, "noise": self.noise, "spread": spread}
@@ -149,11 +161,12 @@ class GaussianProcess:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GaussianProcess:
-        x, z, share, lengthscales, slopes, doubts = (
-            np.array(data[n], dtype=float) for n in ("x", "z", "share", "lengthscales", "slopes", "doubts")
+        x, z, share, lengthscales, slopes, doubts, unrest = (
+            np.array(data.get(n, ()), dtype=float)
+            for n in ("x", "z", "share", "lengthscales", "slopes", "doubts", "unrest")
         )
         good, worse, better, more, headroom = data["spread"]
         spread = Spread(good, worse, better, more, math.inf if headroom is None else headroom)
         transform = Transform.from_dict(data["transform"])
         variance, noise = float(data["variance"]), float(data["noise"])
-        return cls(x, z, share, lengthscales, variance, noise, transform, slopes, doubts, spread)
+        return cls(x, z, share, lengthscales, variance, noise, transform, slopes, doubts, unrest, spread)

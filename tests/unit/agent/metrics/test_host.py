@@ -52,6 +52,21 @@ def test_inside_a_container_the_root_group_is_ones_own(tmp_path: Path) -> None:
     assert list(limits.cores()) == []
 
 
+def test_the_time_for_which_a_quota_stopped_the_server_counts_only_where_there_is_one(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "membership": "0::/db\n",
+            "cgroup/db/cpu.max": "150000 100000\n",
+            "cgroup/db/cpu.stat": "usage_usec 9\nthrottled_usec 2500000\n",
+            "free": "0::/other\n",
+            "cgroup/other/cpu.stat": "throttled_usec 0\n",
+        },
+    )
+    assert Cgroups(tmp_path / "cgroup", tmp_path / "membership").throttled_s() == {"cpu_throttled_s": 2.5}
+    assert Cgroups(tmp_path / "cgroup", tmp_path / "free").throttled_s() == {}
+
+
 def test_cached_file_pages_are_room_in_a_group(tmp_path: Path) -> None:
     write(
         tmp_path,

@@ -1,0 +1,59 @@
+"""What a window says of its own reading: whether others took the processor away, and how steady it was inside.
+
+The agent ships both with a window. A reading from a disturbed window says less of its configuration, and one from a
+window that was less steady inside than is usual in the session speaks for a configuration that stalls. Both are
+compared with the session's median: a server under a quota is always throttled, and every load has its own scatter.
+Shapes: n observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from lutra_models.gp.options import Targets
+from lutra_models.gp.space.encoding import Array
+from lutra_models.history import History, Observation
+from lutra_models.metrics import TPS, TPS_LOW
+
+_OTHERS = ("host.cpu_steal_s_per_s", "host.cpu_throttled_s_per_s")
+_OWN = ("host.cpu_user_s_per_s", "host.cpu_system_s_per_s")
+
+
+def windows(history: History, metric: str, options: Targets) -> list[tuple[float, float]]:
+    """For each reading of the metric its weight, and how unsteady its window was: a multiple of the usual variance."""
+    measured = [o for o in history.observations if metric in o.metrics]
+    taken = np.maximum(_above(measured, taken_away), 0.0)
+    weights = 1.0 / (1.0 + (taken / options.noise) ** 2)
+    inside = _shares(measured, fallen_short)
+    usual = float(np.nanmedian(inside)) if np.any(np.isfinite(inside)) else 0.0
+    ratio = (np.nan_to_num(inside, nan=usual) + options.within_floor) / (usual + options.within_floor)
+    within = np.clip(ratio**2, 1.0, options.most_within)
+    return [(float(w), float(i)) for w, i in zip(weights, within, strict=True)]
+
+
+def taken_away(metrics: Mapping[str, float]) -> float | None:
+    """The share of the processor time wanted that others or a quota took; None where the window does not say."""
+    if not any(name in metrics for name in _OTHERS):
+        return None
+    lost, used = (sum(metrics.get(name, 0.0) for name in names) for names in (_OTHERS, _OWN))
+    return lost / (lost + used) if lost > 0 else 0.0
+
+
+def fallen_short(metrics: Mapping[str, float]) -> float | None:
+    """By what share the tenth percentile of the window's intervals is below its mean; None where it does not say."""
+    mean, low = metrics.get(TPS.name), metrics.get(TPS_LOW.name)
+    return None if not mean or low is None else max(0.0, 1.0 - low / mean)
+
+
+def _shares(measured: Sequence[Observation], of: Callable[[Mapping[str, float]], float | None]) -> Array:
+    """(n,) NaN where a window does not say."""
+    found = (of(o.metrics) for o in measured)
+    return np.array([np.nan if share is None else share for share in found], dtype=float)
+
+
+def _above(measured: Sequence[Observation], of: Callable[[Mapping[str, float]], float | None]) -> Array:
+    """(n,) the shares less their median, 0 where a window does not say."""
+    shares = _shares(measured, of)
+    return np.zeros(len(shares)) if not np.any(np.isfinite(shares)) else np.nan_to_num(shares - np.nanmedian(shares))
