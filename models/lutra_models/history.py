@@ -171,6 +171,8 @@ class TuningSession:
     mode: Mode = "observe"
     approval: Approval = "manual"
     max_trials: int = 30
+    verification_rounds: int = 0
+    """At most, after the trials and before the handover, in a lab; 0 for no verification."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

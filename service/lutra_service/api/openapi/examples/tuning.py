@@ -15,6 +15,7 @@ new_session: Example = {
     "mode": "reload_only",
     "approval": "manual",
     "max_trials": 20,
+    "verification_rounds": 12,
     "seed": 0,
 }
 identity: Example = {
@@ -39,6 +40,7 @@ session: Example = {
     "rebased_at": None,
     **p99,
     "message": "",
+    "verification": None,
     "events": [shown_event],
     "created_at": EVENING,
     "ended_at": None,
