@@ -8,9 +8,9 @@ from pathlib import Path
 LUTRA = Path(sys.executable).parent / "lutra"
 SHORT = """
 from lutra_lab.demo import command, stack
-stack.DATA, command.REPETITIONS = ("--scale", "1"), 1
+stack.DATA, command.ROUNDS = ("--scale", "1"), 3
 command.demo()
 """
 DEMO: list[Path | str] = [LUTRA, "demo"]
 SHORTER: list[Path | str] = [sys.executable, "-c", SHORT]
-"""The same command over little data, which measures nothing a second time."""
+"""The same command over little data, with the fewest rounds that tell a gain."""

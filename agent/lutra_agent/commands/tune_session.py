@@ -23,6 +23,7 @@ class SessionRequest:
 
     metric: str
     trials: int
+    verification_rounds: int
     seed: int
     limits: tuple[Mapping[str, Any], ...] = ()
 
@@ -33,6 +34,7 @@ class SessionRequest:
             "mode": "lab",
             "approval": "automatic",
             "max_trials": self.trials,
+            "verification_rounds": self.verification_rounds,
             "seed": self.seed,
         }
 
