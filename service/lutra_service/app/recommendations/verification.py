@@ -16,6 +16,7 @@ from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import trial_record
 from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.proposal import propose
+from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
@@ -64,7 +65,7 @@ class Verification:
         return distinct
 
     @property
-    def _began(self) -> dict[str, object]:
+    def _began(self) -> Document:
         """What was active when the session began; of settings that began to move later, when the best was named."""
         return {**self.named.before, **(self.session.baseline or {})}
 
