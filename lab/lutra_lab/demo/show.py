@@ -84,7 +84,7 @@ def comparison(console: Console, found: Document) -> None:
     shown = Table(title="Measured in turns", title_style="bold", title_justify="left", box=SIMPLE_HEAD, padding=0)
     shown.add_column("configuration", no_wrap=True)
     for heading in ("QPS, each round", "on the default", "on the rule-based", "p99, ms"):
-        shown.add_column(f"   {heading}", justify="right", no_wrap=True)
+        shown.add_column(f"   {heading}", justify="right", no_wrap=not heading.startswith("QPS"))
     for finalist in in_order(found):
         readings, gains = finalist["readings"], finalist["gains"]
         p99 = [r["p99_ms"] for r in readings if "p99_ms" in r]

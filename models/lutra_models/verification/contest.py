@@ -7,7 +7,7 @@ changes, so that drift and neighbours meet everybody alike.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -23,13 +23,15 @@ ROUNDS = 12
 """The budget that a session has where it states none."""
 NARROW = 0.10
 """An interval whose ends lie this close together says all that matters: the difference is small."""
-MARGIN = 0.04
+MARGIN = 0.05
 """What the best may lose, with certainty no more, where it changes fewer settings than the rule-based start."""
 HOPELESS = 0.20
 """Who is behind by more than this in each of the first two rounds is measured no more."""
 STEADY = 0.25
 """A finalist whose readings differ by more than this is unsteady, where the reference's differ by less."""
 MORE_THAN_REFERENCE = 0.10
+FORGIVEN_FROM = 8
+"""Rounds from which one bad reading is a neighbour's doing and not the configuration's: a second one would be there."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,8 @@ class Contest:
         return sum(there.get(n) != v for n, v in own.items())
 
     def compare(self, challenger: Name, reference: Name) -> Comparison:
-        metric = self.objective.metric
-        sides = (self.by_name[n].values(metric) for n in (challenger, reference))
-        return compared(*sides, self.objective.goal, self.budget)
+        one, other = (self.by_name[n].values(self.objective.metric) for n in (challenger, reference))
+        return compared(one, other, self.objective.goal, self.budget)
 
     def breaks(self, name: Name) -> str | None:
         """The limit that half of its readings, or more, do not keep. Known from the second round on."""
@@ -91,20 +92,16 @@ class Contest:
                 return str(limit)
         return None
 
-    def spread(self, name: Name, rounds: int) -> float:
-        """How far its readings of the first `rounds` rounds differ: .25 is the highest a quarter above the lowest."""
-        values = self.by_name[name].values(self.objective.metric)[:rounds]
-        return max(values) / low - 1 if (low := min(values)) > 0 else math.inf
+    def relied_on(self, name: Name, rounds: int) -> list[float]:
+        """Its readings of the first `rounds` rounds, the worst first; from enough rounds on without a single worst."""
+        values = sorted(self.by_name[name].values(self.objective.metric)[:rounds], key=self.objective.gain)
+        return values[1:] if rounds >= FORGIVEN_FROM else values
 
-    def unsteady(self, name: Name, reference: Name) -> bool:
+    def is_unsteady(self, name: Name, reference: Name) -> bool:
         """Whether its readings differ much, and more than the reference's, which drift moves alike."""
         rounds = self.compare(name, reference).rounds
-        own, other = (self.spread(n, rounds) for n in (name, reference))
+        own, other = (spread(self.relied_on(n, rounds)) for n in (name, reference))
         return own > STEADY and own > other + MORE_THAN_REFERENCE
-
-    def worst(self, name: Name, rounds: int) -> float:
-        """Its worst reading in the first `rounds` rounds."""
-        return min(self.by_name[name].values(self.objective.metric)[:rounds], key=self.objective.gain)
 
     def wins(self, challenger: Name, reference: Name) -> bool:
         """Whether it is ahead with certainty, and its worst round is no worse where it is unsteady.
@@ -113,29 +110,30 @@ class Contest:
         more than the margin.
         """
         found = self.compare(challenger, reference)
-        shorter = challenger == "best" and reference == "rule_based" and self._is_shorter
-        needed = math.log1p(-MARGIN) if shorter else 0.0
-        if found.low <= needed:
+        if found.low <= self._needed(challenger, reference):
             return False
-        if not self.unsteady(challenger, reference):
+        if not self.is_unsteady(challenger, reference):
             return True
-        own, other = (self.objective.gain(self.worst(n, found.rounds)) for n in (challenger, reference))
+        own, other = (self.objective.gain(self.relied_on(n, found.rounds)[0]) for n in (challenger, reference))
         return own >= other
 
-    @property
-    def _is_shorter(self) -> bool:
-        return self.changes("best") < self.changes("rule_based")
+    def _needed(self, challenger: Name, reference: Name) -> float:
+        """What the low end of the comparison has to exceed."""
+        own = challenger == "best" and reference == "rule_based"
+        shorter = own and self.changes("best") < self.changes("rule_based")
+        return math.log1p(-MARGIN) if shorter else 0.0
 
     def is_settled(self, challenger: Name, reference: Name) -> bool:
         """Whether more rounds of these two are of no use."""
-        found = self.compare(challenger, reference)
+        found, needed = self.compare(challenger, reference), self._needed(challenger, reference)
         if self.is_hopeless(challenger, reference) or found.rounds >= self.budget:
             return True
         if found.rounds < LEAST_ROUNDS:
             return False
-        if found.low > 0 or found.high < 0 or found.high - found.low < NARROW or found.hope <= 0:
-            return True
-        return self.wins(challenger, reference)
+        if found.low > needed:
+            return self.wins(challenger, reference) or found.rounds >= FORGIVEN_FROM
+        narrow = needed == 0.0 and found.high - found.low < NARROW
+        return narrow or found.high < needed or found.hope <= needed
 
     def is_hopeless(self, challenger: Name, reference: Name) -> bool:
         metric = self.objective.metric
@@ -186,3 +184,8 @@ class Contest:
         first = number // 2 % len(names)
         turned = names[first:] + names[:first]
         return turned if number % 2 == 0 else turned[::-1]
+
+
+def spread(values: Sequence[float]) -> float:
+    """How far they differ: .25 where the highest is a quarter above the lowest."""
+    return max(values) / low - 1 if (low := min(values)) > 0 else math.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_models.verification.contest import MARGIN, NAMES, Contest, Name
+from lutra_models.verification.contest import MARGIN, NAMES, STEADY, Contest, Name, spread
 from lutra_models.verification.gains import LEAST_ROUNDS, Gain
 
 CALLED: Mapping[Name, str] = {
@@ -57,22 +57,13 @@ def _handed_over(contest: Contest, chosen: Name) -> str:
         why = "nothing else was left to compare it with" if alone else "nothing is ahead of it with certainty"
         return f"{CALLED[chosen]} stays: {why}"
     told = [f"{_percent(g)} over {CALLED[n]}" for n, g in gains(contest, chosen).items()]
-    told += [
-        f"{CALLED[n]} {why}"
-        for n in NAMES
-        if n in contest.by_name and n != chosen and _is_after(n, chosen) and (why := contest.out(n)) is not None
-    ]
-    shorter = _is_shorter(contest, chosen)
-    if shorter is not None:
-        told.append(shorter)
+    out = ((n, contest.out(n)) for n in NAMES[NAMES.index(chosen) + 1 :] if n in contest.by_name)
+    told += [f"{CALLED[n]} {why}" for n, why in out if why is not None]
+    told += filter(None, (_shorter(contest, chosen), _one_bad_round(contest, chosen)))
     return f"{CALLED[chosen]} holds: {contest.objective.metric} {', '.join(told)}"
 
 
-def _is_after(one: Name, other: Name) -> bool:
-    return NAMES.index(one) > NAMES.index(other)
-
-
-def _is_shorter(contest: Contest, chosen: Name) -> str | None:
+def _shorter(contest: Contest, chosen: Name) -> str | None:
     """What to say of a best that is handed over for being shorter."""
     if chosen != "best" or "rule_based" not in contest.references(chosen):
         return None
@@ -82,6 +73,13 @@ def _is_shorter(contest: Contest, chosen: Name) -> str | None:
     return f"no worse than that by more than {MARGIN:.0%}, and {own} changed settings instead of {other}"
 
 
+def _one_bad_round(contest: Contest, chosen: Name) -> str | None:
+    values = contest.by_name[chosen].values(contest.objective.metric)
+    if spread(values) <= STEADY:
+        return None
+    return f"with readings from {min(values):,.4g} to {max(values):,.4g}"
+
+
 def _passed_over(contest: Contest, name: Name) -> str:
     out = contest.out(name)
     if out is not None:
@@ -89,17 +87,20 @@ def _passed_over(contest: Contest, name: Name) -> str:
     lost = [n for n in contest.references(name) if not contest.wins(name, n)]
     if not lost:
         return f"{CALLED[name]} was not measured often enough"
-    other = lost[0]
-    found = contest.compare(name, other)
+    found = contest.compare(name, lost[0])
     if found.low > 0:
-        own, others = (contest.worst(n, found.rounds) for n in (name, other))
-        return (
-            f"{CALLED[name]} cannot be relied on: its readings differ by {contest.spread(name, found.rounds):.0%}, and "
-            f"its worst round read {own:,.4g} where {CALLED[other]}'s read {others:,.4g}"
-        )
+        return _unreliable(contest, name, lost[0], found.rounds)
     gain = found.told(contest.objective.goal)
     told = "" if gain is None else f": {_percent(gain)}"
-    return f"{CALLED[name]} is not ahead of {CALLED[other]} with certainty{told}"
+    return f"{CALLED[name]} is not ahead of {CALLED[lost[0]]} with certainty{told}"
+
+
+def _unreliable(contest: Contest, name: Name, reference: Name, rounds: int) -> str:
+    own, other = (contest.relied_on(n, rounds) for n in (name, reference))
+    return (
+        f"{CALLED[name]} cannot be relied on: its readings differ by {spread(own):.0%}, and at its worst it read "
+        f"{own[0]:,.4g} where {CALLED[reference]} read {other[0]:,.4g}"
+    )
 
 
 def _percent(gain: Gain) -> str:

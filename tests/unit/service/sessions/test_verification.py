@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lutra_models.errors import IllegalTransition
 from lutra_service.app.jobs import replay
-from lutra_service.workers import worker
 
 from tests.support.fakes import Document, Fakes, answer
 from tests.support.service import Agent, Service, fake_executor, running, some_minutes_later
@@ -230,33 +230,29 @@ def test_a_verification_survives_a_restart_of_the_service(tmp_path: Path) -> Non
 def test_both_computed_ends_can_be_replayed_and_a_single_reading_was_never_computed(tmp_path: Path) -> None:
     with lab(tmp_path) as (service, agent):
         session = go_on(service, agent, begin(service, agent), {BASELINE: 1000.0, RULES: 1300.0, BEST: 1300.0})
-        id_ = session["id"]
-        rows = service.store.read(lambda u: u.recommendations.of_kind(id_, ("verification", "handover")))
-        named, handover = rows[0], rows[-1]
-        for row in (named, handover):
-            job, stored = service.store.read(lambda u, i=row.id: replay.stored_answer(u, i))  # type: ignore[misc]
-            again = worker.handover(job.payload) if row is handover else Search().handover(job.payload)
+        kinds = ("verification", "handover")
+        rows = service.store.read(lambda u: u.recommendations.of_kind(session["id"], kinds))
+        for id_ in (rows[0].id, rows[-1].id):
+            job, stored = service.store.read(lambda u, i=id_: replay.stored_answer(u, i))  # type: ignore[misc]
+            again = Search().handover(job.payload)
             assert (again["configuration"], again["origin"]) == (stored["configuration"], stored["origin"])
-        assert all(r.parent_id == named.id for r in rows[1:-1])
-        with pytest.raises(Exception, match="nothing was computed"):
+        assert all(r.parent_id == rows[0].id for r in rows[1:-1])
+        with pytest.raises(IllegalTransition, match="nothing was computed"):
             service.store.read(lambda u: replay.stored_answer(u, rows[1].id))
 
 
-@pytest.mark.parametrize("more", [{"mode": "reload_only", "approval": "manual"}, {"verification_rounds": 0}])
-def test_outside_a_lab_or_where_nobody_wants_one_there_is_no_verification(tmp_path: Path, more: Document) -> None:
+@pytest.mark.parametrize("rounds", [0, 6])
+def test_without_rounds_or_in_another_mode_the_models_best_is_handed_over_at_once(tmp_path: Path, rounds: int) -> None:
+    """An agent that is in a lab no longer measures nothing again."""
     with lab(tmp_path) as (service, agent):
-        path = begin(service, agent, max_trials=1, **more)
-        take: Callable[..., Any] = service.take
-        if "mode" in more:
-            ask = f"/v1/databases/{agent.database}/recommendations"
-            made = take("POST", ask, None, Prefer="wait=5")
-            service.store.write(lambda u: u.recommendations.change(made["id"], measured={"qps": 1.0}))
-            take("POST", f"/v1/recommendations/{made['id']}/approve")
-            return_to = take("GET", path)
-            assert return_to["verification"] is None
-        else:
-            measure(agent, {BASELINE: 1000.0}, 0)
-            assert (agent.directive(wait=5) or {})["settings"]["work_mem"] == BEST
-            session = take("GET", path)
-            assert session["verification"] is None
-            assert session["handover"] is not None
+        path = begin(service, agent, max_trials=1, verification_rounds=rounds, approval="manual")
+        ask = f"/v1/databases/{agent.database}/recommendations"
+        made = service.take("POST", ask, None, Prefer="wait=5")
+        service.take("POST", f"/v1/recommendations/{made['id']}/approve")
+        measure(agent, {BASELINE: 1000.0}, 0)
+        if rounds:
+            agent.mode = "reload_only"
+            agent.send()
+        last = service.take("POST", ask, None, Prefer="wait=5")
+        assert (last["kind"], last["configuration"]["work_mem"]) == ("handover", BEST)
+        assert service.take("GET", path)["verification"] is None
