@@ -241,18 +241,21 @@ def test_both_computed_ends_can_be_replayed_and_a_single_reading_was_never_compu
             service.store.read(lambda u: replay.stored_answer(u, rows[1].id))
 
 
-@pytest.mark.parametrize("rounds", [0, 6])
-def test_without_rounds_or_in_another_mode_the_models_best_is_handed_over_at_once(tmp_path: Path, rounds: int) -> None:
-    """An agent that is in a lab no longer measures nothing again."""
+@pytest.mark.parametrize(("rounds", "mode"), [(0, "lab"), (None, "lab"), (6, "reload_only")])
+def test_without_rounds_or_a_lab_the_models_best_is_handed_over_at_once(
+    tmp_path: Path, rounds: int | None, mode: str
+) -> None:
+    """No rounds at all has a session that an earlier version opened."""
     with lab(tmp_path) as (service, agent):
-        path = begin(service, agent, max_trials=1, verification_rounds=rounds, approval="manual")
+        path = begin(service, agent, max_trials=1, approval="manual")
+        id_ = path.rpartition("/")[2]
+        service.store.write(lambda u: u.sessions.change(id_, verification_rounds=rounds))
         ask = f"/v1/databases/{agent.database}/recommendations"
         made = service.take("POST", ask, None, Prefer="wait=5")
         service.take("POST", f"/v1/recommendations/{made['id']}/approve")
         measure(agent, {BASELINE: 1000.0}, 0)
-        if rounds:
-            agent.mode = "reload_only"
-            agent.send()
+        agent.mode = mode
+        agent.send()
         last = service.take("POST", ask, None, Prefer="wait=5")
         assert (last["kind"], last["configuration"]["work_mem"]) == ("handover", BEST)
         assert service.take("GET", path)["verification"] is None
