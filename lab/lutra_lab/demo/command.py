@@ -37,7 +37,7 @@ ENGINES = [kind.engine for kind in scratch_servers()]
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Same seed, same search.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here.")
 def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | None) -> None:
-    """Tune a real database server from start to end, on this machine, in about five minutes.
+    """Tune a real database server from start to end, on this machine, in some ten minutes.
 
     Starts a server in a scratch folder, the service, and an agent in lab mode whose load writes to more data than the
     server's default cache holds. A tuning session (objective QPS, durability kept) tries TRIALS configurations; then
@@ -50,7 +50,7 @@ def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | No
 
     \b
     Examples:
-      lutra demo                                   the embedded server, about five minutes
+      lutra demo                                   the embedded server, some ten minutes
       lutra demo --trials 8 --seconds 5            shorter
       lutra demo --trials 20 --json figures.json   longer, and the figures in a file
     """

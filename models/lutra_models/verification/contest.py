@@ -77,9 +77,16 @@ class Contest:
         there, own = self.by_name["baseline"].configuration, self.by_name[name].configuration
         return sum(there.get(n) != v for n, v in own.items())
 
+    @cached_property
+    def _comparisons(self) -> dict[tuple[Name, Name], Comparison]:
+        return {}
+
     def compare(self, challenger: Name, reference: Name) -> Comparison:
-        one, other = (self.by_name[n].values(self.objective.metric) for n in (challenger, reference))
-        return compared(one, other, self.objective.goal, self.budget)
+        pair = challenger, reference
+        if pair not in self._comparisons:
+            one, other = (self.by_name[n].values(self.objective.metric) for n in pair)
+            self._comparisons[pair] = compared(one, other, self.objective.goal, self.budget)
+        return self._comparisons[pair]
 
     def breaks(self, name: Name) -> str | None:
         """The limit that half of its readings, or more, do not keep. Known from the second round on."""
