@@ -1,4 +1,4 @@
-.PHONY: setup demo notebook test lint check dist bench attacks audit lab lock
+.PHONY: setup demo notebook test lint quick check dist bench attacks audit lab lock
 
 PY := .venv/bin/python
 MEMBERS := models agent service lab
@@ -33,8 +33,11 @@ lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-check: lint  ## the same, and the quick tests
+quick: setup  ## the quick tests
 	$(PY) -m pytest -n logical $(SPREAD) -m "not slow and not engine"
+
+check: setup  ## lint and the quick tests, side by side; each one's output comes whole once it ends
+	@$(MAKE) --no-print-directory --keep-going --output-sync=target -j2 lint quick
 
 dist: setup  ## build the wheels of every distribution into dist/, without the network
 	@for member in $(MEMBERS); do $(PY) -m uv build --quiet --wheel --no-build-isolation --python $(PY) -o $(DIST) $$member || exit 1; done

@@ -7,10 +7,14 @@ from pathlib import Path
 
 LUTRA = Path(sys.executable).parent / "lutra"
 SHORT = """
-from lutra_lab.demo import command, stack
-stack.DATA, command.ROUNDS = ("--scale", "1"), 3
+from lutra_lab.demo import command, processes, stack
+class Gently(processes.Processes):
+    def start_and_read(self, *arguments):
+        told = super().start_and_read(*arguments)
+        return {**told, "driver": {**told["driver"], "warmup_s": 1, "rate": 100}}
+stack.DATA, command.ROUNDS, command.Processes = ("--scale", "1"), 3, Gently
 command.demo()
 """
 DEMO: list[Path | str] = [LUTRA, "demo"]
 SHORTER: list[Path | str] = [sys.executable, "-c", SHORT]
-"""The same command over little data, with the fewest rounds that tell a gain."""
+"""The same command over little data, a load that leaves the processors idle, and the fewest rounds that show a gain."""

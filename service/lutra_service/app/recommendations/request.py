@@ -8,6 +8,7 @@ from typing import Any
 from lutra_models import __version__, serial
 from lutra_models.errors import SessionClosed
 from lutra_models.gp.options import DEFAULT as OPTIONS
+from lutra_models.history import History
 from lutra_models.knobs import fingerprint
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -95,14 +96,7 @@ def _compute(
     task = "recommend" if kind == Kind.SEARCH else "handover"
     number, handovers, turns = (sum(r.kind == k for r in own) + 1 for k in COMPUTED)
     entropy = [session.seed, number if kind == Kind.SEARCH else HANDOVER_ENTROPY]
-    payload: Document = {
-        "history": serial.history_to_dict(seen, at.server, at.policy),
-        "entropy": entropy,
-        "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
-        "safe": at.mode != "lab",
-        "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
-        "options": OPTIONS.to_dict(),
-    }
+    payload = _payload(unit, at, session, seen, entropy)
     if verified is not None:
         payload["verification"] = contest_to_dict(verified.contest)
     asked = [session.id, task, entropy, number, handovers, turns, seen.key, at.server.settings_hash, __version__]
@@ -124,6 +118,17 @@ def _compute(
     unit.requests.add(Request(recommendation.id, task, payload))
     unit.publish(recommendation.id, session.id, at.database.id)
     return recommendation
+
+
+def _payload(unit: UnitOfWork, at: ServerContext, session: Session, seen: History, entropy: Sequence[int]) -> Document:
+    return {
+        "history": serial.history_to_dict(seen, at.server, at.policy),
+        "entropy": list(entropy),
+        "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
+        "safe": at.mode != "lab",
+        "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
+        "options": OPTIONS.to_dict(),
+    }
 
 
 def manual(
