@@ -69,6 +69,8 @@ def tune(stack: Stack, trials: int, rounds: int, seed: int, watcher: Watcher) ->
             watcher.reading(name, round_, metrics)
         if state["state"] == "completed":
             handover = get(stack.client, f"/v1/recommendations/{state['handover']}")
+            if handover["failed"] is not None:
+                raise DemoFailed(f"what held could not be made active: {handover['failed']}")
             return Tuned(rows, state["verification"], handover, server)
         if state["state"] != "running":
             raise DemoFailed(f"the session is {state['state']}: {state['message']}")
