@@ -60,7 +60,7 @@ def _handed_over(contest: Contest, chosen: Name) -> str:
     out = ((n, contest.out(n)) for n in NAMES[NAMES.index(chosen) + 1 :] if n in contest.by_name)
     told += [f"{CALLED[n]} {why}" for n, why in out if why is not None]
     told += filter(None, (_shorter(contest, chosen), _one_bad_round(contest, chosen)))
-    return f"{CALLED[chosen]} holds: {contest.objective.metric} {', '.join(told)}"
+    return f"{CALLED[chosen]} holds: {contest.objective.metric} better by {', '.join(told)}"
 
 
 def _shorter(contest: Contest, chosen: Name) -> str | None:

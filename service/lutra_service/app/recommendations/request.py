@@ -13,7 +13,7 @@ from lutra_models.knobs import fingerprint
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.verification import contest_to_dict
+from lutra_models.verification import Name, contest_to_dict
 
 from lutra_service.app.access import audit, quota
 from lutra_service.app.databases.current_server import context_of
@@ -65,7 +65,18 @@ def _last(unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[R
     turn = found.contest.turn()
     if turn is None:
         return _compute(unit, at, session, own, Kind.HANDOVER, found)
-    made = verification.measure(unit, at, found, turn)
+    return _measure(unit, at, found, turn)
+
+
+def _measure(unit: UnitOfWork, at: ServerContext, found: Verification, name: Name) -> Recommendation:
+    """Propose to measure this finalist once more. What may move no longer stays where it is."""
+    session, origin = found.session, verification.ORIGINS[name]
+    wanted = found.contest.by_name[name].configuration
+    known = [session.baseline or {}, found.named.before]
+    configuration = admitted(unit, at, {n: v for n, v in wanted.items() if n in at.space}, known)
+    made = propose(
+        unit, at, configuration, kind=Kind.VERIFICATION, origin=origin, session=session, parent_id=found.named.id
+    )
     unit.publish(made.id, session.id, at.database.id)
     return made
 

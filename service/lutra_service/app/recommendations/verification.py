@@ -12,10 +12,7 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.verification import Contest, Finalist, Name
 
-from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import trial_record
-from lutra_service.app.recommendations.admission import admitted
-from lutra_service.app.recommendations.proposal import propose
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
@@ -94,18 +91,6 @@ def of_session(unit: UnitOfWork, session: Session, rows: Sequence[Recommendation
     ruled = [r for r in own if r.kind == Kind.SEARCH and r.origin == Origin.RULE_BASED and _is_reading(r, metric)]
     since = tuple(r for r in verified if r.id >= named[-1].id)
     return Verification(session, unit.recommendations.get(named[-1].id), ruled[-1] if ruled else None, since)
-
-
-def measure(unit: UnitOfWork, at: ServerContext, found: Verification, name: Name) -> Recommendation:
-    """Propose to measure this finalist once more. What may move no longer stays where it is."""
-    session, wanted = found.session, found.contest.by_name[name].configuration
-    settings = {n: v for n, v in wanted.items() if n in at.space}
-    known = [session.baseline or {}, found.named.before]
-    configuration = admitted(unit, at, settings, known)
-    origin = ORIGINS[name]
-    return propose(
-        unit, at, configuration, kind=Kind.VERIFICATION, origin=origin, session=session, parent_id=found.named.id
-    )
 
 
 def _is_reading(row: Recommendation, metric: str) -> bool:
