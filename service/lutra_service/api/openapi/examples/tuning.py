@@ -9,23 +9,7 @@ from lutra_service.api.openapi.examples.databases import metrics, p99, policy, s
 
 objective: Example = {"metric": "p99_ms", "goal": "minimize"}
 limit: Example = {"metric": "qps", "at_most": None, "at_least": 900.0}
-new_gain: Example = {"median": 0.12, "low": 0.04, "high": 0.21}
-finalist: Example = {
-    "name": "best",
-    "recommendation": RECOMMENDATION,
-    "configuration": {"work_mem": 8192},
-    "changed_settings": 1,
-    "readings": [{"p99_ms": 11.2, "qps": 1240.0}, {"p99_ms": 11.9, "qps": 1198.0}, {"p99_ms": 11.4, "qps": 1221.0}],
-    "failed": None,
-    "gains": {"baseline": gain},
-}
-verification: Example = {
-    "rounds": 3,
-    "finalists": [finalist],
-    "verdict": "best",
-    "sentence": "the best of the trials holds: p99_ms better by +12% (90 % interval +4% to +21%) over the baseline",
-}
-session: Example = {
+new_session: Example = {
     "objective": objective,
     "limits": [limit],
     "mode": "reload_only",
@@ -40,6 +24,22 @@ identity: Example = {
     "identifier": "7312345678901234567",
     "memory_bytes": 8589934592,
     "cores": 4,
+}
+gain: Example = {"median": 0.12, "low": 0.04, "high": 0.21}
+finalist: Example = {
+    "name": "best",
+    "recommendation": RECOMMENDATION,
+    "configuration": {"work_mem": 8192},
+    "changed_settings": 1,
+    "readings": [{"p99_ms": 11.2, "qps": 1240.0}, {"p99_ms": 11.9, "qps": 1198.0}, {"p99_ms": 11.4, "qps": 1221.0}],
+    "failed": None,
+    "gains": {"baseline": gain},
+}
+verification: Example = {
+    "rounds": 3,
+    "finalists": [finalist],
+    "verdict": "best",
+    "sentence": "the best of the trials holds: p99_ms better by +12% (90 % interval +4% to +21%) over the baseline",
 }
 session: Example = {
     "id": SESSION,
