@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 from lutra_models.errors import LutraError
+from lutra_models.verification import ROUNDS
 
 from lutra_agent import __version__
 from lutra_agent.commands.agent_file import load
@@ -113,7 +114,7 @@ def rollback(config_file: Path, target: str, restart: bool) -> None:
 @click.option(
     "--verification-rounds",
     type=click.IntRange(0, 100),
-    default=12,
+    default=ROUNDS,
     show_default=True,
     help="How often each finalist is measured at most, after the trials and beside them; 0 for not at all.",
 )

@@ -19,7 +19,7 @@ from lutra_models.verification.gains import LEAST_ROUNDS, Comparison, compared, 
 
 Name = Literal["best", "rule_based", "baseline"]
 NAMES: tuple[Name, ...] = ("best", "rule_based", "baseline")
-ROUNDS = 12
+ROUNDS = 16
 """The budget that a session has where it states none."""
 NARROW = 0.10
 """An interval whose ends lie this close together says all that matters: the difference is small."""

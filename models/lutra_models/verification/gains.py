@@ -25,7 +25,7 @@ TAIL = 0.03
 """Of the last look; the looks before have the share that their rounds are of the budget."""
 LEAST_NOISE = 0.03
 """No two rounds' logarithms of ratios scatter by less: three readings that agree by chance are no certainty."""
-OPTIMISM = 2.0
+OPTIMISM = 1.5
 """Standard errors in favour of a challenger that a forecast of the last look grants it."""
 
 

@@ -15,7 +15,7 @@ new_session: Example = {
     "mode": "reload_only",
     "approval": "manual",
     "max_trials": 20,
-    "verification_rounds": 12,
+    "verification_rounds": 16,
     "seed": 0,
 }
 identity: Example = {
