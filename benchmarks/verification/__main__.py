@@ -74,13 +74,13 @@ CASES = (
 @click.option("--rounds", default=ROUNDS, show_default=True, help="At most, in each session.")
 @click.option("--seed", default=1, show_default=True)
 def main(sessions: int, rounds: int, seed: int) -> None:
-    """How often a session's verification hands over the right configuration, and how true the gains are that it tells.
+    """How often a session's verification hands over the right configuration, and how true the gains are that it reports.
 
     Each session's noise is drawn from 5–15 % of a reading. `right` is the share of sessions that handed over what they
-    had to, `gain told` the share that handed over another configuration than the baseline, `readings` the mean over
-    sessions, and `held` the share of told 90 % intervals that held the mean gain of three later rounds.
+    had to, `gain reported` the share that handed over another configuration than the baseline, `readings` the mean over
+    sessions, and `held` the share of reported 90 % intervals that held the mean gain of three later rounds.
     """
-    click.echo("| case | right | gain told | readings | held |\n|---|---:|---:|---:|---:|")
+    click.echo("| case | right | gain reported | readings | held |\n|---|---:|---:|---:|---:|")
     for number, case in enumerate(CASES):
         ends = [ended(case, Random(f"{seed}/{number}/{i}"), rounds) for i in range(sessions)]
         click.echo(f"| {case.title} | {' | '.join(figures(case, ends))} |")
