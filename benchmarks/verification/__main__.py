@@ -74,7 +74,7 @@ CASES = (
 @click.option("--rounds", default=ROUNDS, show_default=True, help="At most, in each session.")
 @click.option("--seed", default=1, show_default=True)
 def main(sessions: int, rounds: int, seed: int) -> None:
-    """How often a session's verification hands over the right configuration, and how true the gains are that it reports.
+    """How often a verification hands over the right configuration, and how true the gains are that it reports.
 
     Each session's noise is drawn from 5–15 % of a reading. `right` is the share of sessions that handed over what they
     had to, `gain reported` the share that handed over another configuration than the baseline, `readings` the mean over
