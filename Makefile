@@ -33,8 +33,8 @@ lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/mypy -n 2
 	.venv/bin/lint-imports
 
-quick: setup  ## the quick tests
-	$(PY) -m pytest -n logical $(SPREAD) -m "not slow and not engine"
+quick: setup  ## the quick tests; their files lie in memory where the system has a folder for that
+	TMPDIR=$(wildcard /dev/shm) $(PY) -m pytest -n logical $(SPREAD) -m "not slow and not engine"
 
 check: setup  ## lint and the quick tests, side by side; lint's words come at the end
 	@$(MAKE) --no-print-directory lint >.venv/lint.log 2>&1 & lint=$$!; \

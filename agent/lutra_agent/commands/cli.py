@@ -119,9 +119,16 @@ def rollback(config_file: Path, target: str, restart: bool) -> None:
     help="How often each finalist is measured at most, after the trials and beside them; 0 for not at all.",
 )
 @click.option("--limit", "limits", multiple=True, metavar="METRIC<=NUMBER", help="As in 'p99_ms<=20' or 'qps>=900'.")
+@click.option("--max-changes", type=click.IntRange(1, 500), help="The most settings that may change.  [default: any]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 def tune(
-    config_file: Path, objective: str, trials: int, verification_rounds: int, limits: tuple[str, ...], seed: int
+    config_file: Path,
+    objective: str,
+    trials: int,
+    verification_rounds: int,
+    limits: tuple[str, ...],
+    max_changes: int | None,
+    seed: int,
 ) -> None:
     """Run a tuning session in lab mode: the driver makes the load, the service chooses, this agent applies.
 
@@ -139,7 +146,7 @@ def tune(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--limit") from error
     metric = "p99_ms" if objective == "p99" else objective
-    for line in run_session(config, SessionRequest(metric, trials, verification_rounds, seed, parsed)):
+    for line in run_session(config, SessionRequest(metric, trials, verification_rounds, seed, parsed, max_changes)):
         click.echo(line)
 
 

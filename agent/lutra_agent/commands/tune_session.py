@@ -26,6 +26,8 @@ class SessionRequest:
     verification_rounds: int
     seed: int
     limits: tuple[Mapping[str, Any], ...] = ()
+    max_changes: int | None = None
+    """The most settings that may change; None for any."""
 
     def body(self) -> dict[str, Any]:
         return {
@@ -35,6 +37,7 @@ class SessionRequest:
             "approval": "automatic",
             "max_trials": self.trials,
             "verification_rounds": self.verification_rounds,
+            **({} if self.max_changes is None else {"max_changes": self.max_changes}),
             "seed": self.seed,
         }
 

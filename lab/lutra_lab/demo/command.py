@@ -89,6 +89,7 @@ def _run(console: Console, processes: Processes, engine: str, trials: int, secon
     found = tuned.verification
     show.comparison(console, found)
     show.record(console, finished)
+    show.curve(console, tuned.handover["curve"] or [])
     show.statements(console, found["verdict"], statements_to(tuned.server, tuned.handover["configuration"]))
     console.print(f"\n[dim]{time.monotonic() - started:.0f} s in all[/]")
     about = {"engine": server["engine"], "engine_version": server["version"], "seed": seed}

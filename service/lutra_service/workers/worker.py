@@ -18,7 +18,7 @@ from lutra_models.knobs import Configuration
 from lutra_models.verification import Name, contest_from_dict, verdict
 
 from lutra_service.common.documents import Document
-from lutra_service.common.serialize import predictions_to_dict, reason_to_dict
+from lutra_service.common.serialize import predictions_to_dict, reason_to_dict, share_to_dict
 
 ORIGINS: dict[Name, SearchOrigin | FinalOrigin] = {
     "best": "handover",
@@ -30,7 +30,7 @@ ORIGINS: dict[Name, SearchOrigin | FinalOrigin] = {
 def recommend(request: Mapping[str, Any]) -> Document:
     """The next configuration to try, and the model that chose it where it can predict."""
     model = _model(request)
-    (advice,) = model.recommend(safe=request["safe"])
+    (advice,) = model.recommend(safe=request["safe"], max_changes=request.get("max_changes"))
     return _answer(request, model, advice)
 
 
@@ -39,7 +39,8 @@ def handover(request: Mapping[str, Any]) -> Document:
     model = _model(request)
     if "verification" in request:
         return _answer(request, model, _verified(request["verification"], model))
-    return _answer(request, model, model.best(model.history.space.normalise(request["baseline"])))
+    baseline = model.history.space.normalise(request["baseline"])
+    return _answer(request, model, model.best(baseline, max_changes=request.get("max_changes")))
 
 
 def _verified(document: Mapping[str, Any], model: gp.Model) -> Recommendation:
@@ -81,6 +82,8 @@ def _answer(request: Mapping[str, Any], model: gp.Model, advice: Recommendation)
         "reasons": [reason_to_dict(r) for r in advice.reasons],
         "snapshot": model.snapshot.to_dict() if model.predicts else None,
         "observations": len(model.history.observations),
+        "curve": [share_to_dict(point) for point in advice.curve],
+        "shortened_from": advice.shortened_from and _as_read_back(request, advice.shortened_from),
     }
 
 

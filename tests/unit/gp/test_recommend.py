@@ -133,10 +133,11 @@ def test_failures_on_one_side_are_avoided() -> None:
     assert sum(float(c["shared_buffers"]) > 1_000_000 for c in proposed) == 0
 
 
-def test_handover_is_a_measured_configuration_near_the_best() -> None:
+def test_handover_is_a_measured_configuration_near_the_best_or_a_part_of_one() -> None:
     past = history(25)
     best = handover(past, rng=rng())
-    assert best in {o.configuration for o in past.observations}
+    parts = [{**DEFAULT, **o.configuration.restrict(DEFAULT.changes_to(best))} for o in past.observations]
+    assert best in parts
     quiet = np.random.default_rng(0)
     top = max(measure(o.configuration, quiet)["qps"] for o in past.observations)
     assert measure(best, quiet)["qps"] > 0.85 * top

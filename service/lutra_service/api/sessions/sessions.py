@@ -126,6 +126,7 @@ def _parsed(body: schemas.NewSession) -> TuningSession:
             body.approval,
             body.max_trials,
             body.verification_rounds,
+            body.max_changes,
         )
     except ValueError as error:
         raise InvalidRequest(str(error)) from error

@@ -111,7 +111,7 @@ def _compute(
     if verified is not None:
         payload["verification"] = contest_to_dict(verified.contest)
     asked = [session.id, task, entropy, number, handovers, turns, seen.key, at.server.settings_hash, __version__]
-    asked.append(OPTIONS.fingerprint)
+    asked += [OPTIONS.fingerprint, session.max_changes]
     recommendation = Recommendation(
         id=unit.new_id("rec"),
         database_id=at.database.id,
@@ -137,6 +137,7 @@ def _payload(unit: UnitOfWork, at: ServerContext, session: Session, seen: Histor
         "entropy": list(entropy),
         "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
         "safe": at.mode != "lab",
+        "max_changes": session.max_changes,
         "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
         "options": OPTIONS.to_dict(),
     }

@@ -46,6 +46,7 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
         created_at=unit.now,
         opened_by_agent=by_agent,
         verification_rounds=asked.verification_rounds,
+        max_changes=asked.max_changes,
     )
     unit.sessions.add(session)
     audit.record(unit, "session.open", session.id, None, _shown(session), database_id=database_id)
@@ -73,6 +74,7 @@ def _shown(session: Session) -> Document:
         "approval": session.approval,
         "max_trials": session.max_trials,
         "verification_rounds": session.verification_rounds,
+        "max_changes": session.max_changes,
         "limits": [asdict(limit) for limit in session.limits],
     }
 

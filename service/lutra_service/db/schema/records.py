@@ -127,6 +127,7 @@ class Session:
     resumed_at: datetime | None = None
     opened_by_agent: bool = False
     verification_rounds: int | None = None
+    max_changes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,8 @@ class Recommendation:
     handed_to: str | None = None
     withdrawn_at: datetime | None = None
     withdrawn_by: str | None = None
+    curve: list[Document] | None = None
+    shortened_from: Document | None = None
 
     @property
     def is_active(self) -> bool:

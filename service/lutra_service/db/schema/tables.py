@@ -169,6 +169,7 @@ class SessionRow(Table):
     resumed_at: Mapped[datetime | None]
     opened_by_agent: Mapped[bool] = mapped_column(default=False, server_default=false())
     verification_rounds: Mapped[int | None]
+    max_changes: Mapped[int | None]
 
 
 class RecommendationRow(Table):
@@ -177,8 +178,10 @@ class RecommendationRow(Table):
     `key` makes the request unique: the same question about the same history is one row. `digest` is the
     configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search,
     verification (one reading of a finalist, see `app.recommendations.verification`), handover (what a session ends
-    with), manual (an operator's own settings), subset (of another one's) or rollback. `handed_to` is the agent that was
-    given it as a directive; one that was withdrawn after that keeps its state until this agent's outcome is known.
+    with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
+    of its changes give; `shortened_from` is the measured configuration of which it is a part. `handed_to` is the agent
+    that was given it as a directive; one that was withdrawn after that keeps its state until this agent's outcome is
+    known.
     """
 
     __tablename__ = "recommendations"
@@ -227,6 +230,8 @@ class RecommendationRow(Table):
     handed_to: Mapped[str | None] = mapped_column(String(129))
     withdrawn_at: Mapped[datetime | None]
     withdrawn_by: Mapped[str | None] = mapped_column(String(40))
+    curve: Mapped[list[Any] | None]
+    shortened_from: Mapped[Document | None]
 
 
 class RequestRow(Table):

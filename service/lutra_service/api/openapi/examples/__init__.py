@@ -83,6 +83,7 @@ EXAMPLES: dict[str, Example] = {
     "FinalistAnswer": finalist,
     "GainAnswer": gain,
     "VerificationAnswer": verification,
+    "ShareAnswer": recommendation["curve"][-1],
     "StepAnswer": step,
     "DatabasePatch": {"policy": {"pins": {"max_connections": 200}}},
     "Directive": directive,
