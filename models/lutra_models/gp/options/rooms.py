@@ -59,6 +59,8 @@ class Surrogates:
     """Steps of L-BFGS towards the hyperparameters' mode …"""
     last_steps: int = 3
     """… and of GPy's own optimiser from there."""
+    fitted_rows: int = 400
+    """Rows that the mode is looked for with, picked evenly; the posterior rests on every row."""
     variance_sigma: float = 0.5
     """The deviation of the logarithm of the kernel's variance around one."""
     noise_sigma: float = 1.2
