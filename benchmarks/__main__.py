@@ -13,6 +13,10 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
     ("ingestion", "reports a second, in turn with a bare FastAPI endpoint or with an older checkout"),
     ("store_scale", "how long the service's queries take over ten thousand, a million and ten million reports"),
     ("lab", "the recommender on real servers with a slow disk and little memory, against the starts that people make"),
+    (
+        "verification",
+        "what a session hands over on simulated servers with noise, stalls and drift",
+    ),
     ("attacks", "what strangers, bad tokens, a hostile service, generated requests and SIGKILL can do"),
     ("tuning", "the recommender on measured tables: raced with its peers, its intervals, its safe mode and its speed"),
 )

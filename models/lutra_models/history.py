@@ -181,6 +181,8 @@ class TuningSession:
     mode: Mode = "observe"
     approval: Approval = "manual"
     max_trials: int = 30
+    verification_rounds: int = 0
+    """At most, after the trials and before the handover, in a lab; 0 for no verification."""
     max_changes: int | None = None
     """The most settings that a recommendation may change of what was active when the session began; None for any."""
 

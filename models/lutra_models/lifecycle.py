@@ -25,6 +25,7 @@ class RecommendationKind(StrEnum):
     """What a recommendation is for."""
 
     SEARCH = "search"
+    VERIFICATION = "verification"
     HANDOVER = "handover"
     MANUAL = "manual"
     SUBSET = "subset"

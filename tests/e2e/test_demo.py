@@ -43,11 +43,9 @@ def scratch() -> Iterator[Path]:
 
 
 @pytest.mark.timeout(1800)  # a minute or two, but on a machine whose disk is busy
-@pytest.mark.parametrize(
-    ("engine", "demo", "repetitions"), [("postgresql", DEMO, 3), ("mariadb", SHORTER, 1), ("mysql", SHORTER, 1)]
-)
+@pytest.mark.parametrize(("engine", "demo"), [("postgresql", DEMO), ("mariadb", SHORTER), ("mysql", SHORTER)])
 def test_the_demo_tunes_a_real_server_and_tells_its_figures(
-    tmp_path: Path, scratch: Path, engine: str, demo: list[Path | str], repetitions: int
+    tmp_path: Path, scratch: Path, engine: str, demo: list[Path | str]
 ) -> None:
     loadable(engine)
     out = tmp_path / "out.json"
@@ -68,8 +66,11 @@ def test_the_demo_tunes_a_real_server_and_tells_its_figures(
     for trial in told["trials"][2:]:
         assert set(trial["predictions"]) == {"p99_ms", "qps"}
         assert all(p["low"] <= p["median"] <= p["high"] for p in trial["predictions"].values())
-    assert [row["name"] for row in told["table"]] == ["default", "rule-based", "best"]
-    assert all(len(row["measured"]) == repetitions for row in told["table"])
-    assert CACHES[engine] in done.stdout
+    holds = {"baseline": "default", "rule_based": "rule-based", "best": "best"}[told["verdict"]]
+    found = {row["name"]: row for row in told["table"]}
+    assert found[holds]["configuration"] == told["handed_over"]
+    assert holds == "default" or len(found[holds]["measured"]) >= 3
+    assert told["sentence"] in done.stdout
+    assert ("Nothing to paste" in done.stdout) == (holds == "default")
     assert "intervals that held" in done.stdout
     assert not any(scratch.iterdir())

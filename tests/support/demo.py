@@ -12,9 +12,9 @@ class Gently(processes.Processes):
     def start_and_read(self, *arguments):
         told = super().start_and_read(*arguments)
         return {**told, "driver": {**told["driver"], "warmup_s": 1, "rate": 100}}
-stack.DATA, command.REPETITIONS, command.Processes = ("--scale", "1"), 1, Gently
+stack.DATA, command.ROUNDS, command.Processes = ("--scale", "1"), 3, Gently
 command.demo()
 """
 DEMO: list[Path | str] = [LUTRA, "demo"]
 SHORTER: list[Path | str] = [sys.executable, "-c", SHORT]
-"""The same command over little data, a load that leaves the processors idle, and nothing measured twice."""
+"""The same command over little data, a load that leaves the processors idle, and the fewest rounds that show a gain."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lutra_models import serial
+from lutra_models.history import History
+from lutra_models.verification import contest_from_dict, verdict
 
 Document = dict[str, Any]
 
@@ -26,8 +28,20 @@ class Fakes:
 
     def handover(self, request: Mapping[str, Any]) -> Document:
         history = serial.history_from_dict(request["history"])
+        if "verification" in request:
+            return verified(request, history)
         best = max(history.completed, key=lambda o: o.metrics["qps"])
         return answer(dict(best.configuration), "handover", len(history.observations))
+
+
+def verified(request: Mapping[str, Any], history: History) -> Document:
+    """What the verdict names."""
+    contest = contest_from_dict(request["verification"], history.objective, history.limits)
+    decided = verdict(contest)
+    assert decided is not None
+    chosen = dict(contest.by_name[decided.name].configuration)
+    origin = "handover" if decided.name == "best" else decided.name
+    return answer(chosen, origin, len(history.observations))
 
 
 def answer(configuration: Document, origin: str, observations: int, predictions: Document | None = None) -> Document:

@@ -17,7 +17,12 @@ def more_buffers_help(settings: Document) -> float:
 
 
 def tune(
-    served: Served, trials: int, qps_of: Response = more_buffers_help, seed: int = 7, name: str = "shop"
+    served: Served,
+    trials: int,
+    qps_of: Response = more_buffers_help,
+    seed: int = 7,
+    name: str = "shop",
+    rounds: int = 0,
 ) -> tuple[Api, str, str]:
     """Run a lab session to its end: the agent's own client, the database's id, the session's id."""
     api = served.api
@@ -30,6 +35,7 @@ def tune(
         "mode": "lab",
         "approval": "automatic",
         "max_trials": trials,
+        "verification_rounds": rounds,
         "seed": seed,
     }
     session = agent.take("POST", f"/v1/databases/{database}/sessions", body)["id"]

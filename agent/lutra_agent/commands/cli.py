@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 from lutra_models.errors import LutraError
+from lutra_models.verification import ROUNDS
 
 from lutra_agent import __version__
 from lutra_agent.commands.agent_file import load
@@ -110,13 +111,29 @@ def rollback(config_file: Path, target: str, restart: bool) -> None:
 @with_config
 @click.option("--objective", type=click.Choice(["qps", "tps", "p99"]), default="qps", show_default=True)
 @click.option("--trials", type=click.IntRange(3, 200), default=20, show_default=True)
+@click.option(
+    "--verification-rounds",
+    type=click.IntRange(0, 100),
+    default=ROUNDS,
+    show_default=True,
+    help="How often each finalist is measured at most, after the trials and beside them; 0 for not at all.",
+)
 @click.option("--limit", "limits", multiple=True, metavar="METRIC<=NUMBER", help="As in 'p99_ms<=20' or 'qps>=900'.")
 @click.option("--max-changes", type=click.IntRange(1, 500), help="The most settings that may change.  [default: any]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 def tune(
-    config_file: Path, objective: str, trials: int, limits: tuple[str, ...], max_changes: int | None, seed: int
+    config_file: Path,
+    objective: str,
+    trials: int,
+    verification_rounds: int,
+    limits: tuple[str, ...],
+    max_changes: int | None,
+    seed: int,
 ) -> None:
     """Run a tuning session in lab mode: the driver makes the load, the service chooses, this agent applies.
+
+    After its trials the session measures what it began with, the rule-based start and the best in turns, and hands over
+    what is ahead with certainty.
 
     When an agent already runs with the same file, that agent does the work and this command watches.
     """
@@ -129,7 +146,7 @@ def tune(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--limit") from error
     metric = "p99_ms" if objective == "p99" else objective
-    for line in run_session(config, SessionRequest(metric, trials, seed, parsed, max_changes)):
+    for line in run_session(config, SessionRequest(metric, trials, verification_rounds, seed, parsed, max_changes)):
         click.echo(line)
 
 

@@ -23,6 +23,7 @@ class SessionRequest:
 
     metric: str
     trials: int
+    verification_rounds: int
     seed: int
     limits: tuple[Mapping[str, Any], ...] = ()
     max_changes: int | None = None
@@ -35,6 +36,7 @@ class SessionRequest:
             "mode": "lab",
             "approval": "automatic",
             "max_trials": self.trials,
+            "verification_rounds": self.verification_rounds,
             **({} if self.max_changes is None else {"max_changes": self.max_changes}),
             "seed": self.seed,
         }

@@ -8,21 +8,25 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
 import httpx
+from lutra_models.catalog import ChangeSteps, meet
+from lutra_models.server import Server
 from rich.console import Console
 
 from lutra_lab.demo import show
 from lutra_lab.demo.processes import DemoFailed, Processes
-from lutra_lab.demo.stack import Stack, bring_up, post
-from lutra_lab.demo.tuning import as_trial, measure, targets, tune
+from lutra_lab.demo.stack import bring_up
+from lutra_lab.demo.tuning import as_trial, tune
 from lutra_lab.scratch import scratch_servers
 
-REPETITIONS = 3
+ROUNDS = 8
+"""In which the session measures its finalists, at most: half as many are usual."""
 ENGINES = [kind.engine for kind in scratch_servers()]
 
 
@@ -33,12 +37,12 @@ ENGINES = [kind.engine for kind in scratch_servers()]
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Same seed, same search.")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here.")
 def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | None) -> None:
-    """Tune a real database server from start to end, on this machine, in about five minutes.
+    """Tune a real database server from start to end, on this machine, in some ten minutes.
 
     Starts a server in a scratch folder, the service, and an agent in lab mode whose load writes to more data than the
     server's default cache holds. A tuning session (objective QPS, durability kept) tries TRIALS configurations; then
-    the default, the rule-based and the best one are measured again in turn. Everything is stopped and removed at the
-    end, also on Ctrl-C.
+    it measures the default, the rule-based and the best one in turns, beside TRIALS, until it is certain what holds.
+    What is printed to paste has held there. Everything is stopped and removed at the end, also on Ctrl-C.
 
     The default engine comes embedded, with its load. The others are taken as this machine has them installed, in a
     folder of their own and beside whatever runs already, and are loaded by sysbench; where something is missing, the
@@ -46,7 +50,7 @@ def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | No
 
     \b
     Examples:
-      lutra demo                                   the embedded server, about five minutes
+      lutra demo                                   the embedded server, some ten minutes
       lutra demo --trials 8 --seconds 5            shorter
       lutra demo --trials 20 --json figures.json   longer, and the figures in a file
     """
@@ -80,44 +84,23 @@ def _run(console: Console, processes: Processes, engine: str, trials: int, secon
         f"{server['driver']['warmup_s']} s of warm-up"
     )
     with console.status("measuring"):
-        rows, handover = tune(stack, trials, seed, show.Progress(console, trials))
-    finished = [as_trial(row) for row in rows]
-    table, changes = _compare(console, stack, rows, handover)
-    show.comparison(console, table)
+        tuned = tune(stack, trials, ROUNDS, seed, show.Progress(console, trials))
+    finished = [as_trial(row) for row in tuned.trials]
+    found = tuned.verification
+    show.comparison(console, found)
     show.record(console, finished)
-    show.curve(console, handover["curve"])
-    show.statements(console, changes)
+    show.curve(console, tuned.handover["curve"] or [])
+    show.statements(console, found["verdict"], statements_to(tuned.server, tuned.handover["configuration"]))
     console.print(f"\n[dim]{time.monotonic() - started:.0f} s in all[/]")
     about = {"engine": server["engine"], "engine_version": server["version"], "seed": seed}
-    return {**about, "trials": finished, "table": table}
+    told = {"verdict": found["verdict"], "sentence": found["sentence"], "handed_over": tuned.handover["configuration"]}
+    return {**about, "trials": finished, "table": show.as_table(found), **told}
 
 
-def _compare(
-    console: Console, stack: Stack, rows: list[dict[str, Any]], handover: dict[str, Any]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Default, rule-based and best in turn, three times over; and the statements from the default to the best."""
-    default = rows[0]["configuration"]
-    rules = next((r["configuration"] for r in rows if r["origin"] == "rule_based"), default)
-    contenders = {"default": default, "rule-based": rules, "best": handover["configuration"]}
-    table: list[dict[str, Any]] = [{"name": n, "configuration": c, "measured": []} for n, c in contenders.items()]
-    changes: list[dict[str, Any]] = []
-    total = REPETITIONS * len(table)
-    with console.status("") as status:
-        for i in range(total):
-            row = table[i % len(table)]
-            status.update(f"measuring again in turn: {row['name']} ({i + 1} of {total})")
-            done = measure(stack, row["configuration"])
-            row["measured"].append(targets(done["measured"]))
-            if row["name"] == "default":
-                changes = statements_to(stack, handover["configuration"])
-    return table, changes
-
-
-def statements_to(stack: Stack, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """The statements that lead from what is active now to `settings`."""
-    asked = post(stack.client, f"/v1/databases/{stack.database}/predictions", {"settings": settings})
-    changes: list[dict[str, Any]] = asked["changes"]
-    return changes
+def statements_to(server: Server, settings: dict[str, Any]) -> Sequence[ChangeSteps]:
+    """What leads from `server`, as it was before the session, to `settings`."""
+    live = meet(server)
+    return live.steps(live.changes(settings))
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

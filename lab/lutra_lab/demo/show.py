@@ -1,15 +1,17 @@
-"""What the demo prints: trials as they come, the three-way table, the record of the intervals, the statements."""
+"""What the demo prints: trials as they come, the verification, the record of the intervals, the statements."""
 
 from __future__ import annotations
 
-from statistics import mean, stdev
+from collections.abc import Sequence
+from statistics import mean
 
-from lutra_models.catalog.statements import Step, to_paste
+from lutra_models.catalog import ChangeSteps
+from lutra_models.catalog.statements import to_paste
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from lutra_lab.demo.tuning import Document, held
+from lutra_lab.demo.tuning import Document, held, targets
 
 LABELS = {"qps": "QPS", "p99_ms": "p99", "tps": "TPS"}
 MAX_CHANGES = 6
@@ -23,10 +25,15 @@ ORIGINS = {
     "repeat": "once more, to know the noise",
     "reference": "once more, to see whether the server has changed",
 }
+FINALISTS = {"baseline": "default", "rule_based": "rule-based", "best": "best"}
+HOLDS = {
+    "best": "The best configuration, as it was verified",
+    "rule_based": "The rule-based configuration: nothing that was tried is ahead of it with certainty",
+}
 
 
 class Progress:
-    """Prints a trial when it is proposed and again when it has been measured."""
+    """Prints a trial when it is proposed and again when it has been measured, then each reading of a finalist."""
 
     def __init__(self, console: Console, trials: int) -> None:
         self._console = console
@@ -34,7 +41,11 @@ class Progress:
         self._announced: set[int] = set()
         self._first_qps: float | None = None
 
-    def __call__(self, row: Document) -> None:
+    def reading(self, name: str, round_: int, metrics: Document) -> None:
+        told = "   ".join(f"{LABELS[m]} {number(metrics[m])}{_unit(m)}" for m in LABELS if m in metrics)
+        self._console.print(f"\n[bold]verified, round {round_}[/]  [cyan]{FINALISTS[name]}[/]  {told}", soft_wrap=True)
+
+    def trial(self, row: Document) -> None:
         if row["trial"] not in self._announced:
             self._announced.add(row["trial"])
             self._announce(row)
@@ -71,25 +82,48 @@ class Progress:
         self._console.print(f"        measured   {'   '.join(told)}{gain}", soft_wrap=True)
 
 
-def comparison(console: Console, table: list[Document]) -> None:
-    """The three-way table: every repetition, the mean with its spread, and the gain over the first row."""
-    shown = Table(title="Measured again in turn", title_style="bold", title_justify="left", box=SIMPLE_HEAD, padding=0)
+def comparison(console: Console, found: Document) -> None:
+    """The session's verification: every round, the gains with their 90 % intervals, and what follows from them."""
+    shown = Table(title="Measured in turns", title_style="bold", title_justify="left", box=SIMPLE_HEAD, padding=0)
     shown.add_column("configuration", no_wrap=True)
-    for heading in ("QPS, each time", "mean ± sd", "gain ± se", "p99, ms"):
-        shown.add_column(f"   {heading}", justify="right", no_wrap=True)
-    base = values(table[0], "qps")
-    for row in table:
-        qps, p99 = values(row, "qps"), values(row, "p99_ms")
-        gain = f"{mean(qps) / mean(base) - 1:+.1%} ± {difference_error(qps, base) / mean(base):.1%}"
+    for heading in ("QPS, each round", "on the default", "on the rule-based", "p99, ms"):
+        shown.add_column(f"   {heading}", justify="right", no_wrap=not heading.startswith("QPS"))
+    for finalist in in_order(found):
+        readings, gains = finalist["readings"], finalist["gains"]
+        p99 = [r["p99_ms"] for r in readings if "p99_ms" in r]
         shown.add_row(
-            row["name"],
-            " ".join(number(q) for q in qps),
-            f"{number(mean(qps))} ± {number(_sd(qps))}",
-            "" if row is table[0] else gain,
-            f"{mean(p99):.1f} ± {_sd(p99):.1f}",
+            FINALISTS[finalist["name"]],
+            " ".join(number(r["qps"]) for r in readings),
+            *(_gain(gains.get(over)) for over in ("baseline", "rule_based")),
+            f"{mean(p99):.1f}" if p99 else "",
         )
     console.print()
     console.print(shown)
+    console.print(found["sentence"], soft_wrap=True)
+
+
+def in_order(found: Document) -> list[Document]:
+    """The finalists as the table has them: the default first."""
+    by_name = {f["name"]: f for f in found["finalists"]}
+    return [by_name[name] for name in FINALISTS if name in by_name]
+
+
+def as_table(found: Document) -> list[Document]:
+    """The same as `--json` tells it."""
+    return [
+        {
+            "name": FINALISTS[f["name"]],
+            "configuration": f["configuration"],
+            "measured": [targets(r) for r in f["readings"]],
+            "gains": {FINALISTS[over]: gain for over, gain in f["gains"].items()},
+            "failed": f["failed"],
+        }
+        for f in in_order(found)
+    ]
+
+
+def _gain(gain: Document | None) -> str:
+    return "" if gain is None else f"{gain['median']:+.0%} ({gain['low']:+.0%} to {gain['high']:+.0%})"
 
 
 def record(console: Console, trials: list[Document]) -> None:
@@ -115,25 +149,16 @@ def curve(console: Console, points: list[Document]) -> None:
         console.print(f"{', '.join(parts)} of the predicted gain of all {points[-1]['settings']}")
 
 
-def statements(console: Console, changes: list[Document]) -> None:
-    """The best configuration to paste: statements for the server, lines for the file that its agent keeps."""
-    if not changes:
-        console.print("\nNo setting is worth changing: the default is the best found.")
+def statements(console: Console, verdict: str, changes: Sequence[ChangeSteps]) -> None:
+    """What holds, to paste: statements for the server, lines for the file that its agent keeps."""
+    if verdict not in HOLDS or not changes:
+        console.print("\n[bold]Nothing to paste:[/] nothing that was tried is ahead of the default with certainty.")
         return
-    console.print("\n[bold]The best configuration[/]")
-    for line in to_paste(Step(c["setting"], **step) for c in changes for step in c["do_steps"]):
+    console.print(f"\n[bold]{HOLDS[verdict]}[/]", soft_wrap=True)
+    for line in to_paste(step for made in changes for step in made.do):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    if any(c["applies"] == "restart" for c in changes):
+    if any(made.change.applies == "restart" for made in changes):
         console.print("[dim]-- takes effect with a restart[/]")
-
-
-def values(row: Document, metric: str) -> list[float]:
-    return [m[metric] for m in row["measured"]]
-
-
-def difference_error(one: list[float], other: list[float]) -> float:
-    """The standard error of the difference of two means."""
-    return float((_sd(one) ** 2 / len(one) + _sd(other) ** 2 / len(other)) ** 0.5)
 
 
 def number(value: float) -> str:
@@ -146,7 +171,3 @@ def _interval(metric: str, p: Document) -> str:
 
 def _unit(metric: str) -> str:
     return " ms" if metric.endswith("_ms") else ""
-
-
-def _sd(numbers: list[float]) -> float:
-    return stdev(numbers) if len(numbers) > 1 else 0.0

@@ -1,10 +1,15 @@
-"""What the demo asks over REST: a tuning session, then default, rule-based and best measured again in turn."""
+"""What the demo asks over REST: a tuning session, with the verification at its end."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lutra_models.serial import server_from_dict
+from lutra_models.server import Server
 
 from lutra_lab.demo.processes import DemoFailed
 from lutra_lab.demo.stack import Stack, get, post
@@ -13,23 +18,42 @@ Document = dict[str, Any]
 """What REST answers, and what `--json` prints."""
 TARGETS = ("qps", "p99_ms")
 TRIAL_TIMEOUT_S = 300.0
-ENDED = ("reverted", "rejected", "refused", "failed", "expired")
 
 
-def tune(stack: Stack, trials: int, seed: int, shown: Callable[[Document], None]) -> tuple[list[Document], Document]:
-    """Run a session to its end; `shown` is called once as a trial is proposed and once as it ends.
+@dataclass(frozen=True)
+class Tuned:
+    """A session that ended: its trials, its verification, what it handed over, and the server as it was before."""
 
-    Returns the trials and the session's handover recommendation.
-    """
+    trials: list[Document]
+    verification: Document
+    handover: Document
+    server: Server
+
+
+class Watcher(Protocol):
+    """Is told what happens while a session runs."""
+
+    def trial(self, row: Document) -> None:
+        """A trial was proposed, or has ended."""
+
+    def reading(self, name: str, round_: int, metrics: Document) -> None:
+        """A finalist was measured once more."""
+
+
+def tune(stack: Stack, trials: int, rounds: int, seed: int, watcher: Watcher) -> Tuned:
+    """Run a session to its end."""
     body = {
         "objective": {"metric": "qps", "goal": "maximize"},
         "mode": "lab",
         "approval": "automatic",
         "max_trials": trials,
+        "verification_rounds": rounds,
         "seed": seed,
     }
     session = post(stack.client, f"/v1/databases/{stack.database}/sessions", body)["id"]
+    server = server_from_dict(get(stack.client, f"/v1/sessions/{session}/history")["server"])
     seen: dict[int, bool] = {}
+    read: Counter[str] = Counter()
     last_news = time.monotonic()
     while True:
         state = get(stack.client, f"/v1/sessions/{session}")
@@ -39,25 +63,27 @@ def tune(stack: Stack, trials: int, seed: int, shown: Callable[[Document], None]
             if row["configuration"] is not None and seen.get(row["trial"]) is not done:
                 seen[row["trial"]] = done
                 last_news = time.monotonic()
-                shown(row)
+                watcher.trial(row)
+        for name, round_, metrics in _readings(state["verification"], read):
+            last_news = time.monotonic()
+            watcher.reading(name, round_, metrics)
         if state["state"] == "completed":
-            return rows, get(stack.client, f"/v1/recommendations/{state['handover']}")
+            handover = get(stack.client, f"/v1/recommendations/{state['handover']}")
+            if handover["failed"] is not None:
+                raise DemoFailed(f"what held could not be made active: {handover['failed']}")
+            return Tuned(rows, state["verification"], handover, server)
         if state["state"] != "running":
             raise DemoFailed(f"the session is {state['state']}: {state['message']}")
         _wait(stack, last_news)
 
 
-def measure(stack: Stack, settings: Document) -> Document:
-    """Make `settings` active, measure them once, and give the recommendation that recorded it."""
-    path = f"/v1/databases/{stack.database}/recommendations"
-    recommendation = post(stack.client, path, {"settings": settings, "approve": True})
-    asked = time.monotonic()
-    while recommendation["measured"] is None:
-        if recommendation["state"] in ENDED:
-            raise DemoFailed(f"{recommendation['id']} is {recommendation['state']}: {recommendation['error']}")
-        _wait(stack, asked)
-        recommendation = get(stack.client, f"/v1/recommendations/{recommendation['id']}")
-    return recommendation
+def _readings(verification: Document | None, read: Counter[str]) -> Iterator[tuple[str, int, Document]]:
+    """Those that were not read before: finalist, round from 1, metrics."""
+    for finalist in verification["finalists"] if verification else ():
+        name = finalist["name"]
+        for metrics in finalist["readings"][read[name] :]:
+            read[name] += 1
+            yield name, read[name], metrics
 
 
 def _wait(stack: Stack, since: float) -> None:

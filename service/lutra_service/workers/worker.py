@@ -10,14 +10,21 @@ from typing import Any
 
 import numpy as np
 from lutra_models import gp, serial
-from lutra_models.advice import Recommendation
+from lutra_models.advice import FinalOrigin, Reason, Recommendation, SearchOrigin
 from lutra_models.catalog import meet
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.options import Options
 from lutra_models.knobs import Configuration
+from lutra_models.verification import Name, contest_from_dict, verdict
 
 from lutra_service.common.documents import Document
 from lutra_service.common.serialize import predictions_to_dict, reason_to_dict, share_to_dict
+
+ORIGINS: dict[Name, SearchOrigin | FinalOrigin] = {
+    "best": "handover",
+    "rule_based": "rule_based",
+    "baseline": "baseline",
+}
 
 
 def recommend(request: Mapping[str, Any]) -> Document:
@@ -28,10 +35,26 @@ def recommend(request: Mapping[str, Any]) -> Document:
 
 
 def handover(request: Mapping[str, Any]) -> Document:
-    """What to leave the database with, and the model that says so."""
+    """What to leave the database with: what its verification found, or before one the model's best."""
     model = _model(request)
+    if "verification" in request:
+        return _answer(request, model, _verified(request["verification"], model))
     baseline = model.history.space.normalise(request["baseline"])
     return _answer(request, model, model.best(baseline, max_changes=request.get("max_changes")))
+
+
+def _verified(document: Mapping[str, Any], model: gp.Model) -> Recommendation:
+    """The finalist that the verdict names. Raises ValueError where more has to be measured."""
+    history = model.history
+    contest = contest_from_dict(document, history.objective, history.limits)
+    decided = verdict(contest)
+    if decided is None:
+        raise ValueError(f"no verdict after {contest.rounds} rounds: {contest.turn()} is measured next")
+    configuration = Configuration(contest.by_name[decided.name].configuration)
+    changes = (history.current or configuration).changes_to(configuration)
+    why = f"part of what held when it was measured in turns: {decided.sentence}"
+    reasons = tuple(Reason(name, old, new, why) for name, (old, new) in changes.items())
+    return Recommendation(configuration, ORIGINS[decided.name], reasons=reasons)
 
 
 def warm() -> None:

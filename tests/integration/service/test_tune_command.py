@@ -20,7 +20,8 @@ TRIALS = 3
 
 
 def tune(file: Path, token: str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lutra_agent", "tune", "--config", str(file), "--trials", str(TRIALS), *options]
+    command = [sys.executable, "-m", "lutra_agent", "tune", "--config", str(file), "--trials", str(TRIALS)]
+    command += ["--verification-rounds", "3", *options]
     env = {**os.environ, "LUTRA_AGENT_TOKEN": token}
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
@@ -70,7 +71,8 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
     )
     assert [line.split(":")[0] for line in lines[1 : TRIALS + 1]] == ["trial 1", "trial 2", "trial 3"]
     assert all(re.search(r"qps [\d,.]+  tps [\d,.]+  p99_ms", line) for line in lines[1 : TRIALS + 1])
-    assert lines[TRIALS + 1] == f"session {session[1]} is completed"
+    sentence = found["verification"]["sentence"]
+    assert lines[TRIALS + 1] == f"session {session[1]} is completed {sentence}".rstrip()
     assert lines[TRIALS + 2].startswith("handed over: qps")
     told = re.fullmatch(r"active now, (\d+) settings away from the baseline:", lines[TRIALS + 3])
     assert told is not None, lines[TRIALS + 3]

@@ -41,7 +41,9 @@ def test_check_tune_and_rollback_work_for_it(engine: str, served: Served, tmp_pa
         made = document(server, str(served.client.base_url).rstrip("/"), tmp_path / "state", **sections)
         file, before = write_toml(tmp_path / "agent.toml", made), variables(server)
         assert "nothing is missing" in command("check", file, token)
-        lines = command("tune", file, token, "--trials", str(TRIALS), "--seed", "5").splitlines()
+        lines = command(
+            "tune", file, token, "--trials", str(TRIALS), "--verification-rounds", "3", "--seed", "5"
+        ).splitlines()
         tuned = variables(server)
         command("rollback", file, token, "--to", "baseline")
         assert variables(server) == before

@@ -15,7 +15,7 @@ TRIALS = 6
 
 def test_a_session_runs_predicts_and_can_be_replayed(served: Served) -> None:
     api = served.api
-    agent, database, session = tune(served, TRIALS)
+    agent, database, session = tune(served, TRIALS, rounds=4)
     found = api.take("GET", f"/v1/sessions/{session}")
     assert (found["state"], found["trials_done"]) == ("completed", TRIALS), found
     trials = api.take("GET", f"/v1/sessions/{session}/trials")["items"]
@@ -24,19 +24,26 @@ def test_a_session_runs_predicts_and_can_be_replayed(served: Served) -> None:
     assert any(t["reasons"] for t in trials[1:])
     handover = api.take("GET", f"/v1/recommendations/{found['handover']}")
     assert handover["measured"]["qps"] >= trials[0]["measured"]["qps"]
+    verified = found["verification"]
+    readings = sum(len(f["readings"]) for f in verified["finalists"])
+    assert verified["sentence"] == found["message"] != ""
+    holds = next(f for f in verified["finalists"] if f["name"] == verified["verdict"])
+    assert holds["configuration"] == handover["configuration"]
 
     asked = {"settings": {"shared_buffers": "1GB"}}
     what_if = api.take("POST", f"/v1/databases/{database}/predictions", asked)
     prediction = what_if["predictions"]["qps"]
     assert prediction["low"] < prediction["median"] < prediction["high"]
     assert what_if["record"]["qps"]["n"] >= TRIALS - 2
-    assert what_if["observations"] == TRIALS
+    assert what_if["observations"] == TRIALS + readings
     too_much = api.take("POST", f"/v1/databases/{database}/predictions", {"settings": {"shared_buffers": "7GB"}})
     assert too_much["refusal"]["code"] == "memory_budget_exceeded"
 
     history = serial.history_from_dict(api.take("GET", f"/v1/sessions/{session}/history"))
-    assert len(history.observations) == TRIALS + 1
-    for id_ in (trials[0]["recommendation"], trials[4]["recommendation"], found["handover"]):
+    assert len(history.observations) == TRIALS + readings + 1
+    rows = api.take("GET", f"/v1/databases/{database}/recommendations?limit=100")["items"]
+    named = min(r["id"] for r in rows if r["kind"] == "verification")
+    for id_ in (trials[0]["recommendation"], trials[4]["recommendation"], named, found["handover"]):
         assert "the same bits" in served.run("replay", id_)
     assert agent.headers["Authorization"].split()[-1] not in served.log
     assert served.token not in served.log

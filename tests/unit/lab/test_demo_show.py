@@ -7,7 +7,6 @@ from io import StringIO
 import pytest
 from lutra_lab.demo import show
 from lutra_models.catalog import meet
-from lutra_service.common.serialize import change_to_dict
 from rich.console import Console
 
 from tests.support.mysql_servers import a_mysqld
@@ -38,8 +37,8 @@ def test_statements_stand_among_statements_and_lines_under_their_file(
     engine: str, target: dict[str, str | int], printed: str
 ) -> None:
     live, out = meet(a_mysqld(engine)), StringIO()
-    show.statements(Console(file=out), [change_to_dict(s) for s in live.steps(live.changes(target))])
-    assert out.getvalue() == f"\nThe best configuration\n{printed}"
+    show.statements(Console(file=out), "best", live.steps(live.changes(target)))
+    assert out.getvalue() == f"\nThe best configuration, as it was verified\n{printed}"
 
 
 def test_few_settings_that_give_most_of_the_gain_are_told_in_a_line() -> None:

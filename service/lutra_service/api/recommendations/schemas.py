@@ -17,7 +17,7 @@ from lutra_service.common.documents import Document
 RecommendationState = Literal[
     "computing", "proposed", "approved", "applied", "confirmed", "reverted", "rejected", "refused", "failed", "expired"
 ]
-RecommendationKind = Literal["search", "handover", "manual", "subset", "rollback"]
+RecommendationKind = Literal["search", "verification", "handover", "manual", "subset", "rollback"]
 Origin = SearchOrigin | Literal["handover", "baseline", "manual", "subset", "rollback"]
 Measured = dict[str, float | str | None]
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
 from lutra_models.metrics import Goal, P99Of, P99Source
+from lutra_models.verification import ROUNDS
 from lutra_models.wire import Name
 from pydantic import Field
 
@@ -26,6 +27,7 @@ from lutra_service.api.recommendations.schemas import (
 )
 from lutra_service.common.documents import Document
 
+FinalistName = Literal["baseline", "rule_based", "best"]
 SessionState = Literal["running", "paused", "completed", "stopped"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -63,10 +65,56 @@ class NewSession(Body):
     """Whether each recommendation waits for somebody, or trials follow each other by themselves."""
     max_trials: int = Field(default=30, ge=1, le=1000)
     """How many trials at most."""
+    verification_rounds: int = Field(default=ROUNDS, ge=0, le=100)
+    """In a lab, how often each finalist is measured at most before the handover, after the trials and beside
+    `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified."""
     max_changes: int | None = Field(default=None, ge=1, le=500)
     """How many settings a recommendation may change at most, counted from the session's begin; null for any."""
     seed: int = Field(default=0, ge=0, le=2**53)
     """The same seed and the same measurements give the same recommendations."""
+
+
+class GainAnswer(Answer):
+    """How much better than another finalist, as a share of that one's reading: .08 is 8 % better."""
+
+    median: float
+    """The middle of what was read in turns."""
+    low: float
+    """The lower end of the 90 % interval."""
+    high: float
+    """Its upper end."""
+
+
+class FinalistAnswer(Answer):
+    """A configuration that the session may hand over."""
+
+    name: FinalistName
+    """`best` is what the model names, `baseline` what was active when the session began."""
+    recommendation: str | None
+    """The latest recommendation that measured it; null before the first."""
+    configuration: Values
+    """The whole configuration, in the server's own units."""
+    changed_settings: int
+    """How many settings it has other than the baseline."""
+    readings: list[dict[str, float]]
+    """By round and metric, what was read."""
+    failed: str | None
+    """Why it is handed over in no case, where that is so."""
+    gains: dict[FinalistName, GainAnswer]
+    """By finalist, the gain over that one; empty before the third round."""
+
+
+class VerificationAnswer(Answer):
+    """The end of a lab's session: its finalists, measured in turns until it is known what to hand over."""
+
+    rounds: int
+    """How many were begun."""
+    finalists: list[FinalistAnswer]
+    """Each of another configuration."""
+    verdict: FinalistName | None
+    """Which of them is handed over; null while it is not known."""
+    sentence: str
+    """What was found, with the gains and their 90 % intervals; empty while it is not known."""
 
 
 class SessionAnswer(Answer):
@@ -90,6 +138,8 @@ class SessionAnswer(Answer):
     """Whether each recommendation waits for somebody."""
     max_trials: int
     """How many trials at most."""
+    verification_rounds: int | None
+    """How often each finalist is measured at most before the handover; null in a session of an earlier version."""
     max_changes: int | None
     """How many settings a recommendation may change at most, counted from `baseline`; null for any."""
     seed: int
@@ -116,6 +166,8 @@ class SessionAnswer(Answer):
     """Why it paused or how it ended; empty where there is nothing to say."""
     opened_by_agent: bool
     """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
+    verification: VerificationAnswer | None
+    """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
     events: list[EventAnswer]
     """Guards that fired, the newest first."""
     created_at: datetime

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from lutra_models.verification import Finalist, gains, verdict
+
 from lutra_service.api.databases.views import event
-from lutra_service.api.sessions.schemas import SessionAnswer, TrialAnswer
+from lutra_service.api.sessions.schemas import FinalistAnswer, SessionAnswer, TrialAnswer, VerificationAnswer
 from lutra_service.app.recommendations import trial_record
+from lutra_service.app.recommendations.verification import Verification
 from lutra_service.app.sessions.progress import Progress
 from lutra_service.db.schema.records import Recommendation
 
@@ -24,6 +27,30 @@ def session(progress: Progress) -> SessionAnswer:
             "effective_mode": progress.effective_mode,
             "server": record.identity,
             "events": [event(e) for e in progress.events],
+            "verification": verification(progress.verification) if progress.verification else None,
+        }
+    )
+
+
+def verification(found: Verification) -> VerificationAnswer:
+    contest = found.contest
+    decided = verdict(contest)
+    told = {"verdict": decided.name, "sentence": decided.sentence} if decided else {"verdict": None, "sentence": ""}
+    finalists = [_finalist(found, f) for f in contest.finalists]
+    return VerificationAnswer.model_validate({"rounds": contest.rounds, "finalists": finalists, **told})
+
+
+def _finalist(found: Verification, finalist: Finalist) -> FinalistAnswer:
+    rows = found.of(finalist.name)
+    return FinalistAnswer.model_validate(
+        {
+            "name": finalist.name,
+            "recommendation": rows[-1].id if rows else None,
+            "configuration": dict(finalist.configuration),
+            "changed_settings": found.contest.changes(finalist.name),
+            "readings": [dict(r) for r in finalist.readings],
+            "failed": found.contest.out(finalist.name),
+            "gains": {over: vars(gain) for over, gain in gains(found.contest, finalist.name).items()},
         }
     )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lutra_models import __version__
 from lutra_models.errors import IllegalTransition, NotFound
-from lutra_models.lifecycle import RecommendationKind as Kind
 
 from lutra_service.app.jobs.lease import Job, job
+from lutra_service.app.recommendations.request import COMPUTED
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
 
@@ -20,7 +20,8 @@ def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
     where the request went with its age.
     """
     recommendation = unit.recommendations.get(id_)
-    if recommendation.kind not in (Kind.SEARCH, Kind.HANDOVER) or recommendation.proposed_at is None:
+    computed = recommendation.kind in COMPUTED and recommendation.parent_id is None
+    if not computed or recommendation.proposed_at is None:
         raise IllegalTransition(f"{id_} is {recommendation.kind}, {recommendation.state}: nothing was computed for it")
     if recommendation.package_version != __version__:
         raise IllegalTransition(f"{id_} was computed by {recommendation.package_version}, this is {__version__}")

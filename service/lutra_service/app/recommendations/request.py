@@ -8,21 +8,26 @@ from typing import Any
 from lutra_models import __version__, serial
 from lutra_models.errors import SessionClosed
 from lutra_models.gp.options import DEFAULT as OPTIONS
+from lutra_models.history import History
 from lutra_models.knobs import fingerprint
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.verification import Name, contest_to_dict
 
 from lutra_service.app.access import audit, quota
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.app.recommendations import histories, trial_record
+from lutra_service.app.recommendations import histories, trial_record, verification
 from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.proposal import propose
+from lutra_service.app.recommendations.verification import Verification
+from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, Request, Session
 from lutra_service.db.store import UnitOfWork
 
 WAITING = (State.COMPUTING, State.PROPOSED, State.APPROVED, State.APPLIED)
+COMPUTED = (Kind.SEARCH, Kind.HANDOVER, Kind.VERIFICATION)
 HANDOVER_ENTROPY = 2**32
 PAST_WORKLOADS = 5
 """Earlier sessions of the same engine, the latest first, whose models a recommendation may lean on."""
@@ -38,13 +43,42 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[
     if session.state != SessionState.RUNNING:
         why = f" ({session.message})" if session.message else ""
         raise SessionClosed(f"{session.id} is {session.state}{why}: POST /v1/sessions/{session.id}/resume goes on")
-    pending = unit.recommendations.of_kind(session.id, (Kind.SEARCH, Kind.HANDOVER), WAITING)
+    pending = unit.recommendations.of_kind(session.id, (Kind.SEARCH, Kind.VERIFICATION, Kind.HANDOVER), WAITING)
     if pending:
         return pending[0], False
     quota.verify_room(unit, database.id)
     own = unit.recommendations.outlined(session.id)
     trials_done = sum(trial_record.counts(r) for r in trial_record.since_rebase(session, own))
-    return _compute(unit, context_of(unit, database, session), session, own, trials_done >= session.max_trials), True
+    at = context_of(unit, database, session)
+    if trials_done < session.max_trials:
+        return _compute(unit, at, session, own, Kind.SEARCH), True
+    return _last(unit, at, session, own), True
+
+
+def _last(unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation]) -> Recommendation:
+    """After its trials a session in a lab verifies, one reading at a time, before it hands over."""
+    if at.mode != "lab" or not session.verification_rounds:
+        return _compute(unit, at, session, own, Kind.HANDOVER)
+    found = verification.of_session(unit, session, own)
+    if found is None:
+        return _compute(unit, at, session, own, Kind.VERIFICATION)
+    turn = found.contest.turn()
+    if turn is None:
+        return _compute(unit, at, session, own, Kind.HANDOVER, found)
+    return _measure(unit, at, found, turn)
+
+
+def _measure(unit: UnitOfWork, at: ServerContext, found: Verification, name: Name) -> Recommendation:
+    """Propose to measure this finalist once more. What may move no longer stays where it is."""
+    session, origin = found.session, verification.ORIGINS[name]
+    wanted = found.contest.by_name[name].configuration
+    known = [session.baseline or {}, found.named.before]
+    configuration = admitted(unit, at, {n: v for n, v in wanted.items() if n in at.space}, known)
+    made = propose(
+        unit, at, configuration, kind=Kind.VERIFICATION, origin=origin, session=session, parent_id=found.named.id
+    )
+    unit.publish(made.id, session.id, at.database.id)
+    return made
 
 
 def ask_for(unit: UnitOfWork, database: Database, session: Session | None, by: str) -> Recommendation:
@@ -56,33 +90,34 @@ def ask_for(unit: UnitOfWork, database: Database, session: Session | None, by: s
 
 
 def _compute(
-    unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation], over: bool
+    unit: UnitOfWork,
+    at: ServerContext,
+    session: Session,
+    own: Sequence[Recommendation],
+    kind: Kind,
+    verified: Verification | None = None,
 ) -> Recommendation:
     """A row `computing` with everything that the worker needs; whoever computes it finds it by its state.
+
+    A verification begins with what would be handed over without one: the model's best.
 
     A handover that came to nothing is asked for again over the same history: what came before is part of the key.
     """
     seen = histories.history(unit, at, session)
-    task = "handover" if over else "recommend"
-    number, handovers = (sum(r.kind == kind for r in own) + 1 for kind in (Kind.SEARCH, Kind.HANDOVER))
-    entropy = [session.seed, HANDOVER_ENTROPY if over else number]
-    payload = {
-        "history": serial.history_to_dict(seen, at.server, at.policy),
-        "entropy": entropy,
-        "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
-        "safe": at.mode != "lab",
-        "max_changes": session.max_changes,
-        "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
-        "options": OPTIONS.to_dict(),
-    }
-    asked = [session.id, task, entropy, number, handovers, seen.key, at.server.settings_hash, __version__]
+    task = "recommend" if kind == Kind.SEARCH else "handover"
+    number, handovers, turns = (sum(r.kind == k for r in own) + 1 for k in COMPUTED)
+    entropy = [session.seed, number if kind == Kind.SEARCH else HANDOVER_ENTROPY]
+    payload = _payload(unit, at, session, seen, entropy)
+    if verified is not None:
+        payload["verification"] = contest_to_dict(verified.contest)
+    asked = [session.id, task, entropy, number, handovers, turns, seen.key, at.server.settings_hash, __version__]
     asked += [OPTIONS.fingerprint, session.max_changes]
     recommendation = Recommendation(
         id=unit.new_id("rec"),
         database_id=at.database.id,
         session_id=session.id,
-        trial=None if over else number,
-        kind=Kind.HANDOVER if over else Kind.SEARCH,
+        trial=number if kind == Kind.SEARCH else None,
+        kind=kind,
         state=State.COMPUTING,
         key=fingerprint(asked),
         seed=session.seed,
@@ -94,6 +129,18 @@ def _compute(
     unit.requests.add(Request(recommendation.id, task, payload))
     unit.publish(recommendation.id, session.id, at.database.id)
     return recommendation
+
+
+def _payload(unit: UnitOfWork, at: ServerContext, session: Session, seen: History, entropy: Sequence[int]) -> Document:
+    return {
+        "history": serial.history_to_dict(seen, at.server, at.policy),
+        "entropy": list(entropy),
+        "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
+        "safe": at.mode != "lab",
+        "max_changes": session.max_changes,
+        "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
+        "options": OPTIONS.to_dict(),
+    }
 
 
 def manual(

@@ -32,8 +32,13 @@ def counts(recommendation: Recommendation) -> bool:
     if not is_trial(recommendation) or recommendation.decided_at is None:
         return False
     if recommendation.state == State.REFUSED:
-        return (recommendation.error or "").split(":")[0] in OF_THE_CONFIGURATION
+        return is_of_the_configuration(recommendation)
     return recommendation.measured is not None or failure(recommendation) is not None
+
+
+def is_of_the_configuration(refused: Recommendation) -> bool:
+    """Whether it was refused for what it asks for."""
+    return (refused.error or "").split(":")[0] in OF_THE_CONFIGURATION
 
 
 def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recommendation]:

@@ -9,6 +9,7 @@ from lutra_models.identity import identity
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
+from lutra_models.verification import verdict
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import AUTOMATIC
@@ -16,11 +17,12 @@ from lutra_service.app.databases import server_identity
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.session_pause import pause
-from lutra_service.app.recommendations import decide, request, trial_record
+from lutra_service.app.recommendations import decide, request, trial_record, verification
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
 FRUITLESS_LIMIT = 5
+MEASURED = (Kind.SEARCH, Kind.VERIFICATION)
 
 
 def advance(unit: UnitOfWork, database: Database, session: Session | None = None) -> None:
@@ -41,8 +43,9 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
     handovers = trial_record.since_rebase(session, unit.recommendations.of_kind(session.id, (Kind.HANDOVER,)))
     if _handed_over(handovers):
         ended = handovers[-1]
-        told = f"{ended.id} is {ended.state}: {trial_record.failure(ended)}" if trial_record.failure(ended) else ""
-        unit.sessions.step(session, SessionState.COMPLETED, ended_at=unit.now, message=told)
+        failed = trial_record.failure(ended)
+        told = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
+        unit.sessions.step(session, SessionState.COMPLETED, ended_at=unit.now, message=told[:1000])
         unit.publish(session.id, database.id)
     elif session.approval == AUTOMATIC and session.baseline is not None:
         _next(unit, database, session)
@@ -91,11 +94,18 @@ def _handed_over(rows: list[Recommendation]) -> bool:
     return any(r.state in ended and r.proposed_at is not None for r in rows)
 
 
+def _verified(unit: UnitOfWork, session: Session) -> str:
+    """What its verification found, where it had one."""
+    found = verification.of_session(unit, session, unit.recommendations.outlined(session.id))
+    told = verdict(found.contest) if found is not None else None
+    return told.sentence if told is not None else ""
+
+
 def _fruitless(unit: UnitOfWork, session: Session) -> str | None:
     """Why going on is of no use: the last trials since it was resumed all ended without a reading of the objective."""
     since = session.resumed_at or session.created_at
     made_since = session.rebased_at or session.created_at
-    last = unit.recommendations.last_ended(session.id, Kind.SEARCH, since, made_since, FRUITLESS_LIMIT)
+    last = unit.recommendations.last_ended(session.id, MEASURED, since, made_since, FRUITLESS_LIMIT)
     if len(last) < FRUITLESS_LIMIT or any(session.objective.metric in (r.measured or {}) for r in last):
         return None
     why = trial_record.failure(last[-1]) or f"{session.objective.metric} was not measured"

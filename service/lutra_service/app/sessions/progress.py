@@ -9,7 +9,8 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.databases.current_server import effective_mode
-from lutra_service.app.recommendations import request, trial_record
+from lutra_service.app.recommendations import request, trial_record, verification
+from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
@@ -25,6 +26,7 @@ class Progress:
     handover: str | None
     effective_mode: Mode
     events: list[Event]
+    verification: Verification | None
 
 
 def progress(unit: UnitOfWork, session: Session) -> Progress:
@@ -36,16 +38,22 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
         session=session,
         trials_done=sum(trial_record.counts(r) for r in counted),
         current=waiting[-1] if waiting else None,
-        incumbent=_incumbent(session, [r for r in counted if r.state != State.REVERTED]),
+        incumbent=_incumbent(session, [r for r in counted if _may_lead(r)]),
         handover=handover[-1] if handover else None,
         effective_mode=effective_mode(unit.databases.get(session.database_id), session),
         events=unit.events.of_session(session.id),
+        verification=verification.of_session(unit, session, rows),
     )
 
 
 def trials(unit: UnitOfWork, session_id: str) -> list[Recommendation]:
     """The session's searched recommendations, and the parts of them that were approved, in order."""
     return [r for r in unit.recommendations.of_session(session_id) if trial_record.is_trial(r)]
+
+
+def _may_lead(row: Recommendation) -> bool:
+    """A verification's readings are told by themselves: the luckiest of them is no news."""
+    return row.state != State.REVERTED and row.kind != Kind.VERIFICATION
 
 
 def _incumbent(session: Session, rows: list[Recommendation]) -> str | None:

@@ -45,6 +45,7 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
         baseline=None,
         created_at=unit.now,
         opened_by_agent=by_agent,
+        verification_rounds=asked.verification_rounds,
         max_changes=asked.max_changes,
     )
     unit.sessions.add(session)
@@ -72,6 +73,7 @@ def _shown(session: Session) -> Document:
         "mode": session.mode,
         "approval": session.approval,
         "max_trials": session.max_trials,
+        "verification_rounds": session.verification_rounds,
         "max_changes": session.max_changes,
         "limits": [asdict(limit) for limit in session.limits],
     }

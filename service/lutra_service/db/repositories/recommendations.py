@@ -72,11 +72,11 @@ class Recommendations(Repository[Recommendation]):
         return self._many(select(self.table).where(*where).order_by(c.id))
 
     def last_ended(
-        self, session_id: str, kind: str, since: datetime, made_since: datetime, count: int
+        self, session_id: str, kinds: Sequence[str], since: datetime, made_since: datetime, count: int
     ) -> list[Recommendation]:
         """The last `count` that ended since then, in order."""
         c = self.table.c
-        where = (c.session_id == session_id, c.kind == kind, c.ended_at >= since, c.created_at >= made_since)
+        where = (c.session_id == session_id, c.kind.in_(kinds), c.ended_at >= since, c.created_at >= made_since)
         return self.page(*where, limit=count, newest_first=True)[::-1]
 
     def measured_under(self, database_id: str, configuration: Mapping[str, Any]) -> bool:

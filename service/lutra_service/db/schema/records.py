@@ -126,6 +126,7 @@ class Session:
     rebased_at: datetime | None = None
     resumed_at: datetime | None = None
     opened_by_agent: bool = False
+    verification_rounds: int | None = None
     max_changes: int | None = None
 
 

@@ -143,7 +143,8 @@ class SessionRow(Table):
 
     Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
     before counts no more. `resumed_at` is when somebody last said that what was in the way is mended.
-    `opened_by_agent`: by a token that may do no more than an agent.
+    `opened_by_agent`: by a token that may do no more than an agent. `verification_rounds`: at most, before a lab's
+    session hands over; 0, or none in a session of an earlier version, for no verification.
     """
 
     __tablename__ = "sessions"
@@ -167,6 +168,7 @@ class SessionRow(Table):
     rebased_at: Mapped[datetime | None]
     resumed_at: Mapped[datetime | None]
     opened_by_agent: Mapped[bool] = mapped_column(default=False, server_default=false())
+    verification_rounds: Mapped[int | None]
     max_changes: Mapped[int | None]
 
 
@@ -174,11 +176,12 @@ class RecommendationRow(Table):
     """A recommendation from its request to what became of it; a row `computing` is also the job (see `app.jobs`).
 
     `key` makes the request unique: the same question about the same history is one row. `digest` is the
-    configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search, handover
-    (the best by posterior, at a session's end), manual (an operator's own settings), subset (of another one's) or
-    rollback. `curve` says what few of its changes give; `shortened_from` is the measured configuration of which it is a
-    part. `handed_to` is the agent that was given it as a directive; one that was withdrawn after that keeps its
-    state until this agent's outcome is known.
+    configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search,
+    verification (one reading of a finalist, see `app.recommendations.verification`), handover (what a session ends
+    with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
+    of its changes give; `shortened_from` is the measured configuration of which it is a part. `handed_to` is the agent
+    that was given it as a directive; one that was withdrawn after that keeps its state until this agent's outcome is
+    known.
     """
 
     __tablename__ = "recommendations"

@@ -46,6 +46,11 @@ def test_its_trials_are_shown_with_what_was_measured(service: Service, database:
     assert all(trial["measured"]["qps"] > 0 for trial in found)
 
 
+def test_its_session_ends_as_it_was_begun_without_a_verification(service: Service, database: str) -> None:
+    (session,) = service.take("GET", f"/v1/databases/{database}/sessions")["items"]
+    assert (session["verification_rounds"], session["verification"]) == (None, None)
+
+
 def test_its_model_answers(service: Service, database: str) -> None:
     answer = service.take("POST", f"/v1/databases/{database}/predictions", {"settings": {"work_mem": "8MB"}})
     predicted = answer["predictions"]["qps"]

@@ -118,7 +118,7 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
         "ts_000001", ("search",), ("computing", "approved")
     ),
     "a session's handovers": lambda u: u.recommendations.of_kind("ts_000007", ("handover",)),
-    "a session's last trials": lambda u: u.recommendations.last_ended("ts_000001", "search", SINCE, SINCE, 5),
+    "a session's last trials": lambda u: u.recommendations.last_ended("ts_000001", ["search"], SINCE, SINCE, 5),
     "a session's trials": lambda u: u.recommendations.of_session("ts_000007"),
     "whether settings were measured": lambda u: u.recommendations.measured_under(BIG, {"work_mem": 1}),
     "a page of recommendations": lambda u: u.recommendations.listed(BIG, 50, None),

@@ -8,7 +8,13 @@ import pytest
 
 from tests.support.service import Agent, Api, Document, Fakes, Service, a_model, fake_executor, running
 
-LAB = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "lab", "approval": "automatic", "max_trials": 3}
+LAB = {
+    "objective": {"metric": "qps", "goal": "maximize"},
+    "mode": "lab",
+    "approval": "automatic",
+    "max_trials": 3,
+    "verification_rounds": 0,
+}
 
 
 class Learning(Fakes):

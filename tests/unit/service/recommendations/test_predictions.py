@@ -18,6 +18,7 @@ SESSION = {
     "mode": "lab",
     "approval": "automatic",
     "max_trials": 4,
+    "verification_rounds": 0,
 }
 
 

@@ -34,6 +34,7 @@ SESSION = {
     "mode": "lab",
     "approval": "automatic",
     "max_trials": 3,
+    "verification_rounds": 0,
     "seed": 1,
 }
 

@@ -18,6 +18,7 @@ SESSION = {
     "mode": "lab",
     "approval": "automatic",
     "max_trials": 1,
+    "verification_rounds": 0,
     "seed": 1,
 }
 

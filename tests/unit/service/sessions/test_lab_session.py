@@ -14,6 +14,7 @@ SESSION = {
     "mode": "lab",
     "approval": "automatic",
     "max_trials": 3,
+    "verification_rounds": 0,
     "seed": 1,
 }
 

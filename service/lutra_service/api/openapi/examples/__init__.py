@@ -30,6 +30,8 @@ from lutra_service.api.openapi.examples.databases import (
 )
 from lutra_service.api.openapi.examples.tuning import (
     change,
+    finalist,
+    gain,
     history,
     identity,
     limit,
@@ -44,6 +46,7 @@ from lutra_service.api.openapi.examples.tuning import (
     step,
     term,
     trial,
+    verification,
     what_if,
 )
 
@@ -77,6 +80,9 @@ EXAMPLES: dict[str, Example] = {
     "Alive": {"status": "alive", "version": __version__},
     "Approving": {"settings": ["work_mem"]},
     "ChangeAnswer": change,
+    "FinalistAnswer": finalist,
+    "GainAnswer": gain,
+    "VerificationAnswer": verification,
     "ShareAnswer": recommendation["curve"][-1],
     "StepAnswer": step,
     "DatabasePatch": {"policy": {"pins": {"max_connections": 200}}},

@@ -15,6 +15,7 @@ new_session: Example = {
     "mode": "reload_only",
     "approval": "manual",
     "max_trials": 20,
+    "verification_rounds": 16,
     "max_changes": 8,
     "seed": 0,
 }
@@ -24,6 +25,22 @@ identity: Example = {
     "identifier": "7312345678901234567",
     "memory_bytes": 8589934592,
     "cores": 4,
+}
+gain: Example = {"median": 0.12, "low": 0.04, "high": 0.21}
+finalist: Example = {
+    "name": "best",
+    "recommendation": RECOMMENDATION,
+    "configuration": {"work_mem": 8192},
+    "changed_settings": 1,
+    "readings": [{"p99_ms": 11.2, "qps": 1240.0}, {"p99_ms": 11.9, "qps": 1198.0}, {"p99_ms": 11.4, "qps": 1221.0}],
+    "failed": None,
+    "gains": {"baseline": gain},
+}
+verification: Example = {
+    "rounds": 3,
+    "finalists": [finalist],
+    "verdict": "best",
+    "sentence": "the best of the trials holds: p99_ms better by +12% (90 % interval +4% to +21%) over the baseline",
 }
 session: Example = {
     "id": SESSION,
@@ -40,6 +57,7 @@ session: Example = {
     "rebased_at": None,
     **p99,
     "message": "",
+    "verification": None,
     "events": [shown_event],
     "created_at": EVENING,
     "ended_at": None,

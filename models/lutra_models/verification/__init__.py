@@ -1,0 +1,22 @@
+"""The end of a lab session: its finalists measured in turns, and what may be handed over after that."""
+
+from lutra_models.verification.contest import NAMES, ROUNDS, Contest, Finalist, Name
+from lutra_models.verification.documents import contest_from_dict, contest_to_dict
+from lutra_models.verification.gains import LEAST_ROUNDS, Gain
+from lutra_models.verification.verdict import CALLED, Verdict, gains, verdict
+
+__all__ = [
+    "CALLED",
+    "LEAST_ROUNDS",
+    "NAMES",
+    "ROUNDS",
+    "Contest",
+    "Finalist",
+    "Gain",
+    "Name",
+    "Verdict",
+    "contest_from_dict",
+    "contest_to_dict",
+    "gains",
+    "verdict",
+]

@@ -1,0 +1,198 @@
+"""A session's finalists, what was read of each, and whose turn it is: a pure function of the readings.
+
+Finalists are measured in rounds, each once a round. The order is reversed every other round, and who comes first
+changes, so that drift and neighbours meet everybody alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Literal
+
+from lutra_models.knobs import Value
+from lutra_models.metrics import Limit, Objective
+from lutra_models.verification.gains import LEAST_ROUNDS, Comparison, compared, log_ratios
+
+Name = Literal["best", "rule_based", "baseline"]
+NAMES: tuple[Name, ...] = ("best", "rule_based", "baseline")
+ROUNDS = 16
+"""The budget that a session has where it states none."""
+NARROW = 0.10
+"""An interval whose ends lie this close together says all that matters: the difference is small."""
+MARGIN = 0.05
+"""What the best may lose, with certainty no more, where it changes fewer settings than the rule-based start."""
+HOPELESS = 0.20
+"""Who is behind by more than this in each of the first two rounds is measured no more."""
+STEADY = 0.25
+"""A finalist whose readings differ by more than this is unsteady, where the reference's differ by less."""
+MORE_THAN_REFERENCE = 0.10
+FORGIVEN_FROM = 8
+"""Rounds from which one bad reading is a neighbour's doing and not the configuration's: a second one would be there."""
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """`readings` has the metrics of each round, in order. `failed` says why it is measured no more."""
+
+    name: Name
+    configuration: Mapping[str, Value]
+    readings: tuple[Mapping[str, float], ...] = ()
+    failed: str | None = None
+
+    def values(self, metric: str) -> list[float]:
+        return [r[metric] for r in self.readings]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The finalists of a session, each of another configuration; the baseline is always one of them.
+
+    `budget` is how many rounds there are at most.
+    """
+
+    objective: Objective
+    limits: tuple[Limit, ...]
+    finalists: tuple[Finalist, ...]
+    budget: int = ROUNDS
+
+    def __post_init__(self) -> None:
+        if "baseline" not in self.by_name or len(self.by_name) != len(self.finalists):
+            raise ValueError(f"each finalist once, and the baseline among them, got {[f.name for f in self.finalists]}")
+
+    @cached_property
+    def by_name(self) -> dict[Name, Finalist]:
+        return {f.name: f for f in self.finalists}
+
+    @property
+    def rounds(self) -> int:
+        """How many were begun."""
+        return max(len(f.readings) for f in self.finalists)
+
+    def changes(self, name: Name) -> int:
+        """How many settings it has other than the baseline."""
+        there, own = self.by_name["baseline"].configuration, self.by_name[name].configuration
+        return sum(there.get(n) != v for n, v in own.items())
+
+    @cached_property
+    def _comparisons(self) -> dict[tuple[Name, Name], Comparison]:
+        return {}
+
+    def compare(self, challenger: Name, reference: Name) -> Comparison:
+        pair = challenger, reference
+        if pair not in self._comparisons:
+            one, other = (self.by_name[n].values(self.objective.metric) for n in pair)
+            self._comparisons[pair] = compared(one, other, self.objective.goal, self.budget)
+        return self._comparisons[pair]
+
+    def breaks(self, name: Name) -> str | None:
+        """The limit that half of its readings, or more, do not keep. Known from the second round on."""
+        readings = self.by_name[name].readings
+        if len(readings) < 2:
+            return None
+        for limit in self.limits:
+            worst = -math.inf if limit.at_least is not None else math.inf
+            if not limit.holds(median(r.get(limit.metric, worst) for r in readings)):
+                return str(limit)
+        return None
+
+    def relied_on(self, name: Name, rounds: int) -> list[float]:
+        """Its readings of the first `rounds` rounds, the worst first; from enough rounds on without a single worst."""
+        values = sorted(self.by_name[name].values(self.objective.metric)[:rounds], key=self.objective.gain)
+        return values[1:] if rounds >= FORGIVEN_FROM else values
+
+    def is_unsteady(self, name: Name, reference: Name) -> bool:
+        """Whether its readings differ much, and more than the reference's, which drift moves alike."""
+        rounds = self.compare(name, reference).rounds
+        own, other = (spread(self.relied_on(n, rounds)) for n in (name, reference))
+        return own > STEADY and own > other + MORE_THAN_REFERENCE
+
+    def wins(self, challenger: Name, reference: Name) -> bool:
+        """Whether it is ahead with certainty, and its worst round is no worse where it is unsteady.
+
+        Where the best changes fewer settings than the rule-based start, it need only be certainly no worse than that by
+        more than the margin.
+        """
+        found = self.compare(challenger, reference)
+        if found.low <= self._needed(challenger, reference):
+            return False
+        if not self.is_unsteady(challenger, reference):
+            return True
+        own, other = (self.objective.gain(self.relied_on(n, found.rounds)[0]) for n in (challenger, reference))
+        return own >= other
+
+    def _needed(self, challenger: Name, reference: Name) -> float:
+        """What the low end of the comparison has to exceed."""
+        own = challenger == "best" and reference == "rule_based"
+        shorter = own and self.changes("best") < self.changes("rule_based")
+        return math.log1p(-MARGIN) if shorter else 0.0
+
+    def is_settled(self, challenger: Name, reference: Name) -> bool:
+        """Whether more rounds of these two are of no use."""
+        found, needed = self.compare(challenger, reference), self._needed(challenger, reference)
+        if self.is_hopeless(challenger, reference) or found.rounds >= self.budget:
+            return True
+        if found.rounds < LEAST_ROUNDS:
+            return False
+        if found.low > needed:
+            return self.wins(challenger, reference) or found.rounds >= FORGIVEN_FROM
+        narrow = needed == 0.0 and found.high - found.low < NARROW
+        return narrow or found.high < needed or found.hope <= needed
+
+    def is_hopeless(self, challenger: Name, reference: Name) -> bool:
+        metric = self.objective.metric
+        one, other = (self.by_name[n].values(metric)[:2] for n in (challenger, reference))
+        if min(len(one), len(other)) < 2:
+            return False
+        return max(log_ratios(one, other, self.objective.goal)) < math.log1p(-HOPELESS)
+
+    def out(self, name: Name) -> str | None:
+        """Why it can be handed over no more, where it cannot."""
+        if (failed := self.by_name[name].failed) is not None:
+            return f"failed ({failed})"
+        if (limit := self.breaks(name)) is not None:
+            return f"does not keep {limit}"
+        ahead = next((n for n in self.references(name) if self.is_hopeless(name, n)), None)
+        return None if ahead is None else f"was behind by more than {HOPELESS:.0%} in each of two rounds"
+
+    def references(self, name: Name) -> list[Name]:
+        """Whom it has to be ahead of: of those after it in NAMES the ones that are not out themselves."""
+        after = NAMES[NAMES.index(name) + 1 :]
+        return [n for n in after if n in self.by_name and self.out(n) is None]
+
+    def _wanting(self, name: Name) -> set[Name]:
+        """Who has to be measured on, so that it is known whether `name` is handed over."""
+        if self.out(name) is not None:
+            return set()
+        pairs = [(name, other) for other in self.references(name)]
+        if not pairs:
+            return {name} if len(self.by_name[name].readings) < LEAST_ROUNDS else set()
+        settled = [pair for pair in pairs if self.is_settled(*pair)]
+        if any(not self.wins(*pair) for pair in settled):
+            return set()
+        return {side for pair in pairs if pair not in settled for side in pair}
+
+    def turn(self) -> Name | None:
+        """Who is measured next; None once the verdict stands."""
+        challengers = [n for n in NAMES[:-1] if n in self.by_name]
+        measured = {wanted for name in challengers for wanted in self._wanting(name)}
+        if not measured:
+            return None
+        done = min(len(self.by_name[n].readings) for n in measured)
+        order = self._order(done)
+        return next(n for n in order if n in measured and len(self.by_name[n].readings) == done)
+
+    def _order(self, number: int) -> list[Name]:
+        """Everybody, in the order of round `number`, counted from 0."""
+        names = [n for n in NAMES if n in self.by_name]
+        first = number // 2 % len(names)
+        turned = names[first:] + names[:first]
+        return turned if number % 2 == 0 else turned[::-1]
+
+
+def spread(values: Sequence[float]) -> float:
+    """How far they differ: .25 where the highest is a quarter above the lowest."""
+    return max(values) / low - 1 if (low := min(values)) > 0 else math.inf

@@ -1,0 +1,107 @@
+"""What a session hands over, from what was read of its finalists; and how it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lutra_models.verification.contest import MARGIN, NAMES, STEADY, Contest, Name, spread
+from lutra_models.verification.gains import LEAST_ROUNDS, Gain
+
+CALLED: Mapping[Name, str] = {
+    "best": "the best of the trials",
+    "rule_based": "the rule-based start",
+    "baseline": "the baseline",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is handed over, and why, in one sentence."""
+
+    name: Name
+    sentence: str
+
+
+def gains(contest: Contest, name: Name) -> dict[Name, Gain]:
+    """By reference, how much better than it; without those that have no interval yet."""
+    after = [n for n in NAMES[NAMES.index(name) + 1 :] if n in contest.by_name]
+    told = {n: contest.compare(name, n).told(contest.objective.goal) for n in after}
+    return {n: gain for n, gain in told.items() if gain is not None}
+
+
+def verdict(contest: Contest) -> Verdict | None:
+    """None while more has to be measured.
+
+    The best, where it is ahead of the rule-based start and of the baseline with certainty (or changes fewer settings
+    than the rule-based start and is certainly not worse by more than the margin); else the rule-based start, where it
+    is ahead of the baseline with certainty; else the baseline.
+    """
+    if contest.turn() is not None:
+        return None
+    chosen = next((n for n in NAMES[:-1] if n in contest.by_name and _is_proven(contest, n)), NAMES[-1])
+    parts = [_handed_over(contest, chosen)]
+    parts += [_passed_over(contest, n) for n in NAMES[: NAMES.index(chosen)] if n in contest.by_name]
+    return Verdict(chosen, "; ".join(parts))
+
+
+def _is_proven(contest: Contest, name: Name) -> bool:
+    if contest.out(name) is not None or len(contest.by_name[name].readings) < LEAST_ROUNDS:
+        return False
+    return all(contest.wins(name, other) for other in contest.references(name))
+
+
+def _handed_over(contest: Contest, chosen: Name) -> str:
+    if chosen == "baseline":
+        alone = len(contest.finalists) == 1
+        why = "nothing else was left to compare it with" if alone else "nothing is ahead of it with certainty"
+        return f"{CALLED[chosen]} stays: {why}"
+    told = [f"{_percent(g)} over {CALLED[n]}" for n, g in gains(contest, chosen).items()]
+    out = ((n, contest.out(n)) for n in NAMES[NAMES.index(chosen) + 1 :] if n in contest.by_name)
+    told += [f"{CALLED[n]} {why}" for n, why in out if why is not None]
+    told += filter(None, (_shorter(contest, chosen), _one_bad_round(contest, chosen)))
+    return f"{CALLED[chosen]} holds: {contest.objective.metric} better by {', '.join(told)}"
+
+
+def _shorter(contest: Contest, chosen: Name) -> str | None:
+    """What to say of a best that is handed over for being shorter."""
+    if chosen != "best" or "rule_based" not in contest.references(chosen):
+        return None
+    if contest.compare(chosen, "rule_based").low > 0:
+        return None
+    own, other = contest.changes("best"), contest.changes("rule_based")
+    return f"no worse than that by more than {MARGIN:.0%}, and {own} changed settings instead of {other}"
+
+
+def _one_bad_round(contest: Contest, chosen: Name) -> str | None:
+    values = contest.by_name[chosen].values(contest.objective.metric)
+    if spread(values) <= STEADY:
+        return None
+    return f"with readings from {min(values):,.4g} to {max(values):,.4g}"
+
+
+def _passed_over(contest: Contest, name: Name) -> str:
+    out = contest.out(name)
+    if out is not None:
+        return f"{CALLED[name]} {out}"
+    lost = [n for n in contest.references(name) if not contest.wins(name, n)]
+    if not lost:
+        return f"{CALLED[name]} was not measured often enough"
+    found = contest.compare(name, lost[0])
+    if found.low > 0:
+        return _unreliable(contest, name, lost[0], found.rounds)
+    gain = found.told(contest.objective.goal)
+    told = "" if gain is None else f": {_percent(gain)}"
+    return f"{CALLED[name]} is not ahead of {CALLED[lost[0]]} with certainty{told}"
+
+
+def _unreliable(contest: Contest, name: Name, reference: Name, rounds: int) -> str:
+    own, other = (contest.relied_on(n, rounds) for n in (name, reference))
+    return (
+        f"{CALLED[name]} cannot be relied on: its readings differ by {spread(own):.0%}, and at its worst it read "
+        f"{own[0]:,.4g} where {CALLED[reference]} read {other[0]:,.4g}"
+    )
+
+
+def _percent(gain: Gain) -> str:
+    return f"{gain.median:+.0%} (90 % interval {gain.low:+.0%} to {gain.high:+.0%})"
