@@ -13,6 +13,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
     ("ingestion", "reports a second, in turn with a bare FastAPI endpoint or with an older checkout"),
     ("store_scale", "how long the service's queries take over ten thousand, a million and ten million reports"),
     ("lab", "the recommender on real servers with a slow disk and little memory, against the starts that people make"),
+    ("lab.race", "the recommender raced with its peers on such servers, under TPC-C and analytical queries"),
     ("attacks", "what strangers, bad tokens, a hostile service, generated requests and SIGKILL can do"),
     ("tuning", "the recommender on measured tables: raced with its peers, its intervals, its safe mode and its speed"),
 )
