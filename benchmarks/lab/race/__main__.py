@@ -29,6 +29,10 @@ from benchmarks.tuning.options import Names
 )
 @click.option("--warmup", type=click.IntRange(0), default=35, show_default=True, help="Seconds before each window.")
 @click.option("--duration", type=click.IntRange(5), default=40, show_default=True, help="Seconds of each window.")
+@click.option("--final-warmup", type=click.IntRange(0), default=35, show_default=True, help="The same, for finalists.")
+@click.option(
+    "--final-duration", type=click.IntRange(5), default=60, show_default=True, help="The same, for finalists."
+)
 @click.option("--memory", type=click.IntRange(1), default=3, show_default=True, help="The small host's, in GiB.")
 @click.option("--seed", default=0)
 @click.option(
@@ -49,6 +53,8 @@ def main(
     rounds: int,
     warmup: int,
     duration: int,
+    final_warmup: int,
+    final_duration: int,
     memory: int,
     seed: int,
     python: Path,
@@ -67,14 +73,16 @@ def main(
             signal.signal(number, _stop)
         setting = Setting(folder, Limits(memory_bytes=memory << 30), warmup_s=warmup, duration_s=duration)
         for name in contests or [c.name for c in CONTESTS]:
-            finalists = tuple(o for o in OPTIMISERS if rounds)
+            plan = Plan(trials, rounds, seed, final_warmup, final_duration)
             try:
-                for said in run(
-                    named(name), optimisers, Plan(trials, rounds, seed), setting, python, results, finalists
-                ):
+                for said in run(named(name), optimisers, plan, setting, python, results):
                     click.echo(said)
             except LabError as error:
                 raise click.ClickException(f"{name}: {error}") from error
+    from benchmarks.lab.race import report  # plots are slow to import, and only a report needs them
+
+    for path in report.write(results, report.HERE if results == RESULTS else results):
+        click.echo(f"wrote {path}")
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:

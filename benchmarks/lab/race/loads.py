@@ -15,7 +15,8 @@ from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.metrics import Objective
 
 from benchmarks.lab.labs import LABS, Lab, Load, Size
-from benchmarks.lab.race import gotpc
+from benchmarks.lab.race import gotpc, gotpch
+from benchmarks.lab.studies import QPS
 
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 """PostgreSQL 15, where Debian keeps it."""
@@ -23,19 +24,18 @@ READ_ALL = (
     "SELECT sum(pg_prewarm(oid, 'read')) FROM pg_class "
     "WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace"
 )
-TPS = Objective("tps", "maximize")
 
 
 @dataclass(frozen=True)
 class Contest:
-    """`words` are go-tpc's for the load, `fill` those with which the data are made beside `prepare`."""
+    """`words` are go-tpc's for the load. `writes`: each measurement begins with a fresh copy of the data."""
 
     engine: str
     load: str
     words: tuple[str, ...]
-    objective: Objective = TPS
-    clients: int = 16
-    fill: tuple[str, ...] = ()
+    objective: Objective
+    clients: int
+    writes: bool = True
 
     @property
     def name(self) -> str:
@@ -50,11 +50,15 @@ class Contest:
         return {"as tuned": self.clients, "half": max(1, self.clients // 2), "twice": self.clients * 2}
 
 
+TPS = Objective("tps", "maximize")
+TPCC = ("tpcc", "--warehouses", "20")
 CONTESTS: tuple[Contest, ...] = (
-    Contest("postgresql", "tpcc", ("tpcc", "--warehouses", "20"), fill=("--no-check",)),
-    Contest("mariadb", "tpcc", ("tpcc", "--warehouses", "20"), fill=("--no-check",)),
+    Contest("postgresql", "tpcc", TPCC, TPS, 16),
+    Contest("mariadb", "tpcc", TPCC, TPS, 16),
+    Contest("postgresql", "tpch", ("tpch", "--sf", "1"), QPS, 2, writes=False),
 )
 DRIVER = {"postgresql": "postgres", "mariadb": "mysql"}
+LONGEST_PASS_S = 1800
 
 
 def named(name: str) -> Contest:
@@ -66,18 +70,27 @@ def lab(contest: Contest, program: Path) -> Lab:
     """The engine's lab with this contest's data and load; `program` is go-tpc."""
 
     def fill(server: ScratchServer, _size: Size) -> None:
-        argv = ["--driver", DRIVER[contest.engine], "-H", server.host, "-P", str(server.port), "-U", server.user]
-        argv += ["-D", server.dbname, *gotpc.CONNECTION[DRIVER[contest.engine]], "-T", "4"]
-        _loaded([str(program), *contest.words, "prepare", *argv, *contest.fill])
-        for statement in SETTLED[contest.engine]:
+        kind = DRIVER[contest.engine]
+        argv = ["--driver", kind, "-H", server.host, "-P", str(server.port), "-U", server.user, "-D", server.dbname]
+        _loaded([str(program), *contest.words, "prepare", *argv, *gotpc.CONNECTION[kind], "-T", "4"])
+        for statement in (*LOAD_SETTLES.get(contest.load, ()), *ENGINE_SETTLES[contest.engine]):
             server.sql(statement)
 
-    def driver(load: Load, _size: Size) -> dict[str, Any]:
+    def transactions(load: Load, _size: Size) -> dict[str, Any]:
         script = [sys.executable, gotpc.__file__, str(program), DRIVER[contest.engine], str(load.threads)]
         span = {"warmup_s": load.warmup_s, "duration_s": load.duration_s}
         return {"kind": "command", "command": [*script, *contest.words, "run"], **span}
 
-    return replace(ENGINES[contest.engine], fill=fill, driver=driver)
+    def queries(load: Load, _size: Size) -> dict[str, Any]:
+        script = [sys.executable, gotpch.__file__, str(program), str(load.threads)]
+        return {
+            "kind": "command",
+            "command": [*script, *contest.words, "run"],
+            "warmup_s": 0,
+            "duration_s": LONGEST_PASS_S,
+        }
+
+    return replace(ENGINES[contest.engine], fill=fill, driver=transactions if contest.writes else queries)
 
 
 def _loaded(argv: Sequence[str]) -> None:
@@ -104,9 +117,21 @@ def _read_all_of_innodb(server: ScratchServer, _size: Size) -> None:
         server.sql(f"SELECT COUNT(*) FROM `{table}` FORCE INDEX (`{index}`)")
 
 
-SETTLED: Mapping[str, Sequence[str]] = {
+LOAD_SETTLES: Mapping[str, Sequence[str]] = {
+    "tpch": (
+        "CREATE INDEX ON lineitem (l_partkey, l_suppkey)",
+        "CREATE INDEX ON lineitem (l_shipdate)",
+        "CREATE INDEX ON orders (o_custkey)",
+        "CREATE INDEX ON orders (o_orderdate)",
+        "CREATE INDEX ON partsupp (ps_suppkey)",
+        # go-tpc makes a view with it, which PostgreSQL has from version 16 on.
+        "CREATE FUNCTION date_add(date, interval) RETURNS timestamp IMMUTABLE LANGUAGE sql AS 'SELECT $1 + $2'",
+    ),
+}
+"""What the data of a load get: without an index two of the queries take hours, whatever the settings."""
+ENGINE_SETTLES: Mapping[str, Sequence[str]] = {
     "postgresql": ("CREATE EXTENSION pg_prewarm", "VACUUM ANALYZE", "CHECKPOINT"),
-    "mariadb": ("FLUSH TABLES",),
+    "mariadb": (),
 }
 """What a server is told once its data are there."""
 ENGINES: Mapping[str, Lab] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from benchmarks.lab.labs import Lab
 from benchmarks.lab.place import Place, Reading, Refused, opened
 from benchmarks.lab.race import finals, loads, tools
 from benchmarks.lab.race.loads import Contest
-from benchmarks.lab.race.optimisers import NOISE, OURS, REFUSED, Again, Asked, Lutra, Optimiser, Peer
+from benchmarks.lab.race.optimisers import NOISE, OPTIMISERS, OURS, REFUSED, Again, Asked, Lutra, Optimiser, Peer
 from benchmarks.lab.session import Row, Session
 from benchmarks.lab.studies import Study
 from benchmarks.tuning.rows import Results, read
@@ -31,9 +31,13 @@ WITHIN_US: Mapping[str, Callable[[Session], Optimiser]] = {OURS: Lutra, NOISE: A
 
 @dataclass(frozen=True)
 class Plan:
+    """The finalists' windows may be longer than those of the trials."""
+
     trials: int = 25
     rounds: int = 3
     seed: int = 0
+    final_warmup_s: int = 35
+    final_duration_s: int = 40
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ class Course:
         if refusal is not None:
             return Reading(configuration, {}, f"refused: {refusal.message}")
         try:
-            self.place.renew(self.data)
+            if self.contest.writes:
+                self.place.renew(self.data)
             return self.place.measured(configuration, self.contest.load, clients)
         except Refused as error:
             return Reading(configuration, {}, f"refused: {error}")
@@ -77,24 +82,42 @@ def run(
     setting: Setting,
     python: Path,
     results: Path = RESULTS,
-    rounds_of: Sequence[str] = (),
 ) -> Iterator[str]:
-    """The trials of `optimisers`, then the rounds of `rounds_of`; yields a line of progress a row. Raises LabError."""
+    """The trials of `optimisers`, then the rounds of all who have finished; a line of progress a row.
+
+    Raises LabError.
+    """
     lab: Lab = loads.lab(contest, tools.go_tpc(setting.folder))
     data = made(lab, contest.data, setting)
-    with opened(f"race-{contest.name}", lab, data, setting) as place:
-        course = Course(contest, session(contest, place.look(), plan.seed), place, data, setting)
-        finalists = {"default": course.session.default, "rule_based": course.session.rule_based}
-        with ExitStack() as stack:
-            for name in dict.fromkeys((*optimisers, *rounds_of)):
-                optimiser = made_of(name, course.session, plan, python, stack)
-                path = results / contest.name / f"{name}.jsonl"
-                if name in optimisers:
-                    yield from trials(course, name, optimiser, plan, path)
-                if name in rounds_of and tried(rows := own(path, optimiser.version)) >= plan.trials:
-                    finalists[name] = optimiser.finalist(rows)
-        if rounds_of:
-            yield from rounds(course, finalists, plan, results / contest.name / "finals.jsonl")
+
+    def begun(place: Place, span: Setting) -> Course:  # while the server is at its default
+        return Course(contest, session(contest, place.look(), plan.seed), place, data, span)
+
+    with ExitStack() as stack:
+        if optimisers:
+            with opened(f"race-{contest.name}", lab, data, setting) as place:
+                course = begun(place, setting)
+                for name in optimisers:
+                    optimiser = made_of(name, course.session, plan, python, stack)
+                    yield from trials(course, name, optimiser, plan, results / contest.name / f"{name}.jsonl")
+        if plan.rounds:
+            span = replace(setting, warmup_s=plan.final_warmup_s, duration_s=plan.final_duration_s)
+            with opened(f"race-{contest.name}", lab, data, span) as place:
+                course = begun(place, span)
+                found = finalists(course.session, plan, python, results / contest.name, stack)
+                yield from rounds(course, found, plan, results / contest.name / "finals.jsonl")
+
+
+def finalists(session: Session, plan: Plan, python: Path, rows: Path, stack: ExitStack) -> dict[str, Configuration]:
+    """The starts, and what each optimiser stands for that has spent all its trials."""
+    found = {"default": session.default, "rule_based": session.rule_based}
+    for name in OPTIMISERS:
+        path = rows / f"{name}.jsonl"
+        if path.exists():
+            optimiser = made_of(name, session, plan, python, stack)
+            if tried(own(path, optimiser.version)) >= plan.trials:
+                found[name] = optimiser.finalist(own(path, optimiser.version))
+    return found
 
 
 def made_of(name: str, session: Session, plan: Plan, python: Path, stack: ExitStack) -> Optimiser:
@@ -175,7 +198,8 @@ def told(row: Row) -> str:
     if row["failure"]:
         return str(row["failure"]).splitlines()[0][:160]
     metrics = row["metrics"]
-    return f"{metrics['tps']:,.5g} tps, p99 {metrics['p99_ms']:,.1f} ms ({row['seconds']:.0f} s)"
+    rate = f"{metrics['tps']:,.5g} tps" if "tps" in metrics else f"{metrics['pass_s']:,.1f} s a pass"
+    return f"{rate}, p99 {metrics['p99_ms']:,.1f} ms ({row['seconds']:.0f} s)"
 
 
 def _same(path: Path, file: Results, now: Row) -> None:

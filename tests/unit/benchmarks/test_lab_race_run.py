@@ -100,7 +100,7 @@ def test_after_many_refusals_in_a_row_one_is_a_trial(tmp_path: Path) -> None:
     greedy = course.session.default.replace({"shared_buffers": 10**9})
 
     class Stubborn(Again):
-        def ask(self, rows: Any) -> Asked:  # noqa: ARG002 - it learns nothing
+        def ask(self, rows: Any) -> Asked:
             return Asked(greedy)
 
     for _ in run.trials(course, "x", Stubborn(course.session), Plan(trials=2), tmp_path / "x.jsonl"):
