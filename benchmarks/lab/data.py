@@ -54,8 +54,9 @@ def made(lab: Lab, name: str, setting: Setting) -> Path:
     print(f"making the data of {name}", file=sys.stderr)
     with lab.make(making, {**lab.options, **lab.loading}) as server:
         lab.fill(server, size)
-        section = lab.driver(replace(AGING, workload=lab.ages), size)
-        drivers.build(section, database_of(server)).run()
+        if lab.ages is not None:
+            section = lab.driver(replace(AGING, workload=lab.ages), size)
+            drivers.build(section, database_of(server)).run()
         server.stop()
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)

@@ -53,7 +53,7 @@ class Place:
     def __init__(self, lab: Lab, setting: Setting, server: ScratchServer, host: SmallHost, state: Path) -> None:
         self._lab, self._setting, self._server, self._host = lab, setting, server, host
         self._clock = SystemClock()
-        load = lab.driver(setting.load(lab.ages, FEW), setting.size)
+        load = lab.driver(setting.load(lab.ages or "", FEW), setting.size)
         self._database = local_database(_config(server, host, state, load), self._clock)
         self._executor = self._database.executor
         self._measure = Measure(

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from lutra_lab.servers.errors import LabError
-from lutra_models.knobs import Configuration
+from lutra_models.knobs import Configuration, Knob
 
 from benchmarks.lab.data import Setting
 from benchmarks.lab.place import Place, Reading, Refused
 from benchmarks.lab.race import finals, run
 from benchmarks.lab.race.loads import Contest, named
 from benchmarks.lab.race.optimisers import Again, Asked, Lutra, Peer, asked_for, best, penalty
+from benchmarks.lab.race.peer import inside
 from benchmarks.lab.race.run import Course, Plan
 from benchmarks.lab.session import Row, Session
+from benchmarks.tuning import cube
 from benchmarks.tuning.rows import read
 from tests.support.servers import a_server
 
@@ -52,14 +55,30 @@ def a_course(place: FakePlace | None = None, contest: Contest = CONTEST) -> Cour
     return Course(contest, session, cast("Place", place or FakePlace()), Path("/nowhere/data"), SETTING)
 
 
-@pytest.fixture
-def random() -> Iterator[Peer]:
-    with a_peer(a_course().session) as peer:
-        yield peer
+class Drawn:
+    """Asks for a point drawn anew for each number of rows, as random search would."""
+
+    version = "drawn"
+
+    def __init__(self) -> None:
+        self._space = a_course().session.space
+
+    def ask(self, rows: Sequence[Row]) -> Asked:
+        knobs = self._space.knobs
+        drawn = cube.from_unit(knobs, np.random.default_rng(len(rows)).random((1, len(knobs))))
+        return Asked(Configuration({k.name: inside(k, v) for k, v in zip(knobs, _values(knobs, drawn), strict=True)}))
+
+    def finalist(self, rows: Sequence[Row]) -> Configuration:
+        return best(rows, a_course().session)
 
 
-def a_peer(session: Session, name: str = "random") -> Peer:
-    return Peer(name, session, 4, Path(sys.executable))
+def _values(knobs: Sequence[Knob], drawn: np.ndarray) -> list[Any]:
+    return list(cube.configurations(knobs, drawn)[0].values())
+
+
+def a_peer(session: Session) -> Peer:
+    """A process of its own, in this environment: random search needs no packages."""
+    return Peer("random", session, 4, Path(sys.executable))
 
 
 def trials(course: Course, peer: Any, trials: int, path: Path) -> list[Row]:
@@ -68,26 +87,38 @@ def trials(course: Course, peer: Any, trials: int, path: Path) -> list[Row]:
     return [row for row in read(path) if row["kind"] == "trial"]
 
 
-def test_everybody_begins_with_the_default(tmp_path: Path, random: Peer) -> None:
+def test_everybody_begins_with_the_default(tmp_path: Path) -> None:
     place = FakePlace()
-    rows = trials(a_course(place), random, 2, tmp_path / "random.jsonl")
+    rows = trials(a_course(place), Drawn(), 2, tmp_path / "random.jsonl")
     assert [row["origin"] for row in rows] == ["default", "asked"]
     assert place.asked[0] == (a_course().session.default, CONTEST.clients)
     assert place.renewed == 2
 
 
-def test_an_interrupted_race_goes_on_as_if_nothing_had_happened(tmp_path: Path, random: Peer) -> None:
-    whole = trials(a_course(), random, 4, tmp_path / "whole.jsonl")
-    for count in (2, 3, 4):
-        with a_peer(a_course().session) as again:
-            broken = trials(a_course(), again, count, tmp_path / "broken.jsonl")
-    assert [row["configuration"] for row in broken] == [row["configuration"] for row in whole]
+def test_an_interrupted_race_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    """The peer's process is another one after the interruption, and is told its rows."""
+    with a_peer(a_course().session) as peer:
+        trials(a_course(), peer, 2, tmp_path / "broken.jsonl")
+        whole = tmp_path / "whole.jsonl"
+        whole.write_text((tmp_path / "broken.jsonl").read_text())
+        expected = trials(a_course(), peer, 4, whole)
+    with a_peer(a_course().session) as another:
+        found = trials(a_course(), another, 4, tmp_path / "broken.jsonl")
+        assert {row["code"] for row in found} == {another.version} == {"built in"}
+    assert [row["configuration"] for row in found] == [row["configuration"] for row in expected]
 
 
-def test_what_the_rules_refuse_is_kept_and_told_and_costs_no_trial(tmp_path: Path, random: Peer) -> None:
+def test_a_peer_that_asks_otherwise_than_its_rows_say_is_not_believed() -> None:
+    session = a_course().session
+    row = run.measured(a_course(), "trial 1", session.default, 16, 0.0)
+    with a_peer(session) as peer, pytest.raises(LabError, match="trial 2: what was asked for is not asked for again"):
+        peer.ask([row, {**row, "step": "trial 2"}])
+
+
+def test_what_the_rules_refuse_is_kept_and_told_and_costs_no_trial(tmp_path: Path) -> None:
     place = FakePlace()
-    trials(a_course(place), random, 4, tmp_path / "random.jsonl")
-    rows = run.own(tmp_path / "random.jsonl", random.version)
+    trials(a_course(place), Drawn(), 4, tmp_path / "random.jsonl")
+    rows = run.own(tmp_path / "random.jsonl", Drawn.version)
     assert len(place.asked) == run.tried(rows) == 4
     refused = [row for row in rows if row["kind"] == "refused"]
     assert refused
@@ -126,26 +157,13 @@ def test_rows_of_another_version_of_the_recommender_are_not_its_own(tmp_path: Pa
     assert [len(run.own(path, version)) for version in ("older", lutra.version)] == [2, 2]
 
 
-def test_a_peers_rows_outlive_the_recommenders_version(tmp_path: Path, random: Peer) -> None:
-    trials(a_course(), random, 2, tmp_path / "random.jsonl")
-    assert {row["code"] for row in read(tmp_path / "random.jsonl")} == {"built in"}
-
-
-def test_a_file_is_not_continued_under_other_conditions(tmp_path: Path, random: Peer) -> None:
+def test_a_file_is_not_continued_under_other_conditions(tmp_path: Path) -> None:
     path = tmp_path / "random.jsonl"
-    trials(a_course(), random, 2, path)
+    trials(a_course(), Drawn(), 2, path)
     course = a_course()
     other = Course(course.contest, course.session, course.place, course.data, Setting(Path("/nowhere"), duration_s=5))
     with pytest.raises(LabError, match="duration_s was 40, is 5"):
-        trials(other, random, 3, path)
-
-
-def test_a_peer_that_asks_otherwise_than_its_rows_say_is_not_believed(tmp_path: Path, random: Peer) -> None:
-    path = tmp_path / "random.jsonl"
-    rows = trials(a_course(), random, 2, path)
-    forged = [rows[0], {**rows[1], "configuration": dict(a_course().session.default)}]
-    with a_peer(a_course().session) as again, pytest.raises(LabError, match="not asked for again"):
-        again.ask(forged)
+        trials(other, Drawn(), 3, path)
 
 
 def test_a_failure_is_told_as_twice_as_bad_as_the_worst() -> None:
