@@ -26,7 +26,7 @@ from lutra_models.wire import Directive, Outcome
 
 from benchmarks.lab.data import Setting, copy_data, database_of, forget, run
 from benchmarks.lab.labs import Lab
-from benchmarks.lab.small_host import SmallHost, device, own_group
+from benchmarks.lab.small_host import SmallHost, device
 from benchmarks.lab.studies import FEW
 
 KEPT = ("host.disk_", "host.cpu_")
@@ -141,7 +141,7 @@ def opened(name: str, lab: Lab, data: Path, setting: Setting) -> Iterator[Place]
     """A place with a copy of `data`, at the engine's default. Everything but `data` is gone afterwards."""
     with (
         _fresh(setting.folder / name) as folder,
-        SmallHost(f"lutra-lab-{name}", device(folder), setting.limits, within=own_group("cpu")) as host,
+        SmallHost(f"lutra-lab-{name}", device(folder), setting.limits) as host,
         lab.make(folder / "server", lab.options) as server,
     ):
         server.stop()

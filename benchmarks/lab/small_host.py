@@ -33,15 +33,10 @@ class Limits:
 
 
 class SmallHost:
-    """As a context manager: the groups exist within. `disk` is as `device` gives it.
+    """As a context manager: the groups exist within. `disk` is as `device` gives it."""
 
-    `within` is the group whose share of the processors this one is given a share of: where the process itself runs.
-    """
-
-    def __init__(self, name: str, disk: str, limits: Limits, root: Path = CGROUPS, within: str = "") -> None:
-        self._disk, self._memory, self._cpu = (
-            root / place / name for place in ("blkio", "memory", f"cpu/{within}".rstrip("/"))
-        )
+    def __init__(self, name: str, disk: str, limits: Limits, root: Path = CGROUPS) -> None:
+        self._disk, self._memory, self._cpu = (root / controller / name for controller in ("blkio", "memory", "cpu"))
         self._device = disk
         self._limits = limits
 
@@ -88,15 +83,6 @@ class SmallHost:
     def _throttle(self, read_iops: int, write_iops: int) -> None:
         for kind, number in (("read", read_iops), ("write", write_iops)):
             (self._disk / f"blkio.throttle.{kind}_iops_device").write_text(f"{self._device} {number}")
-
-
-def own_group(controller: str, file: Path = Path("/proc/self/cgroup")) -> str:
-    """The control group that this process runs in, without the slash in front; "" is the outermost one."""
-    for line in file.read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controller in controllers.split(","):
-            return path.strip("/")
-    return ""
 
 
 def device(folder: Path, sys: Path = Path("/sys")) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -93,37 +93,37 @@ def run(
     def begun(place: Place, span: Setting) -> Course:  # while the server is at its default
         return Course(contest, session(contest, place.look(), plan.seed), place, data, span)
 
-    with ExitStack() as stack:
-        if optimisers:
-            with opened(f"race-{contest.name}", lab, data, setting) as place:
-                course = begun(place, setting)
-                for name in optimisers:
-                    optimiser = made_of(name, course.session, plan, python, stack)
+    if optimisers:
+        with opened(f"race-{contest.name}", lab, data, setting) as place:
+            course = begun(place, setting)
+            for name in optimisers:
+                with made_of(name, course.session, plan, python) as optimiser:
                     yield from trials(course, name, optimiser, plan, results / contest.name / f"{name}.jsonl")
-        if plan.rounds:
-            span = replace(setting, warmup_s=plan.final_warmup_s, duration_s=plan.final_duration_s)
-            with opened(f"race-{contest.name}", lab, data, span) as place:
-                course = begun(place, span)
-                found = finalists(course.session, plan, python, results / contest.name, stack)
-                yield from rounds(course, found, plan, results / contest.name / "finals.jsonl")
+    if plan.rounds:
+        span = replace(setting, warmup_s=plan.final_warmup_s, duration_s=plan.final_duration_s)
+        with opened(f"race-{contest.name}", lab, data, span) as place:
+            course = begun(place, span)
+            found = finalists(course.session, plan, python, results / contest.name)
+            yield from rounds(course, found, plan, results / contest.name / "finals.jsonl")
 
 
-def finalists(session: Session, plan: Plan, python: Path, rows: Path, stack: ExitStack) -> dict[str, Configuration]:
+def finalists(session: Session, plan: Plan, python: Path, rows: Path) -> dict[str, Configuration]:
     """The starts, and what each optimiser stands for that has spent all its trials."""
     found = {"default": session.default, "rule_based": session.rule_based}
     for name in OPTIMISERS:
         path = rows / f"{name}.jsonl"
         if path.exists():
-            optimiser = made_of(name, session, plan, python, stack)
-            if tried(own(path, optimiser.version)) >= plan.trials:
-                found[name] = optimiser.finalist(own(path, optimiser.version))
+            with made_of(name, session, plan, python) as optimiser:
+                if tried(own(path, optimiser.version)) >= plan.trials:
+                    found[name] = optimiser.finalist(own(path, optimiser.version))
     return found
 
 
-def made_of(name: str, session: Session, plan: Plan, python: Path, stack: ExitStack) -> Optimiser:
+def made_of(name: str, session: Session, plan: Plan, python: Path) -> AbstractContextManager[Optimiser]:
+    """A peer's process lives within, and not longer than the groups of the place."""
     if name in WITHIN_US:
-        return WITHIN_US[name](session)
-    return stack.enter_context(Peer(name, session, plan.trials, python))
+        return nullcontext(WITHIN_US[name](session))
+    return Peer(name, session, plan.trials, python)
 
 
 def own(path: Path, version: str) -> list[Row]:

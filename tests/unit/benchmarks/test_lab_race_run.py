@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -207,3 +208,14 @@ def test_a_field_that_has_changed_is_measured_anew(tmp_path: Path) -> None:
     assert list(run.rounds(course, both, Plan(rounds=1), path)) == []
     more = {**both, "random": course.session.default}
     assert len(list(run.rounds(course, more, Plan(rounds=1), path))) == 9
+
+
+def test_only_who_has_spent_all_trials_is_a_finalist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    course = a_course()
+    trials(course, Drawn(), 3, tmp_path / "random.jsonl")
+    trials(course, Drawn(), 2, tmp_path / "smac.jsonl")
+    monkeypatch.setattr(run, "made_of", lambda *_: nullcontext(Drawn()))
+    found = run.finalists(course.session, Plan(trials=3), Path(sys.executable), tmp_path)
+    assert list(found) == ["default", "rule_based", "random"]
+    read_best = max(run.own(tmp_path / "random.jsonl", "drawn"), key=lambda row: row["metrics"].get("tps", 0))
+    assert found["random"] == read_best["configuration"]
