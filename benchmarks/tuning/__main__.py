@@ -10,13 +10,14 @@ import click
 
 from benchmarks.tuning import report
 from benchmarks.tuning.coverage import coverage_command
+from benchmarks.tuning.handover import handover_command
 from benchmarks.tuning.options import results_option
 from benchmarks.tuning.racing import race_command, safe_command
 from benchmarks.tuning.scale import scale_command
 from benchmarks.tuning.speed import speed_command
 from benchmarks.tuning.warm import warm_command
 
-MEASURED = (speed_command, scale_command, race_command, safe_command, warm_command, coverage_command)
+MEASURED = (speed_command, scale_command, race_command, safe_command, warm_command, coverage_command, handover_command)
 
 
 @click.group(invoke_without_command=True)

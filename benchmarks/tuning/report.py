@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.tuning import plots
 from benchmarks.tuning.markdown import missing, table
+from benchmarks.tuning.report_handover import handover
 from benchmarks.tuning.report_scores import cold, safe, warm
 from benchmarks.tuning.rows import CODE, Row, newest, read
 from benchmarks.tuning.summary import OUR_NAMES, grouped, latest, race_rows
@@ -126,4 +127,4 @@ def _scale(results: Path) -> str:
     return "\n".join([said, "", table(["windows", "configurations", "loads", "processor, s", "held", "width"], body)])
 
 
-SECTIONS: tuple[Callable[[Path], str], ...] = (cold, warm, coverage, safe, speed)
+SECTIONS: tuple[Callable[[Path], str], ...] = (cold, warm, handover, coverage, safe, speed)

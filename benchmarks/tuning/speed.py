@@ -37,6 +37,7 @@ class Size:
 SIZES: tuple[Size, ...] = (
     Size(30, 20, limit_s=0.5),
     Size(200, 30, 5, limit_s=3.0),
+    Size(1_000, 20, limit_s=10.0),
     *(Size(n, 20) for n in (10, 60, 100, 200, 400)),
     *(Size(60, k) for k in (5, 10, 30, 60, 120)),
     *(Size(60, 20, p) for p in (1, 5, 10)),

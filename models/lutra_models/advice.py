@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
 from lutra_models.knobs import Configuration, Value
 
@@ -64,14 +64,38 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Share:
+    """`settings` of a recommendation's changes give this `share` of what all of them are predicted to gain.
+
+    The gain is over the configuration that the changes are counted from. `added` are the settings that come in here.
+    `low` and `high` are the share's central 90 % interval by the posterior. A share above 1: fewer would do better.
+    """
+
+    settings: int
+    added: tuple[str, ...]
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Recommendation:
     """The next configuration, what it should give, and why.
 
     `predictions` is by metric and empty before there is anything to predict from. `origin` names the step of the search
-    (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end.
+    (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end. `curve` says what share of the
+    predicted gain few of the changes give, from no change on, in the order in which the settings earn; it is empty
+    where no gain is predicted. `shortened_from` is the measured configuration of which this one is a part, where it was
+    not measured itself.
     """
 
     configuration: Configuration
     origin: SearchOrigin | FinalOrigin
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
+    curve: tuple[Share, ...] = ()
+    shortened_from: Configuration | None = None
+
+    def curve_columns(self) -> dict[str, list[Any]]:
+        """The curve as columns by name, for a data frame."""
+        return {f.name: [getattr(point, f.name) for point in self.curve] for f in fields(Share)}

@@ -96,7 +96,8 @@ class History:
     Observations come in the order in which they were measured. `pending` are configurations proposed and not yet
     measured. `starts` are configurations worth trying early (a rule-based one). Configurations are completed and
     brought into the space's order here: observed values outside a domain are legal. `answers` are, by setting, numbers
-    that were asked for and what the server made of them, where it took another: (asked, made).
+    that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was active
+    when the session began: changes are counted from it.
     """
 
     space: KnobSpace
@@ -108,6 +109,7 @@ class History:
     starts: tuple[Configuration, ...] = ()
     context: Mapping[str, Value] | None = None
     answers: Mapping[str, tuple[tuple[Value, Value], ...]] = field(default_factory=dict)
+    baseline: Configuration | None = None
 
     def __init__(
         self,
@@ -121,6 +123,7 @@ class History:
         starts: Iterable[Mapping[str, Any]] = (),
         context: Mapping[str, Any] | None = None,
         answers: Mapping[str, Iterable[Sequence[Value]]] | None = None,
+        baseline: Mapping[str, Any] | None = None,
     ) -> None:
         set_ = object.__setattr__
         set_(self, "space", space)
@@ -132,10 +135,16 @@ class History:
         set_(self, "starts", tuple(space.normalise(c) for c in starts))
         set_(self, "context", dict(Configuration(context or {})))
         set_(self, "answers", {n: tuple((a, m) for a, m in p) for n, p in (answers or {}).items() if n in space})
+        set_(self, "baseline", None if baseline is None else space.normalise(baseline))
 
     @property
     def completed(self) -> tuple[Observation, ...]:
         return tuple(o for o in self.observations if o.completed)
+
+    @property
+    def reference(self) -> Configuration | None:
+        """What changes are counted from: the baseline; without one, the current configuration."""
+        return self.current if self.baseline is None else self.baseline
 
     def values(self, metric: str) -> list[tuple[Configuration, float]]:
         """(configuration, value) of every observation that measured `metric`."""
@@ -158,6 +167,7 @@ class History:
                 "starts": [c.digest for c in self.starts],
                 "context": self.context,
                 **({"answers": self.answers} if self.answers else {}),
+                **({} if self.baseline is None else {"baseline": self.baseline.digest}),
             }
         )
 
@@ -171,12 +181,16 @@ class TuningSession:
     mode: Mode = "observe"
     approval: Approval = "manual"
     max_trials: int = 30
+    max_changes: int | None = None
+    """The most settings that a recommendation may change of what was active when the session began; None for any."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
         if self.max_trials < 1:
             raise ValueError(f"max_trials must be at least 1, got {self.max_trials}")
+        if self.max_changes is not None and self.max_changes < 1:
+            raise ValueError(f"max_changes must be at least 1, got {self.max_changes}")
 
 
 def same_context(one: Mapping[str, Value], two: Mapping[str, Value]) -> bool:

@@ -111,8 +111,11 @@ def rollback(config_file: Path, target: str, restart: bool) -> None:
 @click.option("--objective", type=click.Choice(["qps", "tps", "p99"]), default="qps", show_default=True)
 @click.option("--trials", type=click.IntRange(3, 200), default=20, show_default=True)
 @click.option("--limit", "limits", multiple=True, metavar="METRIC<=NUMBER", help="As in 'p99_ms<=20' or 'qps>=900'.")
+@click.option("--max-changes", type=click.IntRange(1, 500), help="The most settings that may change.  [default: any]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-def tune(config_file: Path, objective: str, trials: int, limits: tuple[str, ...], seed: int) -> None:
+def tune(
+    config_file: Path, objective: str, trials: int, limits: tuple[str, ...], max_changes: int | None, seed: int
+) -> None:
     """Run a tuning session in lab mode: the driver makes the load, the service chooses, this agent applies.
 
     When an agent already runs with the same file, that agent does the work and this command watches.
@@ -126,7 +129,7 @@ def tune(config_file: Path, objective: str, trials: int, limits: tuple[str, ...]
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--limit") from error
     metric = "p99_ms" if objective == "p99" else objective
-    for line in run_session(config, SessionRequest(metric, trials, seed, parsed)):
+    for line in run_session(config, SessionRequest(metric, trials, seed, parsed, max_changes)):
         click.echo(line)
 
 

@@ -25,6 +25,8 @@ class SessionRequest:
     trials: int
     seed: int
     limits: tuple[Mapping[str, Any], ...] = ()
+    max_changes: int | None = None
+    """The most settings that may change; None for any."""
 
     def body(self) -> dict[str, Any]:
         return {
@@ -33,6 +35,7 @@ class SessionRequest:
             "mode": "lab",
             "approval": "automatic",
             "max_trials": self.trials,
+            **({} if self.max_changes is None else {"max_changes": self.max_changes}),
             "seed": self.seed,
         }
 

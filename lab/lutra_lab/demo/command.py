@@ -85,6 +85,7 @@ def _run(console: Console, processes: Processes, engine: str, trials: int, secon
     table, changes = _compare(console, stack, rows, handover)
     show.comparison(console, table)
     show.record(console, finished)
+    show.curve(console, handover["curve"])
     show.statements(console, changes)
     console.print(f"\n[dim]{time.monotonic() - started:.0f} s in all[/]")
     about = {"engine": server["engine"], "engine_version": server["version"], "seed": seed}

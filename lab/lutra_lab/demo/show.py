@@ -13,6 +13,8 @@ from lutra_lab.demo.tuning import Document, held
 
 LABELS = {"qps": "QPS", "p99_ms": "p99", "tps": "TPS"}
 MAX_CHANGES = 6
+SHARES = (0.5, 0.9, 0.95)
+"""For each of these shares of the predicted gain, the fewest settings that give it are told."""
 ORIGINS = {
     "current": "the settings as they are",
     "rule_based": "what the rules for this hardware suggest",
@@ -96,6 +98,20 @@ def record(console: Console, trials: list[Document]) -> None:
         inside, of = held(trials, metric)
         told.append(f"{LABELS[metric]} {inside} of {of}")
     console.print(f"90 % intervals that held the measured value: {', '.join(told)}")
+
+
+def curve(console: Console, points: list[Document]) -> None:
+    """How few settings give most of the predicted gain."""
+    told: dict[int, str] = {}
+    for share in SHARES:
+        first = next((p for p in points if p["share"] >= share), None)
+        if first and first["settings"]:
+            told.setdefault(first["settings"], f"{first['share']:.0%}")
+    if told:
+        parts = [f"{count} {'setting gives' if count == 1 else 'give'} {share}" for count, share in told.items()]
+        if 1 not in told:
+            parts[0] = parts[0].replace(" give ", " settings give ")
+        console.print(f"{', '.join(parts)} of the predicted gain of all {points[-1]['settings']}")
 
 
 def statements(console: Console, changes: list[Document]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lutra_models.advice import Prediction, Recommendation
+from lutra_models.advice import Prediction, Recommendation, Share
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import ENOUGH, teachable
@@ -20,7 +20,9 @@ from lutra_models.gp.reasons import final_reasons, reasons
 from lutra_models.gp.saved import generator_from_dict, generator_to_dict, learned_from_dict, learned_to_dict
 from lutra_models.gp.search.careful import CAREFUL
 from lutra_models.gp.search.exploring import EXPLORING
-from lutra_models.gp.search.final import final
+from lutra_models.gp.search.few_changes import verify_most, with_few_changes, with_few_starts
+from lutra_models.gp.search.final import Final, final
+from lutra_models.gp.search.shortening import path
 from lutra_models.gp.search.strategy import Strategy
 from lutra_models.gp.space.encoding import Array
 from lutra_models.history import History
@@ -59,29 +61,40 @@ class Model:
         learned = self._fitted()
         return replace(learned.snapshot, signature=signature(self.history, self.options.transfer))
 
-    def recommend(self, count: int = 1, *, safe: bool = False) -> tuple[Recommendation, ...]:
+    def recommend(
+        self, count: int = 1, *, safe: bool = False, max_changes: int | None = None
+    ) -> tuple[Recommendation, ...]:
         """The `count` configurations to measure next.
 
-        `safe` recommends only what is held to be no worse than the current configuration.
+        `safe` recommends only what is held to be no worse than the current configuration. At most `max_changes`
+        settings differ from the history's baseline (without one, from its current configuration). Raises ValueError
+        for `max_changes` below 1 or with nothing to count changes from.
         """
-        return recommendations(self, count, safe, self._generator())
+        return recommendations(self, count, safe, self._generator(), max_changes)
 
-    def best(self, baseline: Configuration | None = None) -> Recommendation:
-        """What to deploy now: of what was measured and never failed, the best by posterior.
+    def best(self, baseline: Configuration | None = None, *, max_changes: int | None = None) -> Recommendation:
+        """What to deploy now: the best by posterior of what was measured and never failed, with the changes that earn.
 
-        The current configuration stays, and so does `baseline`, where nothing is better by more than a reading's noise;
-        see `search.final`. Raises NotEnoughObservations where nothing was measured and there is no `baseline`.
+        Settings whose undoing costs next to none of the predicted gain are as in `baseline` (without one, as in the
+        history's, or in its current configuration). So it may not have been measured itself: `shortened_from` then
+        names what was. At most `max_changes` settings differ. The current configuration stays, and so does `baseline`,
+        where nothing is better by more than a reading's noise; see `search.final`. Raises NotEnoughObservations where
+        nothing was measured and there is no `baseline`, and ValueError for `max_changes` below 1 or with nothing to
+        count changes from.
         """
+        verify_most(max_changes)
+        baseline = self.history.baseline if baseline is None else baseline
         if self.learned is not None:
-            origin, chosen = final(self.learned, baseline)
+            ended = final(self.learned, baseline, max_changes)
         elif baseline is not None:
-            origin, chosen = "baseline", baseline
+            ended = Final("baseline", baseline)
         else:
             metric = self.history.objective.metric
             raise NotEnoughObservations(f"{metric} was not measured under any configuration yet")
-        before = self.history.current
-        why = final_reasons(before, chosen, origin) if before else ()
-        return Recommendation(chosen, origin, self._predicted(chosen), why)
+        before, chosen = self.history.current, ended.configuration
+        why = final_reasons(before, chosen, ended.origin, baseline) if before else ()
+        told = self._predicted(chosen)
+        return Recommendation(chosen, ended.origin, told, why, ended.curve, ended.shortened_from)
 
     def predict(self, rows: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
         """Per row, a reading's distribution for each metric. Raises NotEnoughObservations."""
@@ -148,23 +161,41 @@ class Model:
         return copy.deepcopy(self.rng)
 
 
-def recommendations(model: Model, count: int, safe: bool, rng: np.random.Generator) -> tuple[Recommendation, ...]:
+def recommendations(
+    model: Model, count: int, safe: bool, rng: np.random.Generator, max_changes: int | None = None
+) -> tuple[Recommendation, ...]:
     """As `model.recommend`, with the randomness of `rng`."""
     if count < 1:
         raise ValueError(f"count must be at least 1, got {count}")
+    verify_most(max_changes)
     chosen: list[Recommendation] = []
     for _ in range(count):
         pending = (*model.history.pending, *(r.configuration for r in chosen))
-        chosen.append(_next(model, pending, safe, rng))
+        chosen.append(_next(model, pending, safe, rng, max_changes))
     return tuple(chosen)
 
 
-def _next(model: Model, pending: tuple[Configuration, ...], safe: bool, rng: np.random.Generator) -> Recommendation:
-    history = model.history
+def _next(
+    model: Model, pending: tuple[Configuration, ...], safe: bool, rng: np.random.Generator, most: int | None
+) -> Recommendation:
+    history = replace(model.history, pending=pending)
     learned = model.learned if model.leans or safe or model.predicts else None
     strategy: Strategy = CAREFUL if safe else EXPLORING
-    origin, configuration = strategy.choose(replace(history, pending=pending), learned, rng, model.options)
+    if most is not None:
+        history = with_few_starts(history, most)
+    step = strategy.choose(history, learned, rng, model.options)
+    if most is not None:
+        step = with_few_changes(history, learned, step, most, safe)
+    origin, configuration = step
     before = history.current or (history.observations[0].configuration if history.observations else None)
     snapshot = learned.snapshot if learned else None
     why = reasons(before, configuration, history.objective, snapshot, origin) if before else ()
-    return Recommendation(configuration, origin, model._predicted(configuration), why)
+    return Recommendation(configuration, origin, model._predicted(configuration), why, _curve(model, configuration))
+
+
+def _curve(model: Model, configuration: Configuration) -> tuple[Share, ...]:
+    """What few of the configuration's changes give, where there is a model to say so."""
+    reference = model.history.reference
+    if model.learned is None or not model.predicts or reference is None or not reference.changes_to(configuration):
+        return ()
+    return path(model.learned, configuration, reference).shares()

@@ -24,14 +24,19 @@ def reasons(
     return tuple(sorted(out, key=lambda r: -abs(r.effect or 0.0)))
 
 
-def final_reasons(before: Configuration, after: Configuration, origin: FinalOrigin) -> tuple[Reason, ...]:
-    """A reason per setting that a session's end changes."""
-    why = (
-        "part of the best configuration by posterior"
-        if origin == "handover"
-        else "back to where the session began: nothing that was tried is better by posterior"
-    )
-    return tuple(Reason(name, old, new, why) for name, (old, new) in before.changes_to(after).items())
+def final_reasons(
+    before: Configuration, after: Configuration, origin: FinalOrigin, baseline: Configuration | None = None
+) -> tuple[Reason, ...]:
+    """A reason per setting that a session's end changes; those that are as in `baseline` went back to it."""
+
+    def why(name: str, value: Value) -> str:
+        if origin == "baseline":
+            return "back to where the session began: nothing that was tried is better by posterior"
+        if baseline is not None and baseline.get(name) == value:
+            return "back to where the session began: the gain does not need it"
+        return "part of the best configuration by posterior"
+
+    return tuple(Reason(name, old, new, why(name, new)) for name, (old, new) in before.changes_to(after).items())
 
 
 def _effects(

@@ -43,10 +43,11 @@ def recommend(
     *,
     rng: np.random.Generator,
     safe: bool = False,
+    max_changes: int | None = None,
     options: Options = DEFAULT,
 ) -> Recommendation:
-    """The one recommendation of `fit(…).recommend(safe=…)`. Raises FitFailed."""
-    (chosen,) = recommendations(fit(history, past, rng=rng, options=options), 1, safe, rng)
+    """The one recommendation of `fit(…).recommend(safe=…, max_changes=…)`. Raises FitFailed."""
+    (chosen,) = recommendations(fit(history, past, rng=rng, options=options), 1, safe, rng, max_changes)
     return chosen
 
 

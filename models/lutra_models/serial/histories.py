@@ -36,6 +36,7 @@ def history_to_dict(history: History, server: Server | None = None, policy: Poli
         "starts": [dict(c) for c in history.starts],
         "context": dict(history.context or {}),
         "answers": {n: [list(pair) for pair in pairs] for n, pairs in history.answers.items()},
+        "baseline": None if history.baseline is None else dict(history.baseline),
     }
     if server is not None and policy is not None:
         document |= {"server": server_to_dict(server), "policy": policy_to_dict(policy)}
@@ -57,6 +58,7 @@ def history_from_dict(document: Mapping[str, Any]) -> History:
         starts=document["starts"],
         context=document["context"],
         answers=document.get("answers"),
+        baseline=document.get("baseline"),
     )
 
 

@@ -17,20 +17,21 @@ from lutra_models.gp.options import Options
 from lutra_models.knobs import Configuration
 
 from lutra_service.common.documents import Document
-from lutra_service.common.serialize import predictions_to_dict, reason_to_dict
+from lutra_service.common.serialize import predictions_to_dict, reason_to_dict, share_to_dict
 
 
 def recommend(request: Mapping[str, Any]) -> Document:
     """The next configuration to try, and the model that chose it where it can predict."""
     model = _model(request)
-    (advice,) = model.recommend(safe=request["safe"])
+    (advice,) = model.recommend(safe=request["safe"], max_changes=request.get("max_changes"))
     return _answer(request, model, advice)
 
 
 def handover(request: Mapping[str, Any]) -> Document:
     """What to leave the database with, and the model that says so."""
     model = _model(request)
-    return _answer(request, model, model.best(model.history.space.normalise(request["baseline"])))
+    baseline = model.history.space.normalise(request["baseline"])
+    return _answer(request, model, model.best(baseline, max_changes=request.get("max_changes")))
 
 
 def warm() -> None:
@@ -58,6 +59,8 @@ def _answer(request: Mapping[str, Any], model: gp.Model, advice: Recommendation)
         "reasons": [reason_to_dict(r) for r in advice.reasons],
         "snapshot": model.snapshot.to_dict() if model.predicts else None,
         "observations": len(model.history.observations),
+        "curve": [share_to_dict(point) for point in advice.curve],
+        "shortened_from": advice.shortened_from and _as_read_back(request, advice.shortened_from),
     }
 
 

@@ -54,6 +54,14 @@ def test_every_point_of_the_cube_is_a_legal_configuration_that_survives_a_round_
 
 
 @settings(max_examples=50, deadline=None)
+@given(spaces, st.integers(0, 2**32 - 1))
+def test_a_configuration_has_the_same_codes_alone_and_among_others(knobs: list[Knob], seed: int) -> None:
+    encoding = Encoding(knobs)
+    some = [encoding.decode(row) for row in encoding.cube(np.random.default_rng(seed).random((9, len(knobs))))]
+    np.testing.assert_array_equal(encoding.codes(some), np.vstack([encoding.codes([one]) for one in some]))
+
+
+@settings(max_examples=50, deadline=None)
 @given(spaces)
 def test_a_knob_survives_json(knobs: list[Knob]) -> None:
     assert [knob_from_dict(knob_to_dict(k)) for k in knobs] == knobs

@@ -133,10 +133,11 @@ def test_failures_on_one_side_are_avoided() -> None:
     assert sum(float(c["shared_buffers"]) > 1_000_000 for c in proposed) == 0
 
 
-def test_handover_is_a_measured_configuration_near_the_best() -> None:
+def test_handover_is_a_measured_configuration_near_the_best_or_a_part_of_one() -> None:
     past = history(25)
     best = handover(past, rng=rng())
-    assert best in {o.configuration for o in past.observations}
+    parts = [{**DEFAULT, **o.configuration.restrict(DEFAULT.changes_to(best))} for o in past.observations]
+    assert best in parts
     quiet = np.random.default_rng(0)
     top = max(measure(o.configuration, quiet)["qps"] for o in past.observations)
     assert measure(best, quiet)["qps"] > 0.85 * top
@@ -216,6 +217,7 @@ def test_many_windows_of_the_current_configuration_do_not_end_the_opening() -> N
     assert advice.origin == "space_filling"
 
 
+@pytest.mark.slow
 def test_four_threads_at_once_get_the_same_bits_as_one() -> None:
     alone = recommend(history(12), rng=rng())
     with ThreadPoolExecutor(4) as pool:
@@ -223,6 +225,7 @@ def test_four_threads_at_once_get_the_same_bits_as_one() -> None:
     assert all(advice == alone for advice in together)
 
 
+@pytest.mark.slow
 def test_a_fresh_process_gives_the_same_bits() -> None:
     code = (
         "import numpy as np; from lutra_models.gp import recommend; from tests.unit.gp.helpers import history; "

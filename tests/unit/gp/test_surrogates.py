@@ -54,6 +54,13 @@ class TestEverySurrogate:
         assert float(np.mean(np.abs(mean - np.sin(5 * data.x[:, 0])))) < 0.1
         assert np.max(near) < gp.latent(np.full((1, 3), 9.0))[1][0]
 
+    def test_of_many_rows_some_tell_the_hyperparameters_and_all_the_posterior(self, one: Surrogate) -> None:
+        data, few = readings(80), replace(OPTIONS, fitted_rows=40)
+        whole, quick = fitted(one, data), one.fit(data, few.broad, few)
+        assert len(quick.z) == 80
+        assert quick.noise != whole.noise
+        assert np.max(np.abs(quick.latent(data.x)[0] - whole.latent(data.x)[0])) < 0.1
+
     def test_it_finds_the_feature_that_matters(self, one: Surrogate) -> None:
         assert int(np.argmin(fitted(one, readings()).lengthscales)) == 0
 

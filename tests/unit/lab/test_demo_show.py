@@ -40,3 +40,15 @@ def test_statements_stand_among_statements_and_lines_under_their_file(
     live, out = meet(a_mysqld(engine)), StringIO()
     show.statements(Console(file=out), [change_to_dict(s) for s in live.steps(live.changes(target))])
     assert out.getvalue() == f"\nThe best configuration\n{printed}"
+
+
+def test_few_settings_that_give_most_of_the_gain_are_told_in_a_line() -> None:
+    def told(*shares: float) -> str:
+        out = StringIO()
+        show.curve(Console(file=out), [{"settings": n, "share": share} for n, share in enumerate(shares)])
+        return out.getvalue()
+
+    line = "2 settings give 60%, 3 give 93%, 4 give 97% of the predicted gain of all 5\n"
+    assert told(0.0, 0.3, 0.6, 0.93, 0.97, 1.0) == line
+    assert told(0.0, 0.99, 1.0) == "1 setting gives 99% of the predicted gain of all 2\n"
+    assert told() == ""

@@ -59,6 +59,8 @@ class Surrogates:
     """Steps of L-BFGS towards the hyperparameters' mode …"""
     last_steps: int = 3
     """… and of GPy's own optimiser from there."""
+    fitted_rows: int = 400
+    """Rows that the mode is looked for with, picked evenly; the posterior rests on every row."""
     variance_sigma: float = 0.5
     """The deviation of the logarithm of the kernel's variance around one."""
     noise_sigma: float = 1.2
@@ -176,6 +178,10 @@ class Search:
     """How often each knob is shuffled among the rows to see whether it matters."""
     slack: float = 0.02
     """What the score may lose for the sake of fewer changes, where a recommendation rests on past workloads."""
+    handover_loss: float = 0.05
+    """The share of the predicted gain that a handover is expected to lose at most for the sake of fewer changes …"""
+    handover_risk: float = 0.25
+    """… and what it loses at most one deviation beyond that."""
     doubt: float = 2.0
     """Noise deviations by which the search's model may be wrong far from what was measured, without past workloads."""
     luck: float = 2.0

@@ -115,10 +115,10 @@ def _simplest(history: History, learned: Learned, score: Score, chosen: Configur
 
     A cold experiment may change what it likes, and a safe recommendation moves one setting anyway.
     """
-    if history.current is None:
+    if history.reference is None:
         return chosen
     encoding, options = learned.encoding, learned.options.search
-    reference = encoding.snap(encoding.codes([history.current]))[0]
+    reference = encoding.snap(encoding.codes([history.reference]))[0]
     codes = simplified(score, encoding.codes([chosen])[0], reference, options.slack)
     field = field_of(history, encoding, options)
     simpler = field.read(codes)

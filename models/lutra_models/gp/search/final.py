@@ -2,29 +2,89 @@
 
 from __future__ import annotations
 
-from lutra_models.advice import FinalOrigin
+from dataclasses import dataclass
+
+import numpy as np
+
+from lutra_models.advice import FinalOrigin, Share
 from lutra_models.gp.learning.learned import Learned, ahead
 from lutra_models.gp.search import initial_design
+from lutra_models.gp.search.shortening import Allowed, Path, path
 from lutra_models.knobs import Configuration
 
-Final = tuple[FinalOrigin, Configuration]
-"""Whether it is a choice of the search or where the session began, and the configuration."""
 
+@dataclass(frozen=True)
+class Final:
+    """Whether it is a choice of the search or where the session began, and the configuration.
 
-def final(learned: Learned, baseline: Configuration | None) -> Final:
-    """A configuration gives way only to one that is `ahead` of it.
-
-    The baseline (what was active when the session began) gives way to the current configuration, and whichever of the
-    two then stays gives way to the best by posterior of what was measured and never failed. Without a baseline the
-    current configuration comes first.
+    `shortened_from` is the measured configuration that it is a part of, None where it is that one; `curve` says what
+    few settings of that one give.
     """
-    history = learned.history
-    ranked = learned.ranked()
-    running = (baseline, history.current)
-    best = next((c for c in ranked if c in running or initial_design.legal(history, c)), ranked[0])
+
+    origin: FinalOrigin
+    configuration: Configuration
+    shortened_from: Configuration | None = None
+    curve: tuple[Share, ...] = ()
+
+
+def final(learned: Learned, baseline: Configuration | None, max_changes: int | None = None) -> Final:
+    """The best that was measured, without the changes to the baseline that earn next to nothing.
+
+    A configuration gives way only to one that is `ahead` of it. The baseline (what was active when the session began)
+    gives way to the current configuration, and whichever of the two then stays gives way to the best by posterior of
+    what was measured and never failed. Without a baseline the current configuration comes first, and changes are
+    counted from it. No more than `max_changes` settings change; where so few are not ahead, the baseline stays. Raises
+    ValueError for `max_changes` without a configuration to count from.
+    """
+    ranked, history = learned.ranked(), learned.history
+    best = _best(learned, ranked, (baseline, history.current))
+    full = _ahead_of_all(learned, ranked, baseline, best)
+    reference = history.current if baseline is None else baseline
+    if reference is None:
+        if max_changes is not None:
+            raise ValueError("max_changes needs a baseline, or a current configuration, to count changes from")
+        return Final("handover", full)
+    if not reference.changes_to(full):
+        return Final("baseline" if full == baseline != best else "handover", full)
+    steps = path(learned, full, reference, _allowed(learned))
+    options = learned.options.search
+    chosen = steps.shortest(options.handover_loss, options.handover_risk)
+    if max_changes is not None and len(reference.changes_to(chosen)) > max_changes:
+        chosen = _few(learned, steps, ranked, reference, max_changes)
+    origin: FinalOrigin = "baseline" if chosen == baseline else "handover"
+    return Final(origin, chosen, full if chosen not in (full, reference) else None, steps.shares())
+
+
+def _best(learned: Learned, ranked: list[Configuration], running: tuple[Configuration | None, ...]) -> Configuration:
+    return next((c for c in ranked if c in running or initial_design.legal(learned.history, c)), ranked[0])
+
+
+def _ahead_of_all(
+    learned: Learned, ranked: list[Configuration], baseline: Configuration | None, best: Configuration
+) -> Configuration:
     stays = baseline
-    for challenger in (history.current if history.current in ranked else None, best):
+    current = learned.history.current
+    for challenger in (current if current in ranked else None, best):
         if challenger is not None and (stays is None or ahead(learned, challenger, stays)):
             stays = challenger
-    chosen = best if stays is None else stays
-    return ("baseline" if chosen == baseline != best else "handover"), chosen
+    return best if stays is None else stays
+
+
+def _allowed(learned: Learned) -> Allowed:
+    """What no rule refuses and what never failed."""
+    failed = {o.configuration for o in learned.history.observations if not o.completed}
+    return lambda c: c not in failed and initial_design.legal(learned.history, c)
+
+
+def _few(
+    learned: Learned, steps: Path, ranked: list[Configuration], reference: Configuration, most: int
+) -> Configuration:
+    """The best that changes at most so many settings, measured or a step of the path; else the reference."""
+    allowed = _allowed(learned)
+    measured = [c for c in ranked if len(reference.changes_to(c)) <= most and allowed(c)]
+    known = [c for c in (*measured[:1], steps.at_most(most)) if c is not None]
+    if not known:
+        return reference
+    codes = learned.encoding.codes(known)
+    best = known[int(np.argmax(learned.sign * learned.wary.latent(learned.wary_inputs(codes))[0]))]
+    return best if ahead(learned, best, reference) else reference

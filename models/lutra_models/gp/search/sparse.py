@@ -16,16 +16,29 @@ from lutra_models.gp.space.encoding import Array
 
 def simplified(score: Callable[[Array], Array], codes: Array, reference: Array, slack: float) -> Array:
     """Codes (k,) with settings back at `reference` (k,) as long as the score misses no more than `slack` in all."""
-    best = float(score(codes[None])[0])
+    least = float(score(codes[None])[0]) - slack
     current = codes.copy()
-    while True:
-        changed = np.flatnonzero(current != reference)
-        if not len(changed):
-            return current
-        trials = np.tile(current, (len(changed), 1))
-        trials[np.arange(len(changed)), changed] = reference[changed]
-        values = score(trials)
-        top = int(np.argmax(values))
-        if values[top] < best - slack:
-            return current
-        current = trials[top]
+    while np.any(current != reference):
+        shorter, value = _one_fewer(score, current, reference)
+        if value < least:
+            break
+        current = shorter
+    return current
+
+
+def reduced(score: Callable[[Array], Array], codes: Array, reference: Array, most: int) -> Array:
+    """Codes (k,) with settings back at `reference` (k,) until no more than `most` differ, the cheapest first."""
+    current = codes.copy()
+    while np.count_nonzero(current != reference) > most:
+        current, _ = _one_fewer(score, current, reference)
+    return current
+
+
+def _one_fewer(score: Callable[[Array], Array], codes: Array, reference: Array) -> tuple[Array, float]:
+    """The best of the codes (k,) that have one more setting back at `reference` (k,), and its score."""
+    changed = np.flatnonzero(codes != reference)
+    trials = np.tile(codes, (len(changed), 1))
+    trials[np.arange(len(changed)), changed] = reference[changed]
+    values = score(trials)
+    top = int(np.argmax(values))
+    return trials[top], float(values[top])

@@ -39,8 +39,10 @@ class Encoding:
 
     def codes(self, configurations: Sequence[Mapping[str, Value]]) -> Array:
         """(m, k) codes of configurations; values outside a domain lie outside [0, 1], unknown options at -1."""
-        rows = [[_code(knob, c[knob.name]) for knob in self.knobs] for c in configurations]
-        return np.array(rows, dtype=float).reshape(len(rows), len(self.knobs))
+        out = np.empty((len(configurations), len(self.knobs)))
+        for j, knob in enumerate(self.knobs):
+            out[:, j] = _codes(knob, [c[knob.name] for c in configurations])
+        return out
 
     def features(self, codes: Array) -> Array:
         """(m, d) features of (m, k) codes."""
@@ -105,13 +107,16 @@ def _width(knob: Knob) -> int:
     return 1 + len(knob.domain.special)
 
 
-def _code(knob: Knob, value: Value) -> float:
+def _codes(knob: Knob, values: Sequence[Value]) -> Array:
+    """(m,) of one knob's values."""
     if isinstance(knob.domain, Choice):
-        return float(knob.domain.options.index(str(value))) if value in knob.domain.options else -1.0
-    number = float(value)
-    if number in knob.domain.special:
-        return SPECIAL + knob.domain.special.index(number)
-    return float(np.clip(place_of(knob.domain, np.array(number)), -OUTSIDE, 1.0 + OUTSIDE))
+        options = knob.domain.options
+        return np.array([options.index(v) if isinstance(v, str) and v in options else -1 for v in values], dtype=float)
+    numbers = np.array(values, dtype=float)
+    out = np.clip(place_of(knob.domain, numbers), -OUTSIDE, 1.0 + OUTSIDE)
+    for i, special in enumerate(knob.domain.special):
+        out[numbers == special] = SPECIAL + i
+    return np.asarray(out)
 
 
 def place_of(domain: Number, value: Array) -> Array:

@@ -6,7 +6,7 @@ Shapes: n distinct configurations, d features.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,6 +52,13 @@ class Readings:
     trends: Array
     slopes: Array
     doubts: Array
+
+    def thinned(self, most: int) -> Readings:
+        """At most so many of the rows, evenly in their order: enough to find hyperparameters from."""
+        if len(self.z) <= most:
+            return self
+        kept = np.linspace(0, len(self.z) - 1, most).round().astype(int)
+        return replace(self, x=self.x[kept], z=self.z[kept], repeats=self.repeats[kept], trends=self.trends[kept])
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,13 +73,14 @@ class GPySurrogate:
     def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
         """The posterior at the hyperparameters' mode. Raises FitFailed where the numbers admit none."""
         verify(readings)
-        problem = Problem.of(readings, belief, options)
+        thinned = readings.thinned(options.fitted_rows)
+        problem = Problem.of(thinned, belief, options)
         try:
             with np.errstate(all="ignore"):
                 found = find_mode(problem, options.steps)
             with _GPY, warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                model = gpy_model(readings, problem, found)
+                model = gpy_model(thinned, problem, found)
                 model.optimize("lbfgs", max_iters=options.last_steps, messages=False)
                 return _posterior(model, readings)
         except (np.linalg.LinAlgError, FloatingPointError, ValueError) as e:

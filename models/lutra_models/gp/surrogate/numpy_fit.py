@@ -24,7 +24,8 @@ class NumpySurrogate:
         d = readings.x.shape[1]
         try:
             with np.errstate(all="ignore"):
-                found = np.exp(find_mode(Problem.of(readings, belief, options), options.steps))
+                problem = Problem.of(readings.thinned(options.fitted_rows), belief, options)
+                found = np.exp(find_mode(problem, options.steps))
                 return posterior_at(readings, found[:d], float(found[d]), float(found[d + 1]))
         except (np.linalg.LinAlgError, FloatingPointError, ValueError) as e:
             raise FitFailed(f"no Gaussian process could be fitted to {len(readings.z)} rows: {e}") from e

@@ -115,6 +115,21 @@ class ReasonAnswer(Answer):
     """Its share of the predicted effect: 0.08 is 8 % better with it; null where nothing was learned yet."""
 
 
+class ShareAnswer(Answer):
+    """What so many of the settings that change give."""
+
+    settings: int
+    """How many: those of this line and of all lines before it."""
+    added: list[str]
+    """The settings that come in here; the first ones earn most."""
+    share: float
+    """What they are predicted to give, as a share of what all of them are. Above 1: fewer would do better."""
+    low: float
+    """The lower end of the share's 90 % interval, by the model."""
+    high: float
+    """The upper end."""
+
+
 class MemoryTermAnswer(Answer):
     """One line of the worst case."""
 
@@ -168,6 +183,10 @@ class RecommendationAnswer(Answer):
     """Why each setting changes; null while it is being computed."""
     predictions: dict[str, PredictionAnswer]
     """By metric, what it should give; empty before there is anything to predict from."""
+    curve: list[ShareAnswer]
+    """What share of the predicted gain few settings give, from none on; empty where no gain is predicted."""
+    shortened_from: Values | None
+    """The measured configuration that it is a part of: settings that earn next to nothing are left out."""
     memory: MemoryAnswer | None
     """The worst case of its memory; null while it is being computed."""
     restart_needed: bool | None

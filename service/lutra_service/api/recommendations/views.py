@@ -18,6 +18,7 @@ def recommendation(record: Recommendation) -> RecommendationAnswer:
             "session": record.session_id,
             "parent": record.parent_id,
             "predictions": record.predictions or {},
+            "curve": record.curve or [],
             "failed": trial_record.failure(record),
             "outcome": record.outcome and record.outcome.shown,
         }

@@ -22,6 +22,7 @@ from lutra_service.api.recommendations.schemas import (
     PredictionAnswer,
     ReasonAnswer,
     RecommendationState,
+    ShareAnswer,
 )
 from lutra_service.common.documents import Document
 
@@ -62,6 +63,8 @@ class NewSession(Body):
     """Whether each recommendation waits for somebody, or trials follow each other by themselves."""
     max_trials: int = Field(default=30, ge=1, le=1000)
     """How many trials at most."""
+    max_changes: int | None = Field(default=None, ge=1, le=500)
+    """How many settings a recommendation may change at most, counted from the session's begin; null for any."""
     seed: int = Field(default=0, ge=0, le=2**53)
     """The same seed and the same measurements give the same recommendations."""
 
@@ -87,6 +90,8 @@ class SessionAnswer(Answer):
     """Whether each recommendation waits for somebody."""
     max_trials: int
     """How many trials at most."""
+    max_changes: int | None
+    """How many settings a recommendation may change at most, counted from `baseline`; null for any."""
     seed: int
     """The seed that it was opened with."""
     trials_done: int
@@ -138,6 +143,8 @@ class TrialAnswer(Answer):
     """Why each setting changes; null while it is being computed."""
     predictions: dict[str, PredictionAnswer]
     """By metric, what it was predicted to give; empty before there was anything to predict from."""
+    curve: list[ShareAnswer]
+    """What share of its predicted gain few settings give, from none on; empty where no gain was predicted."""
     measured: Measured | None
     """By metric, what it gave; null where nothing was measured."""
     failed: str | None
@@ -169,6 +176,8 @@ class HistoryAnswer(Answer):
     """What was the same all along: version, hardware and the like."""
     answers: dict[str, list[list[Any]]]
     """By setting, pairs of a number that was asked for and the number that the server set."""
+    baseline: Values | None
+    """The configuration that was active when the session began: changes are counted from it."""
     server: Document
     """The server, from which the memory rules follow."""
     policy: Document

@@ -125,6 +125,7 @@ def _parsed(body: schemas.NewSession) -> TuningSession:
             body.mode,
             body.approval,
             body.max_trials,
+            body.max_changes,
         )
     except ValueError as error:
         raise InvalidRequest(str(error)) from error

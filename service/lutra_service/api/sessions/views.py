@@ -34,6 +34,7 @@ def trial(record: Recommendation) -> TrialAnswer:
             **vars(record),
             "recommendation": record.id,
             "predictions": record.predictions or {},
+            "curve": record.curve or [],
             "failed": trial_record.failure(record),
         }
     )

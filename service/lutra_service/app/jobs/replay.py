@@ -10,7 +10,7 @@ from lutra_service.app.jobs.lease import Job, job
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
 
-ANSWERED = ("origin", "predictions", "reasons")
+ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from")
 
 
 def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:

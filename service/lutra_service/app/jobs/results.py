@@ -55,6 +55,14 @@ class _Reason(_Part):
     effect: Finite | None
 
 
+class _Share(_Part):
+    settings: Count
+    added: list[Name] = Field(max_length=500)
+    share: Finite
+    low: Finite
+    high: Finite
+
+
 class _Answer(_Part):
     configuration: dict[Name, SettingValue] = Field(min_length=1, max_length=500)
     origin: Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,40}$")]
@@ -62,6 +70,14 @@ class _Answer(_Part):
     reasons: list[_Reason] = Field(max_length=500)
     snapshot: Document | None
     observations: Count
+    curve: list[_Share] = Field(default=[], max_length=501)
+    shortened_from: dict[Name, SettingValue] | None = Field(default=None, min_length=1, max_length=500)
+
+    @property
+    def names(self) -> set[str]:
+        """Every setting that it speaks of."""
+        added = {name for point in self.curve for name in point.added}
+        return {*self.configuration, *(r.setting for r in self.reasons), *added, *(self.shortened_from or ())}
 
 
 def checked(result: Document, request: Mapping[str, Any]) -> Document:
@@ -71,7 +87,7 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise InvalidAnswer(f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg']}") from error
-    strange = sorted({*answer.configuration, *(r.setting for r in answer.reasons)} - _names(request))
+    strange = sorted(answer.names - _names(request))
     if strange:
         raise InvalidAnswer(f"settings that nobody asked about: {', '.join(strange[:5])}")
     if not _finite(result):

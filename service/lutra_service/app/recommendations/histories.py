@@ -30,6 +30,7 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
         starts=_starts(unit, at, session),
         context=context(at),
         answers=_answers(unit, session),
+        baseline=None if session.baseline is None else at.active.replace(session.baseline),
     )
 
 

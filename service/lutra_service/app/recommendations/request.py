@@ -71,11 +71,12 @@ def _compute(
         "entropy": entropy,
         "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
         "safe": at.mode != "lab",
+        "max_changes": session.max_changes,
         "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
         "options": OPTIONS.to_dict(),
     }
     asked = [session.id, task, entropy, number, handovers, seen.key, at.server.settings_hash, __version__]
-    asked.append(OPTIONS.fingerprint)
+    asked += [OPTIONS.fingerprint, session.max_changes]
     recommendation = Recommendation(
         id=unit.new_id("rec"),
         database_id=at.database.id,

@@ -45,6 +45,7 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
         baseline=None,
         created_at=unit.now,
         opened_by_agent=by_agent,
+        max_changes=asked.max_changes,
     )
     unit.sessions.add(session)
     audit.record(unit, "session.open", session.id, None, _shown(session), database_id=database_id)
@@ -71,6 +72,7 @@ def _shown(session: Session) -> Document:
         "mode": session.mode,
         "approval": session.approval,
         "max_trials": session.max_trials,
+        "max_changes": session.max_changes,
         "limits": [asdict(limit) for limit in session.limits],
     }
 

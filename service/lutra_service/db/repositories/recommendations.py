@@ -17,7 +17,7 @@ from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Recommendation, Waiting
 from lutra_service.db.schema.tables import RecommendationRow
 
-OUTLINED = ("before", "predictions", "reasons", "memory", "changes", "warnings")
+OUTLINED = ("before", "predictions", "reasons", "memory", "changes", "warnings", "curve", "shortened_from")
 
 
 def digest_of(configuration: Mapping[str, Any]) -> str:

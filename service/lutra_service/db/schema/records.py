@@ -126,6 +126,7 @@ class Session:
     rebased_at: datetime | None = None
     resumed_at: datetime | None = None
     opened_by_agent: bool = False
+    max_changes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,8 @@ class Recommendation:
     handed_to: str | None = None
     withdrawn_at: datetime | None = None
     withdrawn_by: str | None = None
+    curve: list[Document] | None = None
+    shortened_from: Document | None = None
 
     @property
     def is_active(self) -> bool:

@@ -167,6 +167,7 @@ class SessionRow(Table):
     rebased_at: Mapped[datetime | None]
     resumed_at: Mapped[datetime | None]
     opened_by_agent: Mapped[bool] = mapped_column(default=False, server_default=false())
+    max_changes: Mapped[int | None]
 
 
 class RecommendationRow(Table):
@@ -175,7 +176,8 @@ class RecommendationRow(Table):
     `key` makes the request unique: the same question about the same history is one row. `digest` is the
     configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search, handover
     (the best by posterior, at a session's end), manual (an operator's own settings), subset (of another one's) or
-    rollback. `handed_to` is the agent that was given it as a directive; one that was withdrawn after that keeps its
+    rollback. `curve` says what few of its changes give; `shortened_from` is the measured configuration of which it is a
+    part. `handed_to` is the agent that was given it as a directive; one that was withdrawn after that keeps its
     state until this agent's outcome is known.
     """
 
@@ -225,6 +227,8 @@ class RecommendationRow(Table):
     handed_to: Mapped[str | None] = mapped_column(String(129))
     withdrawn_at: Mapped[datetime | None]
     withdrawn_by: Mapped[str | None] = mapped_column(String(40))
+    curve: Mapped[list[Any] | None]
+    shortened_from: Mapped[Document | None]
 
 
 class RequestRow(Table):

@@ -88,6 +88,11 @@ def test_a_model_that_could_not_be_used_or_could_not_be_held_is_refused(change: 
         {"reasons": [{}] * 501},
         {"snapshot": []},
         {"observations": 1.5},
+        {"curve": [{"settings": 1}]},
+        {"curve": [{"settings": 1, "added": ["fsync"], "share": 1.0, "low": 1.0, "high": 1.0}]},
+        {"curve": [{"settings": 1, "added": [], "share": float("nan"), "low": 1.0, "high": 1.0}]},
+        {"shortened_from": {}},
+        {"shortened_from": {"fsync": 1}},
     ],
 )
 def test_parts_that_are_none_are_refused(parts: Document) -> None:

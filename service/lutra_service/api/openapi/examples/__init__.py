@@ -77,6 +77,7 @@ EXAMPLES: dict[str, Example] = {
     "Alive": {"status": "alive", "version": __version__},
     "Approving": {"settings": ["work_mem"]},
     "ChangeAnswer": change,
+    "ShareAnswer": recommendation["curve"][-1],
     "StepAnswer": step,
     "DatabasePatch": {"policy": {"pins": {"max_connections": 200}}},
     "Directive": directive,

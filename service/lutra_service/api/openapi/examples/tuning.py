@@ -15,6 +15,7 @@ new_session: Example = {
     "mode": "reload_only",
     "approval": "manual",
     "max_trials": 20,
+    "max_changes": 8,
     "seed": 0,
 }
 identity: Example = {
@@ -87,6 +88,10 @@ shared: Example = {
     "changes": [change],
     "reasons": [reason],
     "predictions": {"p99_ms": prediction},
+    "curve": [
+        {"settings": 0, "added": [], "share": 0.0, "low": -0.3, "high": 0.3},
+        {"settings": 1, "added": ["work_mem"], "share": 1.0, "low": 1.0, "high": 1.0},
+    ],
     "measured": None,
     "failed": None,
     "memory": memory,
@@ -108,6 +113,7 @@ recommendation: Example = {
     "session": SESSION,
     "parent": None,
     "kind": "search",
+    "shortened_from": None,
     "before": {"work_mem": 4096},
     "restart_needed": False,
     "warnings": [],
@@ -148,6 +154,7 @@ history: Example = {
     "pending": [],
     "current": {"work_mem": 4096},
     "starts": [{"work_mem": 16384}],
+    "baseline": {"work_mem": 4096},
     "context": {},
     "answers": {},
     "server": {"engine": "postgresql", "version": "16.4"},

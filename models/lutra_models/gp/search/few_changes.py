@@ -1,0 +1,101 @@
+"""A recommendation that changes no more settings than an operator asked for.
+
+What the search chose loses the changes that add least to what it was chosen for. Where rules refuse the rest, or it was
+measured already, single steps from what is known and changes as few settings take its place.
+Shapes: m candidates, k knobs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.options import Search
+from lutra_models.gp.search import initial_design
+from lutra_models.gp.search.maximise import Score, passing, single_moves
+from lutra_models.gp.search.safety import shortfall
+from lutra_models.gp.search.scoring import field_of, score_of
+from lutra_models.gp.search.sparse import reduced
+from lutra_models.gp.search.strategy import Step
+from lutra_models.gp.space.encoding import Encoding
+from lutra_models.history import History
+from lutra_models.knobs import Configuration
+
+
+def verify_most(most: int | None) -> None:
+    if most is not None and most < 1:
+        raise ValueError(f"max_changes must be at least 1, got {most}")
+
+
+def reference_of(history: History) -> Configuration:
+    """What changes are counted from. Raises ValueError where there is nothing."""
+    if history.reference is None:
+        raise ValueError("max_changes needs a baseline, or a current configuration, to count changes from")
+    return history.reference
+
+
+def with_few_starts(history: History, most: int) -> History:
+    """The history whose starts change at most so many settings: those that move farthest."""
+    reference, encoding = reference_of(history), Encoding(history.space.knobs)
+    origin = encoding.encode([reference])
+    starts = [
+        _shorter(encoding, start, reference, most, lambda codes: initial_design.spread(encoding, codes, origin))
+        for start in history.starts
+    ]
+    return replace(history, starts=tuple(s for s in starts if initial_design.legal(history, s)))
+
+
+def with_few_changes(history: History, learned: Learned | None, step: Step, most: int, safe: bool) -> Step:
+    """The step, or one in its place that changes at most so many settings."""
+    reference = reference_of(history)
+    if _changes(reference, step[1]) <= most:
+        return step
+    encoding = Encoding(history.space.knobs)
+    field = field_of(history, encoding, Search() if learned is None else learned.options.search)
+    score = _score(history, learned, encoding, safe)
+    chosen = _shorter(encoding, step[1], reference, most, score)
+    if field.allowed(chosen) and _sound(learned, chosen, safe):
+        return "improvement" if step[0] == "repeat" else step[0], chosen
+    ranked = learned.ranked() if learned else [o.configuration for o in history.completed]
+    few = [c for c in ranked if _changes(reference, c) <= most and initial_design.legal(history, c)]
+    centres = encoding.snap(encoding.codes([reference, *few[: field.options.incumbents]]))
+    codes, _ = single_moves(encoding, centres, field.options.moves)
+    within = codes[np.count_nonzero(codes != centres[0], axis=1) <= most]
+    nearest = replace(field, anchors=centres[:1])
+    for found in passing(score, nearest, within, score(within)) if len(within) else ():
+        if _changes(reference, found) <= most and _sound(learned, found, safe):
+            return "improvement", found
+    return "repeat", few[0] if few else reference
+
+
+def _changes(reference: Configuration, configuration: Configuration) -> int:
+    return len(reference.changes_to(configuration))
+
+
+def _shorter(
+    encoding: Encoding, configuration: Configuration, reference: Configuration, most: int, score: Score
+) -> Configuration:
+    """The configuration with settings back at the reference until at most so many differ."""
+    codes, origin = encoding.codes([configuration, reference])
+    left = reduced(score, codes, origin, most)
+    names = [knob.name for knob, at, back in zip(encoding.knobs, left, origin, strict=True) if at == back]
+    return configuration.replace(reference.restrict(names))
+
+
+def _score(history: History, learned: Learned | None, encoding: Encoding, safe: bool) -> Score:
+    """What a step is worth: the acquisition, or, before there is a model, its distance from what was tried."""
+    if learned is None:
+        tried = encoding.encode([*(o.configuration for o in history.observations), *history.pending])
+        return lambda codes: initial_design.spread(encoding, codes, tried)
+    worth, model = score_of(history, learned, learned.ranked()), learned
+    if not safe:
+        return worth
+    return lambda codes: np.asarray(worth(codes) + model.options.safety.prudence * shortfall(model, codes))
+
+
+def _sound(learned: Learned | None, configuration: Configuration, safe: bool) -> bool:
+    if not safe or learned is None:
+        return not safe
+    return bool(shortfall(learned, learned.encoding.codes([configuration]))[0] >= 0.0)

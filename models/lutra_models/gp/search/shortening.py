@@ -1,0 +1,161 @@
+"""Fewer changes for nearly the same gain: what a handover is left with once settings that earn nothing went back.
+
+Settings go back to the baseline one at a time, always the one whose undoing costs least by the wary posterior (backward
+elimination; Ax calls it pruning towards a target). What stays longest earns most: read backwards, the same path says
+which share of the gain how few settings give. The losses are joint: what the posterior holds of two configurations that
+differ in one setting is nearly the same, whatever it does not know of either.
+Shapes: m candidates, k knobs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from lutra_models.advice import Share
+from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.space.encoding import Array
+from lutra_models.knobs import Configuration
+
+Allowed = Callable[[Configuration], bool]
+Bools = npt.NDArray[np.bool_]
+LEVEL = 0.9
+_ROUNDING = 1e-9
+_IMPOSSIBLE = 1e6
+"""What a missing certainty to run and to keep the limits weighs against any gain, in standard units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Configurations that differ from `baseline` in fewer and fewer settings; the first is the full one."""
+
+    learned: Learned
+    baseline: Configuration
+    steps: tuple[Configuration, ...]
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """How many settings each step changes."""
+        return [len(self.baseline.changes_to(step)) for step in self.steps]
+
+    @cached_property
+    def codes(self) -> Array:
+        """(m, k) codes of the steps."""
+        return self.learned.encoding.codes(self.steps)
+
+    @cached_property
+    def losses(self) -> tuple[Array, Array]:
+        """Mean and deviation (m,) of what each step loses against the full configuration, in standard units."""
+        return _losses(self.learned, self.codes, self.codes[:1])
+
+    @cached_property
+    def sure(self) -> Bools:
+        """(m,) whether each step runs and keeps the limits as surely as the full one, or as surely as is asked."""
+        return np.asarray(_shortfall(self.learned, self.codes, self.codes[:1]) >= 0.0)
+
+    def shortest(self, loss: float, risk: float) -> Configuration:
+        """The step with the fewest changes that loses little of the predicted gain.
+
+        It is expected to lose a share of `loss` at most, and one of `risk` at one deviation beyond that. Where nothing
+        is gained, or where little is known of what a setting does by itself, the full configuration stays.
+        """
+        mean, deviation = self.losses
+        nothing = _losses(self.learned, self.learned.encoding.codes([self.baseline]), self.codes[:1])
+        gain = max(float(nothing[0][0]), 0.0)
+        within = (mean <= loss * gain) & (mean + deviation <= risk * gain)
+        return self.steps[max(np.flatnonzero(within & self.sure), default=0)]
+
+    def at_most(self, changes: int) -> Configuration | None:
+        """The best step by posterior that changes no more than so many settings; None where there is none."""
+        few = np.flatnonzero((np.array(self.counts) <= changes) & self.sure)
+        return self.steps[few[np.argmin(self.losses[0][few])]] if len(few) else None
+
+    def shares(self) -> tuple[Share, ...]:
+        """From the fewest settings to all of them, each step's share of the predicted gain. Empty without a gain."""
+        gp, sign = self.learned.wary, self.learned.sign
+        codes = np.vstack([self.codes[:1], self.learned.encoding.codes([self.baseline])])
+        full, base = gp.latent(self.learned.wary_inputs(codes))[0]
+        back = gp.transform.backward
+        whole = float(back(full) - back(base))
+        if sign * whole <= 0:
+            return ()
+        mean, deviation = self.losses
+        z = NormalDist().inv_cdf(0.5 + LEVEL / 2.0)
+
+        def share(loss: Array) -> Array:
+            return np.asarray((back(full - sign * loss) - back(base)) / whole)
+
+        low, middle, high = share(mean + z * deviation), share(mean), share(mean - z * deviation)
+        rows = range(len(self.steps) - 1, -1, -1)
+        return tuple(
+            Share(self.counts[i], self._added(i), float(middle[i]), float(low[i]), float(high[i])) for i in rows
+        )
+
+    def _added(self, i: int) -> tuple[str, ...]:
+        """The settings that step `i` changes and the next shorter one does not."""
+        shorter = self.steps[i + 1] if i + 1 < len(self.steps) else self.baseline
+        return tuple(shorter.changes_to(self.steps[i]))
+
+
+def path(learned: Learned, full: Configuration, baseline: Configuration, allowed: Allowed | None = None) -> Path:
+    """From `full` back to `baseline`, only over what is `allowed`; all is, where that is None.
+
+    A setting whose undoing alone is not allowed goes back together with another one. The path ends where nothing is
+    left that may go back.
+    """
+    steps = [full]
+    codes, back = learned.encoding.codes([full, baseline])
+    places = {name: j for j, name in enumerate(learned.history.space.names)}
+    start = codes[None]
+    while names := list(baseline.changes_to(steps[-1])):
+        groups = _groups(steps[-1], baseline, names, allowed)
+        if not groups:
+            break
+        shorter = np.tile(codes, (len(groups), 1))
+        for row, group in zip(shorter, groups, strict=True):
+            at = [places[name] for name in group]
+            row[at] = back[at]
+        worth = -_losses(learned, shorter, start)[0] + _IMPOSSIBLE * _shortfall(learned, shorter, start)
+        best = int(np.argmax(worth))
+        codes = shorter[best]
+        steps.append(steps[-1].replace(baseline.restrict(groups[best])))
+    return Path(learned, baseline, tuple(steps))
+
+
+def _groups(
+    at: Configuration, baseline: Configuration, names: Sequence[str], allowed: Allowed | None
+) -> list[tuple[str, ...]]:
+    """Settings to undo at once: one, or two where a rule refuses the undoing of one alone."""
+    if allowed is None:
+        return [(name,) for name in names]
+
+    def passes(group: tuple[str, ...]) -> bool:
+        left = at.replace(baseline.restrict(group))
+        return not baseline.changes_to(left) or allowed(left)
+
+    single = {name: passes((name,)) for name in names}
+    refused = [name for name, passed in single.items() if not passed]
+    pairs = [(one, two) for one in refused for two in names if two != one and (single[two] or one < two)]
+    return [*((name,) for name, passed in single.items() if passed), *filter(passes, pairs)]
+
+
+def _losses(learned: Learned, codes: Array, full: Array) -> tuple[Array, Array]:
+    """Mean and deviation (m,) of what codes (m, k) lose against the full one's (1, k), in standard units."""
+    mean, variance = learned.wary.against(learned.wary_inputs(codes), learned.wary_inputs(full))
+    return -learned.sign * mean, np.sqrt(variance)
+
+
+def _shortfall(learned: Learned, codes: Array, full: Array) -> Array:
+    """(m,) 0 where codes (m, k) are as sure to run and to keep the limits as the full one's (1, k), or as is asked.
+
+    Elsewhere by how much their log probability falls short (< 0).
+    """
+    sure, there = (learned.log_running(c) + learned.log_limits(c) for c in (codes, full))
+    least = min(float(there[0]), math.log(learned.options.safety.probability)) - _ROUNDING
+    return np.asarray(np.minimum(sure - least, 0.0))
