@@ -17,6 +17,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
         "verification",
         "what a session hands over on simulated servers with noise, stalls and drift",
     ),
+    ("lab.race", "the recommender raced with its peers on such servers, under TPC-C and analytical queries"),
     ("attacks", "what strangers, bad tokens, a hostile service, generated requests and SIGKILL can do"),
     ("tuning", "the recommender on measured tables: raced with its peers, its intervals, its safe mode and its speed"),
 )

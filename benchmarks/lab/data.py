@@ -16,7 +16,7 @@ from lutra_agent.engines.families import family
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 
-from benchmarks.lab.labs import AGING, LABS, Load, Size
+from benchmarks.lab.labs import AGING, LABS, Lab, Load, Size
 from benchmarks.lab.small_host import Limits
 
 
@@ -37,19 +37,26 @@ class Setting:
 
 def template(engine: str, setting: Setting) -> Path:
     """A data folder with the load's tables, used for a while so that its pages are as full as they will stay."""
-    lab, size = LABS[engine], setting.size
-    folder = setting.folder / f"template-{engine}-{size.tables}x{size.rows}-{size.scale}"
+    size = setting.size
+    return made(LABS[engine], f"{engine}-{size.tables}x{size.rows}-{size.scale}", setting)
+
+
+def made(lab: Lab, name: str, setting: Setting) -> Path:
+    """The data folder of this name, filled and used for a while where it is not there yet. Raises LabError."""
+    size = setting.size
+    folder = setting.folder / f"template-{name}"
     if folder.exists():
         return folder
     setting.folder.mkdir(parents=True, exist_ok=True)
     setting.folder.chmod(0o755)
-    making = setting.folder / f"making-{engine}"
+    making = setting.folder / f"making-{name}"
     shutil.rmtree(making, ignore_errors=True)
-    print(f"making the data of {engine}", file=sys.stderr)
+    print(f"making the data of {name}", file=sys.stderr)
     with lab.make(making, {**lab.options, **lab.loading}) as server:
         lab.fill(server, size)
-        section = lab.driver(replace(AGING, workload=lab.ages), size)
-        drivers.build(section, database_of(server)).run()
+        if lab.ages is not None:
+            section = lab.driver(replace(AGING, workload=lab.ages), size)
+            drivers.build(section, database_of(server)).run()
         server.stop()
         partial = folder.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
@@ -68,6 +75,17 @@ def copy_data(source: Path, target: Path, kept: tuple[str, ...]) -> None:
         if entry.name not in kept:
             run(("cp", "-a", "--reflink=auto", str(entry), str(target)))
     os.sync()  # else the disk is still busy with the copy while the first trials are measured
+
+
+def forget(folder: Path) -> None:
+    """Drop what the system's cache holds of the files in `folder`, all of which are on disk already.
+
+    What a copy leaves in the cache counts against whoever copied, and a server would read it beyond its own memory.
+    """
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def run(argv: tuple[str, ...]) -> None:

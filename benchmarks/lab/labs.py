@@ -38,7 +38,8 @@ class Load:
 
 @dataclass(frozen=True)
 class Lab:
-    """`make` takes a folder and options; `fill` loads the data; `ages` is the workload that then uses them for a while.
+    """`make` takes a folder and options; `fill` loads the data; `ages` is the workload that then uses them for a while,
+    None where the load only reads them.
 
     `options` are the studied server's, `loading` those with which its data are made. `touch` reads all data once.
     `two_knobs` are the manual's advice on cache and log for a host of so much memory. `pins` stay as they are.
@@ -47,7 +48,7 @@ class Lab:
 
     make: Callable[[Path, Mapping[str, str]], ScratchServer]
     fill: Callable[[Any, Size], None]
-    ages: str
+    ages: str | None
     driver: Callable[[Load, Size], dict[str, Any]]
     touch: Callable[[Any, Size], None]
     two_knobs: Callable[[int], dict[str, int | str]]

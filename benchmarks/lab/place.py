@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from lutra_agent import drivers
 from lutra_agent.clock import SystemClock
@@ -23,9 +24,10 @@ from lutra_models.knobs import Configuration, Value
 from lutra_models.server import Server
 from lutra_models.wire import Directive, Outcome
 
-from benchmarks.lab.data import Setting, copy_data, database_of, run, template
-from benchmarks.lab.labs import LABS, Lab
+from benchmarks.lab.data import Setting, copy_data, database_of, forget, run
+from benchmarks.lab.labs import Lab
 from benchmarks.lab.small_host import SmallHost, device
+from benchmarks.lab.studies import FEW
 
 KEPT = ("host.disk_", "host.cpu_")
 """Counters that explain a reading; the others would only swell the results."""
@@ -41,13 +43,18 @@ class Reading:
     failure: str | None = None
 
 
+class Refused(LabError):
+    """The agent does not apply a configuration: a rule of the catalogue is against it."""
+
+
 class Place:
     """A running server that can be given a configuration and a load."""
 
     def __init__(self, lab: Lab, setting: Setting, server: ScratchServer, host: SmallHost, state: Path) -> None:
         self._lab, self._setting, self._server, self._host = lab, setting, server, host
         self._clock = SystemClock()
-        self._database = local_database(_config(server, host, state), self._clock)
+        load = lab.driver(setting.load(lab.ages or "", FEW), setting.size)
+        self._database = local_database(_config(server, host, state, load), self._clock)
         self._executor = self._database.executor
         self._measure = Measure(
             self._database.engine.telemetry,
@@ -63,10 +70,20 @@ class Place:
     def context(self, workload: str, threads: int) -> dict[str, Value]:
         return self._driver(workload, threads).context()
 
+    def renew(self, data: Path) -> None:
+        """Start again from a copy of `data`, under the configuration that is active, with nothing of it cached."""
+        with self._host.unhurried():
+            if self._server.pid is not None:
+                self._server.crash()
+            copy_data(data, self._server.data_dir, self._lab.files)
+            for folder in (data, self._server.data_dir):
+                forget(folder)
+            run(self._host.command(self._server.start_command))
+
     def measured(self, configuration: Configuration, workload: str, threads: int, restore: bool = False) -> Reading:
         """Make it active, begin from a clean start with warm caches, and put the load on it.
 
-        Raises LabError where the agent refuses it; with `restore` it does not for the sake of memory.
+        Raises Refused where the agent does so; with `restore` it does not for the sake of memory.
         """
         with self._host.unhurried():
             try:
@@ -74,7 +91,7 @@ class Place:
             except DidNotStart as error:
                 return Reading(configuration, {}, f"did_not_start: {error}")
             if outcome.state == "refused":
-                raise LabError(f"{outcome.code}: {outcome.message}")
+                raise Refused(f"{outcome.code}: {outcome.message}")
             if outcome.state != "applied":
                 return Reading(configuration, {}, f"{outcome.code}: {outcome.message}")
             self._lab.touch(self._server, self._setting.size)
@@ -120,9 +137,8 @@ class Place:
 
 
 @contextmanager
-def opened(name: str, engine: str, setting: Setting) -> Iterator[Place]:
-    """A place with fresh data, at the engine's default. Everything but the data's template is gone afterwards."""
-    lab, data = LABS[engine], template(engine, setting)
+def opened(name: str, lab: Lab, data: Path, setting: Setting) -> Iterator[Place]:
+    """A place with a copy of `data`, at the engine's default. Everything but `data` is gone afterwards."""
     with (
         _fresh(setting.folder / name) as folder,
         SmallHost(f"lutra-lab-{name}", device(folder), setting.limits) as host,
@@ -150,7 +166,8 @@ def _fresh(folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _config(server: ScratchServer, host: SmallHost, state: Path) -> Config:
+def _config(server: ScratchServer, host: SmallHost, state: Path, load: Mapping[str, Any]) -> Config:
+    """With a load of its own the agent knows that its changes are trials, which nobody has to confirm."""
     restart = RestartConfig(
         command=host.command(server.restart_command),
         start_command=host.command(server.start_command),
@@ -158,4 +175,4 @@ def _config(server: ScratchServer, host: SmallHost, state: Path) -> Config:
         data_dir=server.data_dir,
     )
     agent = AgentConfig(state, mode="lab")
-    return Config(ServiceConfig("http://127.0.0.1", "lab"), database_of(server), agent, restart)
+    return Config(ServiceConfig("http://127.0.0.1", "lab"), database_of(server), agent, restart, driver=load)

@@ -14,7 +14,8 @@ from lutra_lab.servers.errors import LabError
 from lutra_models.advice import Recommendation
 from lutra_models.knobs import Configuration
 
-from benchmarks.lab.data import Setting
+from benchmarks.lab.data import Setting, template
+from benchmarks.lab.labs import LABS
 from benchmarks.lab.place import Place, opened
 from benchmarks.lab.session import TARGETS, Row, Session, trials
 from benchmarks.lab.steps import Plan, Step, remaining
@@ -33,7 +34,8 @@ def run(study: Study, plan: Plan, setting: Setting, results: Path = RESULTS, see
         yield f"{study.name}: complete"
         return
     file = Results(path, ("step",))
-    with opened(study.name, study.engine, setting) as place:
+    data = template(study.engine, setting)
+    with opened(study.name, LABS[study.engine], data, setting) as place:
         session = Session(study, place.look(), place.context(study.workload, FEW), seed)
         now = about(session, setting)
         if not rows:

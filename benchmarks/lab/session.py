@@ -84,11 +84,14 @@ class Session:
     def recommend(self, rows: Sequence[Row]) -> Recommendation:
         return gp.recommend(self.history(rows), rng=self._rng(len(rows)))
 
+    def handed_over(self, rows: Sequence[Row]) -> Configuration:
+        """What the recommender stands for after these trials."""
+        return gp.handover(self.history(rows), rng=self._rng(len(rows)))
+
     def entrant(self, name: str, rows: Sequence[Row]) -> Configuration:
         """What `name` stands for in the final rounds; `rows` are the study's trials."""
         if name in AFTER:
-            seen = rows[: AFTER[name]]
-            return gp.handover(self.history(seen), rng=self._rng(len(seen)))
+            return self.handed_over(rows[: AFTER[name]])
         known: dict[str, Configuration] = {
             "default": self.default,
             "two_knobs": self.two_knobs,
