@@ -37,7 +37,6 @@ def teachable(history: History, least: int = ENOUGH) -> bool:
 def learn(
     history: History,
     snapshots: Sequence[Snapshot],
-    rng: np.random.Generator,
     least: int = ENOUGH,
     options: Options = DEFAULT,
 ) -> Learned:
@@ -48,7 +47,7 @@ def learn(
         count = len(history.values(metric))
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     grouped = {name: Grouped.of(history.values(name)) for name in targets(history)}
-    fitter = _Fitter(history, encoding, snapshots, rng, options, surrogate(options.surrogate.name))
+    fitter = _Fitter(history, encoding, snapshots, options, surrogate(options.surrogate.name))
     searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
     local = fitter.local(metric, grouped[metric], searching)
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
@@ -87,7 +86,6 @@ class _Fitter:
     history: History
     encoding: Encoding
     snapshots: Sequence[Snapshot]
-    rng: np.random.Generator
     options: Options
     surrogate: Surrogate
 
@@ -103,14 +101,15 @@ class _Fitter:
 
     def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
         readings = self._readings(metric, group, drawn)
-        usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots)
+        options = self.options.transfer
+        usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots, options)
         own = self._posterior(readings, belief)
         if not usable:
             return _Fitted(own, (), own)
-        where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable], self.options.transfer)
+        where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable], options)
         codes = self.encoding.codes(group.configurations)
         past = list(usable.values())
-        trends, with_trends = prior_mean.weighed(past, readings, codes, own, where, self.rng, self.options.transfer)
+        trends, with_trends = prior_mean.weighed(past, readings, codes, own, where, options)
         if not trends:
             return _Fitted(own, (), own)
         helped = self._posterior(with_trends, belief)

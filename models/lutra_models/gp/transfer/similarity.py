@@ -4,24 +4,27 @@ Before there is anything to rank, by the distance between signatures in decile b
 the bins are those of the past workload's own counters, so that no unit and no third workload matters. A workload whose
 counters lie where the past one never was, under any of its configurations, is a stranger and is not listened to: by
 chance it may rank a dozen rows well, and then leads the search astray.
-After that by ranking: the weight of a past workload is the share of posterior draws in which it mis-ranks the fewest
-pairs of configurations measured here. It is dropped where its median loss exceeds the 95th percentile of what this
-workload's own model, left-one-out, loses (RGPE: Feurer, Letham and Bakshy, 2018), or where it ranks hardly better than
-a coin.
-Shapes: n rows measured here, p past workloads, s draws.
+After that by ranking. For each past workload stands the claim that its posterior says which of two configurations is
+the better one; against all of them stands silence, the claim that nothing known says anything, with a share of the
+belief of its own. Bayes' rule over these claims gives the weights: each pair of configurations measured here tells for
+a claim as far as it was foreseen, and pairs whose readings differ by no more than noise tell little. So one of twenty
+that ranks a few rows well by chance has to beat the nineteen others and silence, and strangers drop out as pairs come
+in. (RGPE compares rankings too, by how often a model is the best of all: Feurer, Letham and Bakshy, 2018.)
+Shapes: n rows measured here, p past workloads.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from lutra_models.gp.fitted.snapshot import Signature
 from lutra_models.gp.options import DEFAULT, Transfer
 from lutra_models.gp.space.encoding import Array
-from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 
 def places(here: Mapping[str, float], past: Sequence[Signature], options: Transfer = DEFAULT.transfer) -> list[Array]:
@@ -57,46 +60,45 @@ def strangers(places: Sequence[Array], options: Transfer = DEFAULT.transfer) -> 
 
 def weights(
     z: Array,
-    own: GaussianProcess,
+    noise: Array,
     means: Array,
-    deviations: Array,
+    variances: Array,
     where: Sequence[Array],
-    rng: np.random.Generator,
     options: Transfer = DEFAULT.transfer,
 ) -> Array:
     """(p,) weights that sum to at most 1; 0 is dropped.
 
-    `z` (n,) targets here, `own` this workload's posterior on its own, `means` and `deviations` (p, n) what each past
-    workload says of these rows, `where` the places of this workload's counters in each.
+    `z` (n,) targets here with the variance of their `noise` (n,), `means` and `variances` (p, n) what each past
+    workload says of these rows, each in its own unit, `where` the places of this workload's counters in each.
     """
     welcome = ~strangers(where, options)
     if not np.any(welcome):
         return np.zeros(len(means))
-    if len(z) < options.rankable_rows:
-        apart = distances(where, options)
-        closeness = np.where(welcome, np.exp(-options.closeness * (apart - np.min(apart[welcome]))), 0.0)
-        return np.asarray(closeness / np.sum(closeness))
-    mean, variance = own.left_out()
-    mine = _losses(mean + np.sqrt(variance) * rng.standard_normal((options.draws, len(z))), z)
-    losses = np.array(
-        [
-            _losses(m + d * rng.standard_normal((options.draws, len(z))), z)
-            for m, d in zip(means, deviations, strict=True)
-        ]
-    )
-    typical = np.median(losses, axis=1)
-    kept = welcome & (typical <= np.quantile(mine, 0.95))
-    if len(z) >= options.judged_rows:
-        kept &= typical < options.coin
-    if not np.any(kept):
-        return np.zeros(len(means))
-    racing = np.where(kept[:, None], losses, np.inf)
-    best = racing == np.min(racing, axis=0)
-    return np.asarray(np.mean(best / np.sum(best, axis=0), axis=1))
+    apart = distances(where, options)
+    near = np.where(welcome, np.exp(-options.closeness * (apart - np.min(apart[welcome]))), 0.0)
+    near /= np.sum(near)
+    if len(z) < 2:
+        return np.asarray(near)
+    claims = np.array([foreseen(z, noise, m, v, options) for m, v in zip(means, variances, strict=True)])
+    told = (1.0 - options.silence) * near * np.exp(claims - silent(len(z)))
+    shares = told / (np.sum(told) + options.silence)
+    leading = np.argsort(-shares, kind="stable")[: options.most]
+    return np.where(np.isin(np.arange(len(shares)), leading), shares, 0.0)
 
 
-def _losses(draws: Array, z: Array) -> Array:
-    """(s,) share of pairs that draws (s, n) rank otherwise than z (n,)."""
+def foreseen(z: Array, noise: Array, mean: Array, variance: Array, options: Transfer = DEFAULT.transfer) -> float:
+    """The log probability of how the rows (n,) are ranked, as a posterior of (n,) `mean` and `variance` foresees it.
+
+    Each pair counts 2/n, as n rows hold n - 1 independent comparisons. A past workload is never quite sure: `alien` is
+    its chance to be of no use for a pair.
+    """
     i, j = np.triu_indices(len(z), 1)
-    truth = z[i] > z[j]
-    return np.asarray(np.mean((draws[:, i] > draws[:, j]) != truth, axis=1))
+    better = ndtr((z[i] - z[j]) / np.sqrt(noise[i] + noise[j]))
+    held = ndtr((mean[i] - mean[j]) / np.sqrt(variance[i] + variance[j]))
+    held = 0.5 * options.alien + (1.0 - options.alien) * held
+    return float(2.0 / len(z) * np.sum(np.log(better * held + (1.0 - better) * (1.0 - held))))
+
+
+def silent(n: int) -> float:
+    """The same for one who tosses a coin."""
+    return (n - 1) * math.log(0.5)
