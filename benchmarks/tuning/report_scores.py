@@ -82,11 +82,17 @@ def _against_peers(by_task: dict[tuple[str, ...], list[Row]]) -> list[str]:
         body.append([task, _use(task in CHOSEN_ON), peer, *each, str(reached[task] or "not reached")])
     if not body:
         return [missing("race")]
-    head = ["table", "method", "best peer", *(f"difference @{k}" for k in COMPARED_AT), f"reaches its @{BUDGET} at trial"]
+    head = [
+        "table",
+        "method",
+        "best peer",
+        *(f"difference @{k}" for k in COMPARED_AT),
+        f"reaches its @{BUDGET} at trial",
+    ]
     return [
         "### Against each table's best peer",
         "",
-        "With a bootstrap 90 % interval over seeds. Methods were chosen on some tables and are confirmed on the others.",
+        "With a bootstrap 90 % interval over seeds. Methods are chosen on some tables and confirmed on the others.",
         "",
         table(head, [*body, *_averages(pairs, reached)]),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.tuning import tables, workloads
+from benchmarks.tuning import tables
 from benchmarks.tuning.warm_tasks import OBJECTIVE, past_workload, warm_task
 from benchmarks.tuning.workloads import OFFERED, TARGETS, Target
 from tests.support.small_task import small_table

@@ -154,10 +154,15 @@ def test_of_twenty_the_one_that_ranks_as_is_measured_is_found() -> None:
     assert w[3] > 0.9
 
 
-def test_twenty_strangers_leave_most_of_the_belief_to_silence() -> None:
-    w = weights_among_twenty(kin=False)
-    assert float(np.sum(w)) < 0.5
-    assert np.count_nonzero(w) <= 3
+def test_of_twenty_strangers_none_is_listened_to() -> None:
+    assert not np.any(weights_among_twenty(kin=False))
+
+
+def test_at_most_three_are_listened_to_once_there_is_something_to_rank() -> None:
+    z = np.linspace(-1.0, 1.0, 6)
+    means = z + 0.1 * rng().standard_normal((20, 6))
+    w = similarity.weights(z, np.full(6, 0.01), means, np.full((20, 6), 0.05), [np.zeros(0)] * 20)
+    assert np.count_nonzero(w) == 3
 
 
 def test_a_past_workload_that_is_sure_of_nothing_is_as_good_as_silence() -> None:
@@ -172,8 +177,7 @@ def test_a_past_workload_whose_readings_were_dealt_out_at_random_changes_nothing
     kin = past()
     dealt = rng(6).permutation(len(kin.observations))
     rows = [
-        Observation(o.configuration, kin.observations[i].metrics)
-        for o, i in zip(kin.observations, dealt, strict=True)
+        Observation(o.configuration, kin.observations[i].metrics) for o, i in zip(kin.observations, dealt, strict=True)
     ]
     scrambled = History(kin.space, kin.objective, observations=rows)
     assert fit(history(4), past=[scrambled], rng=rng()).snapshot.trends["qps"] == ()

@@ -9,7 +9,8 @@ the better one; against all of them stands silence, the claim that nothing known
 belief of its own. Bayes' rule over these claims gives the weights: each pair of configurations measured here tells for
 a claim as far as it was foreseen, and pairs whose readings differ by no more than noise tell little. So one of twenty
 that ranks a few rows well by chance has to beat the nineteen others and silence, and strangers drop out as pairs come
-in. (RGPE compares rankings too, by how often a model is the best of all: Feurer, Letham and Bakshy, 2018.)
+in. Where silence is believed more than all of them together, none is listened to. (RGPE compares rankings too, by how
+often a model is the best of all: Feurer, Letham and Bakshy, 2018.)
 Shapes: n rows measured here, p past workloads.
 """
 
@@ -20,7 +21,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
+from scipy.special import ndtr, softmax
 
 from lutra_models.gp.fitted.snapshot import Signature
 from lutra_models.gp.options import DEFAULT, Transfer
@@ -80,8 +81,11 @@ def weights(
     if len(z) < 2:
         return np.asarray(near)
     claims = np.array([foreseen(z, noise, m, v, options) for m, v in zip(means, variances, strict=True)])
-    told = (1.0 - options.silence) * near * np.exp(claims - silent(len(z)))
-    shares = told / (np.sum(told) + options.silence)
+    with np.errstate(divide="ignore"):
+        told = np.log((1.0 - options.silence) * near) + claims
+    shares = softmax([*told, math.log(options.silence) + silent(len(z))])[:-1]
+    if np.sum(shares) < 0.5:
+        return np.zeros(len(shares))
     leading = np.argsort(-shares, kind="stable")[: options.most]
     return np.where(np.isin(np.arange(len(shares)), leading), shares, 0.0)
 
