@@ -124,18 +124,26 @@ def test_a_workload_whose_counters_lie_outside_all_that_a_past_one_showed_is_a_s
 
 
 def test_before_anything_is_ranked_the_nearest_signature_weighs_most() -> None:
-    where = [np.array([0.8]), np.array([0.1])]
-    w = similarity.weights(np.zeros(1), np.ones(1), np.zeros((2, 1)), np.ones((2, 1)), where)
-    assert w[1] > w[0] > 0
-    assert math.isclose(float(np.sum(w)), 1.0)
+    before = similarity.closeness([np.array([0.8]), np.array([0.1])], np.zeros(2))
+    assert before[1] > before[0] > 0
+    assert math.isclose(float(np.sum(before)), 1.0)
+    assert similarity.weights(np.zeros(1), np.ones(1), np.zeros((2, 1)), np.ones((2, 1)), before) is before
+
+
+def test_of_two_without_counters_the_one_with_the_same_level_weighs_most() -> None:
+    nothing = [np.zeros(0)] * 2
+    before = similarity.closeness(nothing, np.array([math.log(1000.0), 0.0]))
+    assert before[1] > 0.99
+    assert similarity.closeness(nothing[:1], np.array([math.log(1000.0)])).tolist() == [1.0]
 
 
 def test_nobody_listens_to_a_stranger() -> None:
     where = [np.array([2.0, 2.0]), np.array([0.9, 0.9])]
-    w = similarity.weights(np.zeros(1), np.ones(1), np.zeros((2, 1)), np.ones((2, 1)), where)
-    assert w.tolist() == [0.0, 1.0]
-    alone = similarity.weights(np.zeros(1), np.ones(1), np.zeros((1, 1)), np.ones((1, 1)), where[:1])
+    assert similarity.closeness(where, np.zeros(2)).tolist() == [0.0, 1.0]
+    alone = similarity.closeness(where[:1], np.zeros(1))
     assert alone.tolist() == [0.0]
+    rows = np.zeros((1, 3))
+    assert similarity.weights(np.arange(3.0), np.ones(3), rows, rows + 1.0, alone).tolist() == [0.0]
 
 
 def weights_among_twenty(kin: bool, n: int = 12) -> np.ndarray:
@@ -145,8 +153,7 @@ def weights_among_twenty(kin: bool, n: int = 12) -> np.ndarray:
     means = generator.standard_normal((20, n))
     if kin:
         means[3] = 5.0 * z + 0.3 * generator.standard_normal(n)
-    nothing = [np.zeros(0)] * 20
-    return similarity.weights(z, np.full(n, 0.01), means, np.full((20, n), 0.05), nothing)
+    return similarity.weights(z, np.full(n, 0.01), means, np.full((20, n), 0.05), np.full(20, 0.05))
 
 
 def test_of_twenty_the_one_that_ranks_as_is_measured_is_found() -> None:
@@ -161,7 +168,7 @@ def test_of_twenty_strangers_none_is_listened_to() -> None:
 def test_at_most_three_are_listened_to_once_there_is_something_to_rank() -> None:
     z = np.linspace(-1.0, 1.0, 6)
     means = z + 0.1 * rng().standard_normal((20, 6))
-    w = similarity.weights(z, np.full(6, 0.01), means, np.full((20, 6), 0.05), [np.zeros(0)] * 20)
+    w = similarity.weights(z, np.full(6, 0.01), means, np.full((20, 6), 0.05), np.full(20, 0.05))
     assert np.count_nonzero(w) == 3
 
 

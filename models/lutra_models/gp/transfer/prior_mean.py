@@ -68,7 +68,9 @@ def weighed(
         return (), readings
     said = [t.gp.latent(t.bridge.features(codes)) for t in trends]
     means, variances = np.array([m for m, _ in said]), np.array([v for _, v in said])
-    weights = similarity.weights(readings.z, own.noise * own.share, means, variances, where, options)
+    gaps = np.array([_gap(readings, t.gp) for t in trends])
+    before = similarity.closeness(where, gaps, options)
+    weights = similarity.weights(readings.z, own.noise * own.share, means, variances, before, options)
     kept = [i for i in range(len(trends)) if weights[i] > options.least_weight]
     centred = [replace(trends[i], centre=float(np.mean(trends[i].column(codes)))) for i in kept]
     if not centred:
@@ -76,6 +78,16 @@ def weighed(
     columns = np.stack([t.column(codes) for t in centred], axis=1)
     w = weights[kept]
     return tuple(centred), replace(readings, trends=columns, slopes=options.slope * w, doubts=options.doubt * w)
+
+
+def _gap(readings: Readings, past: GaussianProcess) -> float:
+    """How far, on a logarithm, the median of the readings here lies outside the past one's."""
+    here, there = readings.transform, past.transform
+    if not here.log:
+        return 0.0
+    level = here.shift + here.scale * float(np.median(readings.z))
+    seen = there.shift + there.scale * past.z
+    return max(float(np.min(seen)) - level, level - float(np.max(seen)), 0.0)
 
 
 def counters_in(history: History, past: Sequence[Snapshot], options: Transfer) -> list[Array]:

@@ -3,7 +3,8 @@
 Before there is anything to rank, by the distance between signatures in decile bins (OtterTune, SIGMOD 2017, section 6):
 the bins are those of the past workload's own counters, so that no unit and no third workload matters. A workload whose
 counters lie where the past one never was, under any of its configurations, is a stranger and is not listened to: by
-chance it may rank a dozen rows well, and then leads the search astray.
+chance it may rank a dozen rows well, and then leads the search astray. Of the others, those whose readings have another
+level come later.
 After that by ranking. For each past workload stands the claim that its posterior says which of two configurations is
 the better one; against all of them stands silence, the claim that nothing known says anything, with a share of the
 belief of its own. Bayes' rule over these claims gives the weights: each pair of configurations measured here tells for
@@ -59,30 +60,32 @@ def strangers(places: Sequence[Array], options: Transfer = DEFAULT.transfer) -> 
     return np.array(far, dtype=bool)
 
 
+def closeness(places: Sequence[Array], gaps: Array, options: Transfer = DEFAULT.transfer) -> Array:
+    """(p,) belief in each past workload before anything is ranked, which sums to 1; all 0 where all are strangers.
+
+    `gaps` (p,) is how far, on a logarithm, the readings here lie outside those there: another host has other levels,
+    but of many workloads one with the same levels is likelier to be alike.
+    """
+    welcome = ~strangers(places, options)
+    if not np.any(welcome):
+        return np.zeros(len(places))
+    far = np.where(welcome, options.closeness * distances(places, options) + gaps, np.inf)
+    return np.asarray(softmax(-far))
+
+
 def weights(
-    z: Array,
-    noise: Array,
-    means: Array,
-    variances: Array,
-    where: Sequence[Array],
-    options: Transfer = DEFAULT.transfer,
+    z: Array, noise: Array, means: Array, variances: Array, before: Array, options: Transfer = DEFAULT.transfer
 ) -> Array:
     """(p,) weights that sum to at most 1; 0 is dropped.
 
     `z` (n,) targets here with the variance of their `noise` (n,), `means` and `variances` (p, n) what each past
-    workload says of these rows, each in its own unit, `where` the places of this workload's counters in each.
+    workload says of these rows, each in its own unit, `before` (p,) what was believed before (`closeness`).
     """
-    welcome = ~strangers(where, options)
-    if not np.any(welcome):
-        return np.zeros(len(means))
-    apart = distances(where, options)
-    near = np.where(welcome, np.exp(-options.closeness * (apart - np.min(apart[welcome]))), 0.0)
-    near /= np.sum(near)
-    if len(z) < 2:
-        return np.asarray(near)
+    if len(z) < 2 or not np.any(before):
+        return before
     claims = np.array([foreseen(z, noise, m, v, options) for m, v in zip(means, variances, strict=True)])
     with np.errstate(divide="ignore"):
-        told = np.log((1.0 - options.silence) * near) + claims
+        told = np.log((1.0 - options.silence) * before) + claims
     shares = softmax([*told, math.log(options.silence) + silent(len(z))])[:-1]
     if np.sum(shares) < 0.5:
         return np.zeros(len(shares))
