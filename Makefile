@@ -1,4 +1,4 @@
-.PHONY: setup demo notebook test lint check dist bench attacks audit lab lock
+.PHONY: setup demo notebook test lint quick check dist bench attacks audit lab lock
 
 PY := .venv/bin/python
 MEMBERS := models agent service lab
@@ -30,11 +30,16 @@ test: setup  ## every test that this machine can run
 
 lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/ruff check .
-	.venv/bin/mypy
+	.venv/bin/mypy -n 2
 	.venv/bin/lint-imports
 
-check: lint  ## the same, and the quick tests
+quick: setup  ## the quick tests
 	$(PY) -m pytest -n logical $(SPREAD) -m "not slow and not engine"
+
+check: setup  ## lint and the quick tests, side by side; lint's words come at the end
+	@$(MAKE) --no-print-directory lint >.venv/lint.log 2>&1 & lint=$$!; \
+	  $(MAKE) --no-print-directory quick; tests=$$?; \
+	  wait $$lint; status=$$?; cat .venv/lint.log; exit $$((tests || status))
 
 dist: setup  ## build the wheels of every distribution into dist/, without the network
 	@for member in $(MEMBERS); do $(PY) -m uv build --quiet --wheel --no-build-isolation --python $(PY) -o $(DIST) $$member || exit 1; done

@@ -24,11 +24,11 @@ gc.disable()
 _installed = str(Path(__file__).with_name("installed"))
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_installed, os.environ.get("PYTHONPATH"))))
 
-pytest_plugins = ["tests.support.leftovers", "tests.support.engines"]
+pytest_plugins = ["tests.support.leftovers", "tests.support.engines", "tests.support.spread"]
 
 # Nothing asserts a wall-clock time: a busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", settings.get_profile("patient"), max_examples=30)
+settings.register_profile("quick", settings.get_profile("patient"), max_examples=10)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,15 +37,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """`-n logical`: as many as there are processors, for tests that compute. `-n auto`: twice as many, for tests that
-    wait for a server most of their time."""
+    """`-n logical`: as many as there are processors, for tests that compute. `-n auto`: three times as many, for
+    tests that wait for a server most of their time."""
     processors = os.cpu_count() or 1
-    return max(2, processors if config.option.numprocesses == "logical" else processors * 2)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest is begun first, so that no process ends long after the others."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    return max(2, processors if config.option.numprocesses == "logical" else processors * 3)
 
 
 def pytest_collection_finish() -> None:

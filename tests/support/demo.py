@@ -7,10 +7,14 @@ from pathlib import Path
 
 LUTRA = Path(sys.executable).parent / "lutra"
 SHORT = """
-from lutra_lab.demo import command, stack
-stack.DATA, command.REPETITIONS = ("--scale", "1"), 1
+from lutra_lab.demo import command, processes, stack
+class Gently(processes.Processes):
+    def start_and_read(self, *arguments):
+        told = super().start_and_read(*arguments)
+        return {**told, "driver": {**told["driver"], "warmup_s": 1, "rate": 100}}
+stack.DATA, command.REPETITIONS, command.Processes = ("--scale", "1"), 1, Gently
 command.demo()
 """
 DEMO: list[Path | str] = [LUTRA, "demo"]
 SHORTER: list[Path | str] = [sys.executable, "-c", SHORT]
-"""The same command over little data, which measures nothing a second time."""
+"""The same command over little data, a load that leaves the processors idle, and nothing measured twice."""

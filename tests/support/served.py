@@ -1,4 +1,4 @@
-"""`lutra serve` as a process, by its own commands, on a free port of loopback."""
+"""`lutra serve` as a process, on a free port of loopback, over a database that has its schema and a token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from types import TracebackType
 
 import httpx
 from lutra_lab.servers.ports import free_port
+from lutra_service.app.access.tokens import create_token
+from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.store import Store
 
+from tests.support.application import migrated, upgraded
 from tests.support.service import Api
 
 LUTRA = Path(sys.executable).parent / "lutra"
@@ -24,12 +28,15 @@ class Served:
     def __init__(self, directory: Path, url: str | None = None, **env: str) -> None:
         self.directory = directory
         self.port = free_port()
+        self.url = url
         self.env = {**os.environ, "LUTRA_DATABASE_URL": url or f"sqlite:///{directory}/lutra.db", **env}
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Served:
-        self.run("migrate")
-        self.token = self.run("token", "create", "--name", "test", "--scope", "admin").strip()
+        """The schema and the token are made here: two processes that do so take longer than the service to start."""
+        store = Store(make_engine(upgraded(self.url) if self.url else migrated(self.directory)))
+        _, self.token = store.write(lambda unit: create_token(unit, "test", ["admin"]))
+        store.close()
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=70)
         self.start()
         return self
@@ -56,11 +63,11 @@ class Served:
     def start(self) -> None:
         with (self.directory / "service.log").open("ab") as log:
             self.process = subprocess.Popen([LUTRA, "serve", "--port", str(self.port)], env=self.env, stderr=log)
-        deadline = time.monotonic() + 60
-        while not self._ready():
-            assert self.process.poll() is None, self.log
-            assert time.monotonic() < deadline, self.log
-            time.sleep(0.05)
+        try:
+            self._wait(self.process)
+        except BaseException:
+            self.process.kill()
+            raise
 
     def kill(self) -> None:
         """As a power cut would: nothing is flushed, nobody is asked."""
@@ -68,6 +75,13 @@ class Served:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
         self.process = None
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + 60
+        while not self._ready():
+            assert process.poll() is None, self.log
+            assert time.monotonic() < deadline, self.log
+            time.sleep(0.05)
 
     def _ready(self) -> bool:
         try:

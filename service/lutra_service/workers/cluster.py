@@ -36,8 +36,8 @@ class Cluster:
         encrypted = self.address.startswith("tls://")
         files = {"tls_ca_file": self.tls_ca, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
         named = {name: str(path) for name, path in files.items() if path is not None}
-        security: Any = Security(require_encryption=encrypted, **named)  # type: ignore[no-untyped-call]
-        return Client(self.address, timeout=CONNECT_S, security=security, set_as_default=False)  # type: ignore[no-untyped-call]
+        security: Any = Security(require_encryption=encrypted, **named)
+        return Client(self.address, timeout=CONNECT_S, security=security, set_as_default=False)
 
 
 def cluster_worker(cluster: Cluster, limits: Limits, tasks: str = TASKS) -> WorkerProcess:

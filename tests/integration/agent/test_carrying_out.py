@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 from lutra_agent.config.types import Config
 from lutra_agent.runtime.compose import running
-from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import Outcome
 
 from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
-from tests.support.engines import scratch
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 
@@ -23,13 +21,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 TOO_MUCH = 1 << 29
 """4 TB of shared_buffers: PostgreSQL takes the statement and does not start with it."""
-
-
-@pytest.fixture
-def own_postgres() -> Iterator[ScratchServer]:
-    """One version does: what differs between them, the conformance suite asks of each."""
-    with scratch("postgres18") as server:
-        yield server
 
 
 @pytest.fixture

@@ -11,12 +11,10 @@ import psycopg
 import pytest
 from lutra_agent.config.types import Config
 from lutra_agent.runtime.compose import running
-from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
-from tests.support.engines import scratch
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 from tests.support.loads import loaded
@@ -26,13 +24,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 SLOW = {"commit_delay": 100_000, "commit_siblings": 0}
 """Every commit waits a tenth of a second for others to join it."""
 GUARD: dict[str, Any] = {"qps": {"limit": 0.5, "hold_s": 3}, "memory": {"enabled": False}, "confirm_windows": 30}
-
-
-@pytest.fixture
-def own_postgres() -> Iterator[ScratchServer]:
-    """One version does: what differs between them, the conformance suite asks of each."""
-    with scratch("postgres18") as server:
-        yield server
 
 
 @pytest.fixture
@@ -90,7 +81,7 @@ def test_a_change_that_halves_the_throughput_is_taken_back_with_the_service_away
     assert (reverted.state, reverted.code, reverted.active) == ("reverted", "guardrail", {
         "commit_delay": 0, "commit_siblings": 5
     })  # fmt: skip
-    [event] = events(service)
+    [event] = [e for e in events(service) if e.directive is not None]  # a busy machine may fire one of its own later
     assert (event.guard, event.directive) == ("qps", "rec_1")
     assert event.baseline is not None
     assert event.value < event.bound == pytest.approx(0.5 * event.baseline)

@@ -9,11 +9,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import TOKEN, agent_process, document, until, write_toml
-from tests.support.engines import scratch
 from tests.support.fake_service import FakeService, serving
 from tests.support.loads import loaded
 
@@ -22,13 +20,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 GUARD: dict[str, Any] = {"qps": {"limit": 0.5, "hold_s": 3}, "memory": {"enabled": False}, "confirm_windows": 30}
 SLOW = {"commit_delay": 100_000, "commit_siblings": 0}
 """Every commit waits a tenth of a second for others to join it."""
-
-
-@pytest.fixture
-def own_postgres() -> Iterator[ScratchServer]:
-    """One version does: what differs between them, the conformance suite asks of each."""
-    with scratch("postgres18") as server:
-        yield server
 
 
 @pytest.fixture

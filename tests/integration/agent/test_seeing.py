@@ -40,6 +40,8 @@ from tests.support.fake_service import FakeService, serving
 pytestmark = pytest.mark.engine
 
 HOST = Host(memory_bytes=8 << 30, cores=4)
+ROLES = "SELECT rolname FROM pg_roles WHERE rolname IN ('watcher', 'reporting')"
+UNCHANGED = "SELECT count(*) FROM pg_settings WHERE sourcefile LIKE '%postgresql.auto.conf'"
 
 
 def engine_of(server: ScratchPostgres, user: str | None = None, **more: Any) -> Engine:
@@ -59,9 +61,21 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
 
 
 @pytest.fixture
-def account(own_postgres: ScratchPostgres) -> str:
+def changed_postgres(postgres: ScratchPostgres) -> Iterator[ScratchPostgres]:
+    """Each PostgreSQL in turn, whose settings and roles a test may change: both are taken back."""
+    yield postgres
+    for role in postgres.sql(ROLES).splitlines():
+        postgres.sql(f"DROP OWNED BY {role}")
+        postgres.sql(f"DROP ROLE {role}")
+    postgres.sql("ALTER SYSTEM RESET ALL")
+    postgres.sql("SELECT pg_reload_conf()")
+    assert until(lambda: postgres.sql(UNCHANGED) == "0")
+
+
+@pytest.fixture
+def account(changed_postgres: ScratchPostgres) -> str:
     """An account without any privilege."""
-    own_postgres.sql("CREATE ROLE watcher LOGIN")
+    changed_postgres.sql("CREATE ROLE watcher LOGIN")
     return "watcher"
 
 
@@ -94,39 +108,39 @@ def test_only_the_catalogues_settings_leave_the_host(postgres: ScratchPostgres) 
     engine.health.close()
 
 
-def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(own_postgres: ScratchPostgres) -> None:
-    own_postgres.sql("ALTER SYSTEM SET work_mem = '5MB'")
-    own_postgres.sql("SELECT pg_reload_conf()")
-    engine = engine_of(own_postgres)
+def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(changed_postgres: ScratchPostgres) -> None:
+    changed_postgres.sql("ALTER SYSTEM SET work_mem = '5MB'")
+    changed_postgres.sql("SELECT pg_reload_conf()")
+    engine = engine_of(changed_postgres)
     settings = until(lambda: (s := engine.server(HOST).settings)["work_mem"].value == "5120" and s)
     assert settings["work_mem"].persisted == "5MB"
     assert settings["shared_buffers"].persisted is None
     engine.health.close()
 
 
-def test_a_role_that_has_its_own_value_shadows_the_setting(own_postgres: ScratchPostgres) -> None:
-    own_postgres.sql("CREATE ROLE reporting")
-    own_postgres.sql("ALTER ROLE reporting SET work_mem = '64MB'")
-    engine = engine_of(own_postgres)
+def test_a_role_that_has_its_own_value_shadows_the_setting(changed_postgres: ScratchPostgres) -> None:
+    changed_postgres.sql("CREATE ROLE reporting")
+    changed_postgres.sql("ALTER ROLE reporting SET work_mem = '64MB'")
+    engine = engine_of(changed_postgres)
     assert engine.server(HOST).settings["work_mem"].shadowed == "a setting of role reporting"
     engine.health.close()
 
 
 def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
-    own_postgres: ScratchPostgres, account: str
+    changed_postgres: ScratchPostgres, account: str
 ) -> None:
-    engine = engine_of(own_postgres, account)
+    engine = engine_of(changed_postgres, account)
     assert sample(engine).problems == ()
     permissions = engine.own.permissions(["work_mem", "jit"])
     assert permissions.changeable == frozenset()
     for grant in permissions.remedies:
-        own_postgres.sql(grant)
+        changed_postgres.sql(grant)
     granted = engine.own.permissions(["work_mem", "jit"])
     assert granted.changeable == {"work_mem", "jit"}
     assert granted.may_reload
     engine.own.execute(engine.own.undo("work_mem", "8MB", "8192", restart=False))
     engine.own.reload()
-    assert until(lambda: own_postgres.sql("SHOW work_mem") == "8MB")
+    assert until(lambda: changed_postgres.sql("SHOW work_mem") == "8MB")
     with pytest.raises(ApplyRefused) as refused:
         engine.own.execute([Step("max_wal_size", "ALTER SYSTEM SET max_wal_size = '2GB'")])
     assert refused.value.apply_code == "insufficient_privilege"
@@ -134,18 +148,18 @@ def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
 
 
 def test_an_account_that_cannot_see_what_the_settings_file_says_changes_nothing(
-    own_postgres: ScratchPostgres, account: str
+    changed_postgres: ScratchPostgres, account: str
 ) -> None:
-    own_postgres.sql("ALTER SYSTEM SET work_mem = '64MB'")
-    own_postgres.sql("SELECT pg_reload_conf()")
-    own_postgres.sql(f"GRANT ALTER SYSTEM ON PARAMETER work_mem TO {account}")
-    own_postgres.sql(f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {account}")
-    engine = engine_of(own_postgres, account)
+    changed_postgres.sql("ALTER SYSTEM SET work_mem = '64MB'")
+    changed_postgres.sql("SELECT pg_reload_conf()")
+    changed_postgres.sql(f"GRANT ALTER SYSTEM ON PARAMETER work_mem TO {account}")
+    changed_postgres.sql(f"GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {account}")
+    engine = engine_of(changed_postgres, account)
     assert until(lambda: engine.server(HOST).settings["work_mem"].value == "65536")
     assert engine.server(HOST).settings["work_mem"].persisted is None
     blind = engine.own.permissions(["work_mem"])
     assert (blind.changeable, blind.remedies) == (frozenset(), (f'GRANT pg_monitor TO "{account}";',))
-    own_postgres.sql(blind.remedies[0])
+    changed_postgres.sql(blind.remedies[0])
     assert engine.own.permissions(["work_mem"]).changeable == {"work_mem"}
     assert engine.server(HOST).settings["work_mem"].persisted == "65536"
     engine.health.close()
@@ -305,10 +319,10 @@ def test_no_secret_is_in_a_report_a_log_or_an_argument_list(
 
 
 def test_check_says_what_is_missing_and_prints_the_grants(
-    own_postgres: ScratchPostgres, account: str, tmp_path: Path
+    changed_postgres: ScratchPostgres, account: str, tmp_path: Path
 ) -> None:
     sections: dict[str, Any] = {"database": {"user": account}}
-    made = document(own_postgres, "http://127.0.0.1:1", tmp_path / "state", mode="reload_only", **sections)
+    made = document(changed_postgres, "http://127.0.0.1:1", tmp_path / "state", mode="reload_only", **sections)
     file = write_toml(tmp_path / "agent.toml", made)
     done = subprocess.run(
         [sys.executable, "-m", "lutra_agent", "check", "--json", "--config", str(file)],
@@ -321,8 +335,8 @@ def test_check_says_what_is_missing_and_prints_the_grants(
     grants = [m for m in found["missing"] if m.startswith("GRANT")]
     assert any("ON PARAMETER" in g for g in grants)
     for grant in grants:
-        own_postgres.sql(grant)
-    after = examine(config(own_postgres, "http://127.0.0.1:1", tmp_path / "state", mode="reload_only", **sections))
+        changed_postgres.sql(grant)
+    after = examine(config(changed_postgres, "http://127.0.0.1:1", tmp_path / "state", mode="reload_only", **sections))
     assert not [m for m in after.missing if m.startswith("GRANT")]
     assert sorted(after.permissions.changeable) == sorted(found["movable"])
     assert not {"fsync", "max_connections", "shared_buffers"} & set(found["movable"])

@@ -13,7 +13,7 @@ from tests.support.engines import program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-SHORT = {"warmup_s": 1, "duration_s": 2}
+SHORT = {"warmup_s": 1, "duration_s": 2, "rate": 100}
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def sysbench_database(postgres15: ScratchPostgres) -> Iterator[Where]:
 )
 def test_sysbench_measures_after_its_warm_up(sysbench_database: Where, script: str, of: str, statements: int) -> None:
     config = {"kind": "sysbench", "bin": program("sysbench"), "script": script, "threads": 2, "table_size": 1000}
-    driver = build({**config, **SHORT, "rate": 100}, sysbench_database)
+    driver = build({**config, **SHORT}, sysbench_database)
     assert isinstance(driver, Sysbench)
     driver.prepare()
     try:

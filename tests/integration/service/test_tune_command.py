@@ -41,7 +41,7 @@ def agent_file(server: ScratchPostgres, served: Served, database: str, folder: P
         str(served.client.base_url).rstrip("/"),
         folder / "state",
         service={"database": database},
-        driver={**driver, "warmup_s": 0.5, "duration_s": 1},
+        driver={**driver, "warmup_s": 0.5, "duration_s": 1, "rate": 200},
     )
     return write_toml(folder / "agent.toml", made)
 

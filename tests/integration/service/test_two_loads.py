@@ -50,7 +50,7 @@ class Scene:
 
     def agent(self, clients: int) -> AbstractContextManager[Any]:
         driver = {"kind": "pgbench", "bin": str(self.server.bin_dir / "pgbench"), "script": "select-only"}
-        driver |= {"clients": clients, "warmup_s": 0.5, "duration_s": 2}
+        driver |= {"clients": clients, "warmup_s": 0.5, "duration_s": 1}
         url, where = f"http://127.0.0.1:{self.served.port}", {"database": self.database}
         made = document(self.server, url, self.folder / "state", service=where, driver=driver)
         return agent_process(write_toml(self.folder / f"{clients}.toml", made), self.token)

@@ -78,6 +78,7 @@ class Undigested(Options):
         return {}
 
 
+@pytest.mark.slow
 def test_every_option_is_read_by_some_recommendation() -> None:
     seen: set[str] = set()
     plain = Options()

@@ -216,6 +216,7 @@ def test_many_windows_of_the_current_configuration_do_not_end_the_opening() -> N
     assert advice.origin == "space_filling"
 
 
+@pytest.mark.slow
 def test_four_threads_at_once_get_the_same_bits_as_one() -> None:
     alone = recommend(history(12), rng=rng())
     with ThreadPoolExecutor(4) as pool:
@@ -223,6 +224,7 @@ def test_four_threads_at_once_get_the_same_bits_as_one() -> None:
     assert all(advice == alone for advice in together)
 
 
+@pytest.mark.slow
 def test_a_fresh_process_gives_the_same_bits() -> None:
     code = (
         "import numpy as np; from lutra_models.gp import recommend; from tests.unit.gp.helpers import history; "

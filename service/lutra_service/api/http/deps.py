@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lutra_models.knobs import fingerprint
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, Field
 
 from lutra_service.api.http.notifier import Notifier, preferred_wait
 from lutra_service.api.http.route import GuardedRequest
@@ -106,9 +106,6 @@ def paging(prefix: str, rest: str = "[0-9a-z]{22}") -> Callable[..., PageQuery]:
 class Page(BaseModel, Generic[T]):
     """Some of a list's items, and where the list goes on."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    items: list[T]
-    """The page's items, in the order that the list's description names."""
-    next: str | None
-    """Pass it as `?after=` for the following page; null at the end."""
+    # Pydantic would look for texts below the fields anew in each list's page, at every start.
+    items: list[T] = Field(description="The page's items, in the order that the list's description names.")
+    next: str | None = Field(description="Pass it as `?after=` for the following page; null at the end.")

@@ -21,6 +21,7 @@ from lutra_agent.runtime.compose import running
 from lutra_agent.state.store import State
 
 from tests.support.engines import missing
+from tests.support.fake_clock import FakeClock
 
 AGENT = (65534, 65534)
 SERVER = (65533, 65533)
@@ -82,6 +83,12 @@ class Place:
 
 def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that never comes is waited for at once."""
+    monkeypatch.setattr("lutra_agent.commands.rollback.SystemClock", FakeClock)
 
 
 @pytest.fixture

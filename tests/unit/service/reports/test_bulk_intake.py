@@ -21,6 +21,11 @@ from tests.support.service import Agent, Service
 Tables = dict[str, list[dict[str, Any]]]
 
 
+def some_of(seeds: int, quick: int) -> list[Any]:
+    """The first few of the seeds before each commit, all of them in the whole suite."""
+    return [pytest.param(seed, marks=pytest.mark.slow if seed >= quick else ()) for seed in range(seeds)]
+
+
 def bulk(store: Store, database: str, report: Report, known: Configurations) -> Receipt:
     """As `ReportWriter` does it."""
     arrival = Arrival(database, report)
@@ -67,7 +72,7 @@ def reports(agent: Agent, seed: int) -> list[Report]:
     return [Report.model_validate(body) for body in found]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some_of(6, quick=2))
 def test_it_leaves_the_same_rows_and_gives_the_same_receipts(service: Service, agent: Agent, seed: int) -> None:
     other = service.take("POST", "/v1/databases", {"name": "other", "engine": "postgresql"})["id"]
     store, known = service.store, Configurations()
@@ -78,7 +83,7 @@ def test_it_leaves_the_same_rows_and_gives_the_same_receipts(service: Service, a
         assert stored(store, agent.database) == stored(store, other)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some_of(3, quick=1))
 def test_so_do_reports_of_several_servers_that_share_a_transaction_and_what_was_read(
     service: Service, agent: Agent, seed: int
 ) -> None:

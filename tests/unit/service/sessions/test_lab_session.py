@@ -205,7 +205,12 @@ def test_a_result_that_breaks_the_rules_is_never_proposed(tmp_path: Path) -> Non
 
     with running(tmp_path, executor=fake_executor(Greedy())) as service:
         agent = service.agent(service.database())
-        session = run(service, agent)
+        agent.send()
+        id_ = service.take("POST", f"/v1/databases/{agent.database}/sessions", SESSION)["id"]
+        first = agent.directive(wait=5)
+        assert first is not None
+        agent.carry_out(first)
+        session = service.until(f"/v1/sessions/{id_}", lambda s: s["state"] != "running")
         assert session["state"] == "paused"
         assert "memory_budget_exceeded" in session["message"]
         trial = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"][1]
