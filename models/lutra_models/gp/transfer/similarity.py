@@ -85,8 +85,8 @@ def weights(
         return before
     claims = np.array([foreseen(z, noise, m, v, options) for m, v in zip(means, variances, strict=True)])
     with np.errstate(divide="ignore"):
-        told = np.log((1.0 - options.silence) * before) + claims
-    shares = softmax([*told, math.log(options.silence) + silent(len(z))])[:-1]
+        joint = np.log((1.0 - options.silence) * before) + claims
+    shares = softmax([*joint, math.log(options.silence) + silent(len(z))])[:-1]
     if np.sum(shares) < 0.5:
         return np.zeros(len(shares))
     leading = np.argsort(-shares, kind="stable")[: options.most]
