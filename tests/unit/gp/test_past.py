@@ -174,10 +174,10 @@ def test_at_most_three_are_listened_to_once_there_is_something_to_rank() -> None
 
 def test_a_past_workload_that_is_sure_of_nothing_is_as_good_as_silence() -> None:
     z = np.array([0.0, 1.0, -1.0])
-    vague = similarity.foreseen(z, np.full(3, 0.01), np.zeros(3), np.ones(3))
+    vague = similarity.ranking(z, np.full(3, 0.01), np.zeros(3), np.ones(3))
     assert math.isclose(vague, similarity.silent(3))
-    assert similarity.foreseen(z, np.full(3, 0.01), z, np.full(3, 0.01)) > vague
-    assert similarity.foreseen(z, np.full(3, 0.01), -z, np.full(3, 0.01)) < vague
+    assert similarity.ranking(z, np.full(3, 0.01), z, np.full(3, 0.01)) > vague
+    assert similarity.ranking(z, np.full(3, 0.01), -z, np.full(3, 0.01)) < vague
 
 
 def test_a_past_workload_whose_readings_were_dealt_out_at_random_changes_nothing() -> None:

@@ -8,7 +8,7 @@ level come later.
 After that by ranking. For each past workload stands the claim that its posterior says which of two configurations is
 the better one; against all of them stands silence, the claim that nothing known says anything, with a share of the
 belief of its own. Bayes' rule over these claims gives the weights: each pair of configurations measured here tells for
-a claim as far as it was foreseen, and pairs whose readings differ by no more than noise tell little. So one of twenty
+a claim as far as it was predicted, and pairs whose readings differ by no more than noise tell little. So one of twenty
 that ranks a few rows well by chance has to beat the nineteen others and silence, and strangers drop out as pairs come
 in. Where silence is believed more than all of them together, none is listened to. (RGPE compares rankings too, by how
 often a model is the best of all: Feurer, Letham and Bakshy, 2018.)
@@ -83,7 +83,7 @@ def weights(
     """
     if len(z) < 2 or not np.any(before):
         return before
-    claims = np.array([foreseen(z, noise, m, v, options) for m, v in zip(means, variances, strict=True)])
+    claims = np.array([ranking(z, noise, m, v, options) for m, v in zip(means, variances, strict=True)])
     with np.errstate(divide="ignore"):
         joint = np.log((1.0 - options.silence) * before) + claims
     shares = softmax([*joint, math.log(options.silence) + silent(len(z))])[:-1]
@@ -93,8 +93,8 @@ def weights(
     return np.where(np.isin(np.arange(len(shares)), leading), shares, 0.0)
 
 
-def foreseen(z: Array, noise: Array, mean: Array, variance: Array, options: Transfer = DEFAULT.transfer) -> float:
-    """The log probability of how the rows (n,) are ranked, as a posterior of (n,) `mean` and `variance` foresees it.
+def ranking(z: Array, noise: Array, mean: Array, variance: Array, options: Transfer = DEFAULT.transfer) -> float:
+    """The log probability of how the rows (n,) are ranked, as a posterior of (n,) `mean` and `variance` predicts it.
 
     Each pair counts 2/n, as n rows hold n - 1 independent comparisons. A past workload is never quite sure: `alien` is
     its chance to be of no use for a pair.
