@@ -114,7 +114,7 @@ class Transfer:
     alien: float = 0.1
     """The chance that a past workload, be it alike, says nothing about which of two configurations is better."""
     least_skill: float = 0.1
-    """The share of its own readings' variance that a past workload has to foresee, each left out, to be listened to."""
+    """The share of its own readings' variance that a past workload has to predict, each left out, to be listened to."""
     closeness: float = 4.0
     """How fast a past workload's weight falls with the distance of its signature, before anything is ranked."""
     margin: float = 0.1

@@ -29,7 +29,7 @@ def candidates(
 ) -> dict[int, Trend]:
     """By place in `past`, a trend of each workload that has the metric on the same scale and a knob in common.
 
-    One whose posterior does not foresee its own readings has nothing to teach.
+    One whose posterior does not predict its own readings has nothing to teach.
     """
     out = {}
     for i, snapshot in enumerate(past):
@@ -44,7 +44,7 @@ def candidates(
 
 
 def teaches(gp: GaussianProcess, options: Transfer) -> bool:
-    """Whether the posterior, each row left out in turn, foresees more of its rows than their mean does."""
+    """Whether the posterior, each row left out in turn, predicts more of its rows than their mean does."""
     if len(gp.z) < options.least_rows:
         return True
     mean, _ = gp.left_out()
