@@ -18,11 +18,15 @@ from benchmarks.tuning.tasks import Task, forest_task
 
 TASKS: tuple[tuple[str, Callable[[], Table]], ...] = (
     ("sysbench20", tables.sysbench),
-    ("tuna-tpcc", partial(tables.tuna, "tuna-tpcc", "tpcc", "maximize")),
-    ("tuna-epinions", partial(tables.tuna, "tuna-epinions", "epinions", "maximize")),
-    ("tuna-tpch", partial(tables.tuna, "tuna-tpch", "tpch", "minimize", 1e9)),
+    ("tuna-tpcc", partial(tables.tuna, "tuna-tpcc", "azure__postgres__tpcc", "maximize")),
+    ("tuna-epinions", partial(tables.tuna, "tuna-epinions", "azure__postgres__epinions", "maximize")),
+    ("tuna-tpch", partial(tables.tuna, "tuna-tpch", "azure__postgres__tpch", "minimize", 1e9)),
+    ("job20", tables.join_order),
+    ("tuna-cloudlab", partial(tables.tuna, "tuna-cloudlab", "cloudlab__postgres__tpcc", "maximize")),
 )
-_SHAPING = ("tables", "cube", "tasks", "warm_tasks")
+CHOSEN_ON = ("sysbench20", "tuna-tpcc", "tuna-epinions", "tuna-tpch")
+"""The tables that methods were chosen on. What was chosen is confirmed on the others."""
+_SHAPING = ("tables", "cube", "tasks", "warm_tasks", "workloads")
 """The modules on which a task's content depends."""
 NAMES = tuple(name for name, _ in TASKS)
 

@@ -56,8 +56,8 @@ def race_command(
     """Race optimisers from the default configuration.
 
     A score of 0 is the default's true value, 1 the best known; after each trial the configuration with the best reading
-    so far counts. The peers need the dependency group `peers` (uv pip install --group peers); what they scored on
-    seeds 0 to 4 is among the data already. Runs that are in the results file are not run again, so interrupting costs
+    so far counts. The peers need the dependency group `peers` (uv pip install --group peers); what they scored is
+    among the data already. Runs that are in the results file are not run again, so interrupting costs
     at most the run under way. Variants' runs have a file of their own, which no report reads.
     """
     compete(tasks, [c for c in CONTENDERS if c.name in optimisers], seeds, budget, results / "race.jsonl")

@@ -10,7 +10,8 @@ import numpy as np
 from benchmarks.tuning import plots
 from benchmarks.tuning.markdown import missing, table
 from benchmarks.tuning.report_handover import handover
-from benchmarks.tuning.report_scores import cold, safe, warm
+from benchmarks.tuning.report_scores import cold, safe
+from benchmarks.tuning.report_warm import warm
 from benchmarks.tuning.rows import CODE, Row, newest, read
 from benchmarks.tuning.summary import OUR_NAMES, grouped, latest, race_rows
 

@@ -1,4 +1,4 @@
-"""The report's sections about scores: cold, with past workloads, and safe."""
+"""The report's sections about scores: cold and safe."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.tuning.markdown import missing, table
-from benchmarks.tuning.rows import Row, read
+from benchmarks.tuning.named import CHOSEN_ON
+from benchmarks.tuning.rows import Row
 from benchmarks.tuning.summary import (
     AT,
     BUDGET,
     COMPARED_AT,
+    EARLY,
     best_peer,
     difference,
     first_trial_at,
     grouped,
-    latest,
     race_rows,
     scores,
 )
@@ -62,67 +63,57 @@ def _race_table(rows: Sequence[Row]) -> str:
     return table(head, body)
 
 
+Pair = tuple[np.ndarray, np.ndarray]
+"""(seeds,) scores of ours and of the best peer's."""
+
+
 def _against_peers(by_task: dict[tuple[str, ...], list[Row]]) -> list[str]:
-    body, pairs = [], {k: [] for k in COMPARED_AT}
+    body: list[list[str]] = []
+    pairs: dict[str, dict[int, Pair]] = {}
+    reached: dict[str, int | None] = {}
     for (task,), rows in by_task.items():
         by_optimiser = {name: runs for (name,), runs in grouped(rows, "optimiser").items()}
         if "lutra" not in by_optimiser:
             continue
         peer, ours = best_peer(by_optimiser), by_optimiser["lutra"]
-        for k in COMPARED_AT:
-            pairs[k].append((scores(ours, k), scores(by_optimiser[peer], k)))
-        reached = first_trial_at(ours, float(scores(by_optimiser[peer], BUDGET).mean()))
-        each = [f"{pairs[k][-1][0].mean() - pairs[k][-1][1].mean():+.3f}" for k in COMPARED_AT]
-        body.append([task, peer, *each, str(reached or "not reached")])
+        pairs[task] = {k: (scores(ours, k), scores(by_optimiser[peer], k)) for k in COMPARED_AT}
+        reached[task] = first_trial_at(ours, float(scores(by_optimiser[peer], BUDGET).mean()))
+        each = [f"{one.mean() - other.mean():+.3f}" for one, other in pairs[task].values()]
+        body.append([task, _use(task in CHOSEN_ON), peer, *each, str(reached[task] or "not reached")])
     if not body:
         return [missing("race")]
-    body.append(["**average**", "", *(str(difference(pairs[k])) for k in COMPARED_AT), ""])
-    head = ["table", "best peer", *(f"difference @{k}" for k in COMPARED_AT), f"reaches its @{BUDGET} at trial"]
+    head = [
+        "table",
+        "method",
+        "best peer",
+        *(f"difference @{k}" for k in COMPARED_AT),
+        f"reaches its @{BUDGET} at trial",
+    ]
     return [
         "### Against each table's best peer",
         "",
-        "With a bootstrap 90 % interval over seeds.",
+        "With a bootstrap 90 % interval over seeds. Methods are chosen on some tables and confirmed on the others.",
         "",
-        table(head, body),
+        table(head, [*body, *_averages(pairs, reached)]),
     ]
 
 
-def warm(results: Path) -> str:
-    rows = latest([r for r in read(results / "warm.jsonl") if r["budget"] == BUDGET], ("target", "past"))
-    title = "## With past workloads"
-    if not rows:
-        return f"{title}\n\n{missing('warm')}"
-    by_run = grouped(rows, "target", "kind")
+def _averages(pairs: dict[str, dict[int, Pair]], reached: dict[str, int | None]) -> list[list[str]]:
+    """A line for the tables chosen on, one for those confirmed on, one for all."""
+    chosen = [task for task in pairs if task in CHOSEN_ON]
+    confirmed = [task for task in pairs if task not in CHOSEN_ON]
     body = []
-    for (target, kind), runs in by_run.items():
-        base = by_run.get((target, "cold"))
-        if base is None:
+    for name, tasks in ((_use(True), chosen), (_use(False), confirmed), ("all", list(pairs))):
+        if not tasks:
             continue
-        late = np.mean([scores(runs, k).mean() - scores(base, k).mean() for k in range(10, BUDGET + 1)])
-        reached = first_trial_at(runs, float(scores(base, 30).mean()))
-        means = [f"{scores(runs, k).mean():.3f}" for k in (3, 6, 10, 30, 50)]
-        body.append([target, kind, str(len(runs)), *means, f"{late:+.3f}", str(reached or "not reached")])
-    head = [
-        "target",
-        "past",
-        "seeds",
-        "@3",
-        "@6",
-        "@10",
-        "@30",
-        "@50",
-        "mean over 10–50 against cold",
-        "cold's @30 at trial",
-    ]
-    return "\n".join(
-        [
-            title,
-            "",
-            "MySQL 5.7 histories as targets and pasts, with 65 runtime counters.",
-            "",
-            table(head, sorted(body)),
-        ]
-    )
+        early = sum((reached[task] or BUDGET + 1) <= EARLY for task in tasks)
+        means = [str(difference([pairs[task][k] for task in tasks])) for k in COMPARED_AT]
+        body.append(["**average**", name, "", *means, f"by {EARLY} on {early} of {len(tasks)}"])
+    return body
+
+
+def _use(chosen: bool) -> str:
+    return "chosen on" if chosen else "confirmed on"
 
 
 def safe(results: Path) -> str:

@@ -16,6 +16,8 @@ from benchmarks.tuning.rows import PEERS, Row, newest, read
 BUDGET = 50
 AT = (10, 20, 30, 50)
 COMPARED_AT = (20, 30, 50)
+EARLY = 25
+"""The trial by which the best peer's score after the whole budget should be reached."""
 OUR_NAMES = {c.name for c in OURS}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ DATA = Path(__file__).parent / "data"
 class Table:
     """`settings` (n, c), what was measured (n,), and which rows failed (n,): their values are never read.
 
-    `noise` is one reading's relative standard deviation. `most_knobs` keeps the most telling settings only.
+    `noise` is one reading's relative standard deviation. `most_knobs` keeps the most telling settings only. `counters`
+    (n, any) is what the server counted meanwhile, where somebody kept it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Table:
     noise: float
     most_knobs: int | None = None
     spans_decades: bool = False
+    counters: pd.DataFrame | None = None
 
     def __post_init__(self) -> None:
         lengths = {len(self.settings), len(self.values), len(self.failed)}
@@ -49,21 +51,38 @@ def read(path: Path) -> pd.DataFrame:
 
 def sysbench() -> Table:
     """MySQL 5.7 under SYSBENCH, 20 knobs; options are codes in the table, hence the three defaults in its spelling."""
-    frame = read(DATA / "pku" / "SYSBENCH_20knob.csv.gz")
+    spelt = {"innodb_doublewrite": "0", "log_output": "0", "general_log": "0"}
+    return _mysql("sysbench20", "SYSBENCH_20knob.csv.gz", "tps", "maximize", spelt)
+
+
+def sysbench_few() -> Table:
+    """The same with five of the knobs, measured apart."""
+    return _mysql("sysbench5", "SYSBENCH_5knob.csv.gz", "tps", "maximize", {"innodb_doublewrite": "0"})
+
+
+def join_order() -> Table:
+    """MySQL 5.7 under the Join Order Benchmark: the mean latency of its queries over 20 knobs."""
+    return _mysql("job20", "JOB_20knob.csv.gz", "lat", "minimize", {})
+
+
+def _mysql(name: str, file: str, target: str, goal: Goal, spelt: Mapping[str, Any]) -> Table:
+    frame = read(DATA / "pku" / file)
     knobs = json.loads((DATA / "pku" / "mysql57_knobs_197.json").read_text())
-    default = {n: k["default"] for n, k in knobs.items()}
-    default |= {"innodb_doublewrite": "0", "log_output": "0", "general_log": "0"}
+    default = {n: k["default"] for n, k in knobs.items()} | dict(spelt)
     nothing_failed = np.zeros(len(frame), dtype=bool)
     return Table(
-        "sysbench20", frame.drop(columns="tps"), frame["tps"].to_numpy(float), nothing_failed, "maximize", default, 0.03
+        name, frame.drop(columns=target), frame[target].to_numpy(float), nothing_failed, goal, default, noise=0.03
     )
 
 
-def tuna(name: str, workload: str, goal: Goal, failed_from: float = 1e6) -> Table:
-    """PostgreSQL 16: a configuration's value is the median over its machines; it failed where most machines failed."""
+def tuna(name: str, runs_of: str, goal: Goal, failed_from: float = 1e6) -> Table:
+    """PostgreSQL 16, host and workload as in `azure__postgres__tpcc`.
+
+    A configuration's value is the median over its machines; it failed where most machines failed.
+    """
     folder = DATA / "tuna"
-    configs = read(folder / f"azure__postgres__{workload}.configs.csv.gz")
-    runs = read(folder / f"azure__postgres__{workload}.measurements.csv.gz")
+    configs = read(folder / f"{runs_of}.configs.csv.gz")
+    runs = read(folder / f"{runs_of}.measurements.csv.gz")
     first = runs.loc[runs["suggestion"] == 0, "config_id"].mode()[0]
     default = configs[configs["config_id"] == first].iloc[0].to_dict()
     bad = (runs["performance"] <= 0) | (runs["performance"] >= failed_from)
@@ -84,38 +103,42 @@ def tuna(name: str, workload: str, goal: Goal, failed_from: float = 1e6) -> Tabl
     )
 
 
-def history(name: str) -> pd.DataFrame:
-    """One of the tuning histories: `k.` settings, `m.` counters, `tps`, and whether the trial failed."""
-    (path,) = (DATA / "opadviser").glob(f"{name}*.csv.gz")
-    frame = read(path)
-    failed = (frame["trial_state"] != 0) | (frame["tps"] <= 0)
-    return pd.concat([frame, failed.rename("failed")], axis=1)
-
-
-def settings_of(frame: pd.DataFrame) -> list[str]:
-    return [c for c in frame if c.startswith("k.")]
-
-
-def counters_of(frame: pd.DataFrame) -> list[str]:
-    """The counters that ever moved."""
-    return [c for c in frame if c.startswith("m.") and frame[c].nunique() > 1]
-
-
 def from_history(name: str, noise: float) -> Table:
-    """A history as a table; trial 0 is the default."""
-    frame = history(name)
-    default = frame[frame["iter"] == 0].iloc[0]
-    knobs = settings_of(frame)
+    """One of the tuning histories, with its counters; its first row is the default."""
+    (path,) = (DATA / "opadviser").glob(f"{name}*.csv.gz")
+    frame = read(path).sort_values("iter", kind="stable")
+    failed = (frame["trial_state"] != 0) | (frame["tps"] <= 0)
+    settings = _named(frame, "k.")
+    counters = _named(frame, "m.")
+    moved = [c for c in counters if counters[c].nunique() > 1]
     return Table(
         name,
-        frame[knobs].rename(columns=_bare),
+        settings,
         frame["tps"].to_numpy(float),
-        frame["failed"].to_numpy(bool),
+        failed.to_numpy(bool),
         "maximize",
-        {_bare(k): default[k] for k in knobs},
+        settings.iloc[0].to_dict(),
         noise,
+        counters=counters[moved].fillna(0.0),
     )
 
 
-def _bare(column: str) -> str:
-    return column[2:]
+def _named(frame: pd.DataFrame, start: str) -> pd.DataFrame:
+    """The columns that begin so, without that beginning."""
+    return frame[[c for c in frame if c.startswith(start)]].rename(columns=lambda c: c[len(start) :])
+
+
+def parted(table: Table, half: int) -> Table:
+    """Every second row, from the first (0) or the second (1) on: the same workload, measured twice."""
+    rows = np.arange(half, len(table.values), 2)
+    counters = None if table.counters is None else table.counters.iloc[rows].reset_index(drop=True)
+    settings = table.settings.iloc[rows].reset_index(drop=True)
+    parts = {"settings": settings, "values": table.values[rows], "failed": table.failed[rows], "counters": counters}
+    return replace(table, **parts)
+
+
+def scrambled(table: Table, seed: int = 1) -> Table:
+    """What was measured, dealt out among the configurations at random: nothing is left to learn from it."""
+    order = np.random.default_rng(seed).permutation(len(table.values))
+    counters = None if table.counters is None else table.counters.iloc[order].reset_index(drop=True)
+    return replace(table, values=table.values[order], failed=table.failed[order], counters=counters)

@@ -75,18 +75,28 @@ class Task:
 
 def forest_task(table: Table) -> Task:
     """Knobs and their domains from the table's columns, forests over its rows, the default and the best known."""
-    knobs, matrix = _knobs(table)
-    kept = _most_telling(table, matrix)
-    knobs, matrix = [knobs[i] for i in kept], matrix[:, kept]
+    knobs, matrix = numbered(table)
     ran = ~table.failed
     values = ExtraTreesRegressor(60, min_samples_leaf=2, random_state=0).fit(matrix[ran], table.values[ran])
     failures = None
     if table.failed.any():
         failures = ExtraTreesClassifier(60, min_samples_leaf=2, random_state=0).fit(matrix, table.failed)
-    default = Configuration({k.name: _default(k, table) for k in knobs})
+    default = default_of(table, knobs)
     task = Task(table.name, KnobSpace(knobs), table.goal, table.noise, default, values, failures)
     task = replace(task, default_truth=task.truth(default))
     return replace(task, best_truth=_best_known(task, matrix, table.failed))
+
+
+def numbered(table: Table) -> tuple[list[Knob], np.ndarray]:
+    """The table's knobs and their (n, k) numbers; the most telling ones, where not all are wanted."""
+    knobs, matrix = _knobs(table)
+    kept = _most_telling(table, matrix)
+    return [knobs[i] for i in kept], matrix[:, kept]
+
+
+def default_of(table: Table, knobs: Sequence[Knob]) -> Configuration:
+    """The default, within the domains."""
+    return Configuration({k.name: _default(k, table) for k in knobs})
 
 
 def _knobs(table: Table) -> tuple[list[Knob], np.ndarray]:

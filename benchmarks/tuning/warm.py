@@ -1,89 +1,66 @@
-"""`warm`: what past workloads add. The same task cold, with a related past, and with one that has nothing to teach."""
+"""`warm`: what past workloads add. The same task cold, offered twenty past workloads, and offered strangers alone."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 import numpy as np
-from lutra_models import History
+from lutra_models.gp import Snapshot, fit
 
-from benchmarks.tuning import race
-from benchmarks.tuning.named import kept
+from benchmarks.tuning import race, workloads
 from benchmarks.tuning.optimisers import OURS, Lutra
 from benchmarks.tuning.options import Names, Progress, results_option, seeds_option
 from benchmarks.tuning.rows import CODE, Results
-from benchmarks.tuning.warm_tasks import HISTORIES, WarmTask, past_workload, warm_task
+from benchmarks.tuning.workloads import TARGETS, Target
 
 KEY = ("target", "past", "seed", "budget", "code")
-Kind = Literal["cold", "related", "unrelated"]
-
-
-@dataclass(frozen=True)
-class Pairing:
-    """A target and the workload that is known beforehand; none for the cold run that the others are compared with."""
-
-    target: str
-    past: str | None
-    kind: Kind
-
-
-_TWITTER, _TWITTER_TOO, _SYSBENCH, _SYSBENCH_TOO = HISTORIES
-PAIRINGS: tuple[Pairing, ...] = (
-    *(Pairing(target, None, "cold") for target in HISTORIES),
-    Pairing(_TWITTER, _TWITTER_TOO, "related"),
-    Pairing(_TWITTER_TOO, _TWITTER, "related"),
-    Pairing(_SYSBENCH, _SYSBENCH_TOO, "related"),
-    Pairing(_SYSBENCH_TOO, _SYSBENCH, "related"),
-    Pairing(_TWITTER, _SYSBENCH, "unrelated"),
-    Pairing(_TWITTER_TOO, _SYSBENCH_TOO, "unrelated"),
-    Pairing(_SYSBENCH, _TWITTER, "unrelated"),
-    Pairing(_SYSBENCH_TOO, _TWITTER_TOO, "unrelated"),
-)
+Past = Literal["none", "twenty", "strangers"]
+PASTS: tuple[Past, ...] = get_args(Past)
+_NAMES = tuple(t.name for t in TARGETS)
 
 
 @click.command("warm")
-@click.option("--targets", type=Names(HISTORIES), default=",".join(HISTORIES), show_default=True)
+@click.option("--targets", type=Names(_NAMES), default=",".join(_NAMES), show_default=True)
+@click.option("--pasts", type=Names(PASTS), default=",".join(PASTS), show_default=True)
 @seeds_option()
 @click.option("--budget", type=click.IntRange(2), default=50, show_default=True, help="Trials per run.")
 @results_option
-def warm_command(targets: Sequence[str], seeds: int, budget: int, results: Path) -> None:
-    """Race the recommender with past workloads and runtime counters.
+def warm_command(targets: Sequence[str], pasts: Sequence[Past], seeds: int, budget: int, results: Path) -> None:
+    """Race the recommender with past workloads.
 
-    Each target is a tuning history of MySQL 5.7 turned into a task. It is tuned cold, with 200 trials of the same kind
-    of load (on other hardware, over other knobs) as past, and with 200 trials of an unrelated load.
+    Each target is tuned cold, offered twenty past workloads of 200 trials each (one of them related), and offered the
+    strangers among them alone.
     """
-    kept_rows = Results(results / "warm.jsonl", KEY)
-    pairings = [p for p in PAIRINGS if p.target in targets]
-    progress, code = Progress("warm", len(pairings) * seeds), CODE
-    for pairing in pairings:
-        for seed in range(seeds):
-            past = pairing.past or "none"
-            identity = {"target": pairing.target, "past": past, "seed": seed, "budget": budget, "code": code}
-            if identity in kept_rows:
-                progress.skip()
-                continue
-            row = _run(pairing, seed, budget)
-            kept_rows.add({**identity, "kind": pairing.kind, **row})
-            at = ", ".join(f"{row['scores'][k - 1]:.3f} @{k}" for k in (6, 10, 30) if k <= budget)
-            progress.done(f"{pairing.target} {pairing.kind} seed {seed}: {at}")
+    kept = Results(results / "warm.jsonl", KEY)
+    wanted = [t for t in TARGETS if t.name in targets]
+    progress = Progress("warm", len(wanted) * len(pasts) * seeds)
+    for past, target, seed in itertools.product(pasts, wanted, range(seeds)):
+        identity = {"target": target.name, "past": past, "seed": seed, "budget": budget, "code": CODE}
+        if identity in kept:
+            progress.skip()
+            continue
+        row = _run(target, past, seed, budget)
+        kept.add({**identity, **row})
+        at = ", ".join(f"{row['scores'][k - 1]:.3f} @{k}" for k in (6, 10, 30) if k <= budget)
+        progress.done(f"{target.name} {past} seed {seed}: {at}")
     progress.close()
 
 
-def _run(pairing: Pairing, seed: int, budget: int) -> dict[str, Any]:
-    target = _task(pairing.target)
-    past = (_past(pairing.past),) if pairing.past else ()
+def _run(target: Target, past: Past, seed: int, budget: int) -> dict[str, Any]:
+    warm = workloads.target_task(target.name)
+    names = () if past == "none" else target.past(strangers_alone=past == "strangers")
+    offered = [snapshot for snapshot in map(_snapshot, names) if snapshot is not None]
     rng = np.random.default_rng(20_000 + seed)
-    return race.run(target.task, OURS[0], Lutra(target.task, seed, budget, past=past), target.measure, rng, budget)
+    return race.run(warm.task, OURS[0], Lutra(warm.task, seed, budget, past=offered), warm.measure, rng, budget)
 
 
-def _task(name: str) -> WarmTask:
-    return kept(f"warm-{name}", partial(warm_task, name))
-
-
-def _past(name: str) -> History:
-    return past_workload(name, _task(name).task.space)
+@cache
+def _snapshot(name: str) -> Snapshot | None:
+    """What the past workload taught, as the service keeps it; None where it taught nothing."""
+    model = fit(workloads.past(name), rng=np.random.default_rng(0))
+    return model.snapshot if model.predicts else None

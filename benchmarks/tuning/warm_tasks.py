@@ -1,7 +1,7 @@
-"""Tasks with runtime counters and past workloads, from tuning histories.
+"""Targets with past workloads: what a target shows while it is tuned, and what a past workload left behind.
 
-The target is a forest over one history, its counters a second forest; the past is other histories as they were
-measured, each with its own, overlapping set of knobs.
+A target is a forest over a measured table, its counters (where the table has any) a second forest. A past workload is
+rows of another table as they were measured, over its own, overlapping set of knobs.
 """
 
 from __future__ import annotations
@@ -11,69 +11,65 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from lutra_models import Configuration, History, KnobSpace, Objective, Observation
 from sklearn.ensemble import ExtraTreesRegressor
 
-from benchmarks.tuning import cube, tables
-from benchmarks.tuning.tasks import Task, forest_task
+from benchmarks.tuning import cube
+from benchmarks.tuning.tables import Table
+from benchmarks.tuning.tasks import Task, default_of, forest_task, numbered
 
 OBJECTIVE = "objective"
 _COUNTER_NOISE = 0.03
-_NOISE = {"sysbench": 0.15, "twitter": 0.05}
-"""One reading's relative deviation, as the repeats of the default show it."""
-
-HISTORIES = ("twitter__task11", "twitter__task23", "sysbench_rw__task33", "sysbench_rw__task18")
+_ROWS = 200
+"""Trials that a past workload is remembered by."""
 
 
 @dataclass(frozen=True, eq=False)
 class WarmTask:
-    """A task and a forest for its runtime counters."""
+    """A task, and a forest for its runtime counters where it has any."""
 
     task: Task
-    counters: tuple[str, ...]
-    forest: ExtraTreesRegressor
+    counters: tuple[str, ...] = ()
+    forest: ExtraTreesRegressor | None = None
 
     def measure(self, configuration: Mapping[str, Any], rng: np.random.Generator) -> dict[str, float] | None:
         """The objective and the counters of one window, or None where the server would not have run."""
         value = self.task.measure(configuration, rng)
         if value is None:
             return None
+        if self.forest is None:
+            return {OBJECTIVE: value}
         typical = self.forest.predict(self.task.matrix([configuration]))[0]
         read = typical * np.exp(_COUNTER_NOISE * rng.standard_normal(len(self.counters)))
         return {OBJECTIVE: value, **dict(zip(self.counters, read.tolist(), strict=True))}
 
 
-def warm_task(name: str) -> WarmTask:
-    """The history of this name as a task. Raises ValueError where there is none."""
-    if name not in HISTORIES:
-        raise ValueError(f"no history {name!r}; there are: {', '.join(HISTORIES)}")
-    task = forest_task(tables.from_history(name, _NOISE[name.split("_")[0]]))
-    frame = tables.history(name)
-    ran = frame[~frame["failed"]]
-    counters = tables.counters_of(frame)
-    matrix = cube.matrix(task.space.knobs, [_configuration(row, task.space) for _, row in ran.iterrows()])
-    forest = ExtraTreesRegressor(40, min_samples_leaf=3, random_state=0).fit(matrix, ran[counters].fillna(0.0))
-    return WarmTask(task, tuple(c[2:] for c in counters), forest)
+def warm_task(table: Table) -> WarmTask:
+    """The table as a target."""
+    task = forest_task(table)
+    if table.counters is None:
+        return WarmTask(task)
+    ran = ~table.failed
+    matrix = numbered(table)[1][ran]
+    forest = ExtraTreesRegressor(40, min_samples_leaf=3, random_state=0).fit(matrix, table.counters[ran])
+    return WarmTask(task, tuple(table.counters), forest)
 
 
-def past_workload(name: str, space: KnobSpace, rows: int = 200, seed: int = 0) -> History:
-    """`rows` measured trials of a history over its own knobs, the default's first, failures as failures."""
-    frame = tables.history(name)
-    later = frame[frame["iter"] > 0].sample(rows - 1, random_state=seed)
-    drawn = pd.concat([frame[frame["iter"] == 0].iloc[:1], later])
-    counters = tables.counters_of(frame)
-    observations = [_observation(row, space, counters) for _, row in drawn.iterrows()]
-    return History(space, Objective(OBJECTIVE, "maximize"), observations=observations)
+def past_workload(table: Table, rows: int = _ROWS, seed: int = 0) -> History:
+    """`rows` measured trials of a table over its own knobs, its first row first, failures as failures."""
+    knobs, matrix = numbered(table)
+    later = np.random.default_rng(seed).permutation(len(table.values) - 1)[: rows - 1] + 1
+    drawn = [0, *later.tolist()]
+    observations = [
+        _observation(table, row, configuration)
+        for row, configuration in zip(drawn, cube.configurations(knobs, matrix[drawn]), strict=True)
+    ]
+    objective, current = Objective(OBJECTIVE, table.goal), default_of(table, knobs)
+    return History(KnobSpace(knobs), objective, observations=observations, current=current)
 
 
-def _observation(row: pd.Series, space: KnobSpace, counters: list[str]) -> Observation:
-    configuration = _configuration(row, space)
-    if row["failed"]:
+def _observation(table: Table, row: int, configuration: Configuration) -> Observation:
+    if table.failed[row]:
         return Observation.failed(configuration, "did_not_start")
-    measured = {c[2:]: float(row[c]) for c in counters if np.isfinite(row[c])}
-    return Observation(configuration, {OBJECTIVE: float(row["tps"]), **measured})
-
-
-def _configuration(row: pd.Series, space: KnobSpace) -> Configuration:
-    return Configuration({k.name: cube.as_read(k, row[f"k.{k.name}"]) for k in space})
+    counted = {} if table.counters is None else table.counters.iloc[row].to_dict()
+    return Observation(configuration, {OBJECTIVE: float(table.values[row]), **counted})

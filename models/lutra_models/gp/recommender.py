@@ -33,7 +33,7 @@ def fit(history: History, past: Past = (), *, rng: np.random.Generator, options:
     history, elsewhere = split(history)
     snapshots = _snapshots((*past, *elsewhere), options)
     known = teachable(history, _ONE_READING)
-    learned = learn(history, snapshots, rng, _ONE_READING, options) if known else None
+    learned = learn(history, snapshots, _ONE_READING, options) if known else None
     return Model(history, learned, bool(snapshots), options, copy.deepcopy(rng))
 
 

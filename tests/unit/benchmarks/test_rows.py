@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from benchmarks.tuning import report, summary
 from benchmarks.tuning.__main__ import MEASURED, main
 from benchmarks.tuning.rows import CODE, Results, newest, read
+from benchmarks.tuning.workloads import TARGETS
 
 KEY = ("task", "seed", "code")
 
@@ -73,7 +74,20 @@ def test_the_report_sets_our_race_beside_the_peers(tmp_path: Path) -> None:
         kept.add({"task": "sysbench20", "optimiser": "lutra", "seed": seed, "budget": 50, "code": CODE, **run})
     text = report.cold(tmp_path)
     assert "| lutra | 2 | 0.450 | 0.900 | 0.900 | 0.900 ±0.000 | 0.900 | 1.0 | 2.0 | 0.10 |" in text
-    assert "| sysbench20 | botorch | +0.297 |" in text
+    assert "| sysbench20 | chosen on | botorch | +0.297 |" in text
+    assert "| **average** | chosen on |" in text
+    assert "| **average** | confirmed on |" not in text
+
+
+def test_the_report_sets_a_target_with_past_workloads_beside_itself_without(tmp_path: Path) -> None:
+    kept = Results(tmp_path / "warm.jsonl", KEY)
+    for past, slow in (("none", 40), ("twenty", 8), ("strangers", 50)):
+        scores = [min(1.0, trial / slow) for trial in range(1, 51)]
+        kept.add({"target": TARGETS[0].name, "past": past, "seed": 0, "budget": 50, "code": CODE, "scores": scores})
+    text = report.warm(tmp_path)
+    assert f"| {TARGETS[0].name} | chosen on | twenty | 1 | 0.375 | 0.750 | 1.000 |" in text
+    assert "- twenty: cold's @30 by trial 6 on 1 of 1 targets" in text
+    assert f"at the least -0.116 ({TARGETS[0].name})" in text
 
 
 @pytest.mark.parametrize("command", MEASURED, ids=lambda c: str(c.name))

@@ -56,7 +56,7 @@ def test_what_ended_in_a_surprise_is_not_gone_as_far_again() -> None:
         (DEFAULT.replace({"random_page_cost": 7.0}), 500.0),
         (DEFAULT.replace({"jit": "off"}), 400.0),
     )
-    learned = learn(past, (), rng())
+    learned = learn(past, ())
     names = SPACE.names
     tries = [("random_page_cost", 8.0), ("random_page_cost", 5.0), ("random_page_cost", 1.0), ("jit", "off")]
     codes = learned.encoding.codes([DEFAULT.replace({name: value}) for name, value in tries])
@@ -65,7 +65,7 @@ def test_what_ended_in_a_surprise_is_not_gone_as_far_again() -> None:
 
 
 def test_the_difference_from_a_reference_is_that_of_the_joint_posterior() -> None:
-    learned = learn(history(12), (), rng())
+    learned = learn(history(12), ())
     x = learned.wary_inputs(
         learned.encoding.codes([DEFAULT, *(o.configuration for o in history(6, seed=3).observations)])
     )
@@ -90,13 +90,13 @@ def test_a_reading_that_the_posterior_takes_for_luck_is_measured_again() -> None
     repeats = [(DEFAULT, q) for q in (1010.0, 990.0, 1005.0, 995.0)]
     doubted = DEFAULT.replace({"random_page_cost": 3.33})
     past = observed(*repeats, *flat, (doubted, 1400.0))
-    assert lucky(learn(past, (), rng())) == doubted
+    assert lucky(learn(past, ())) == doubted
     advice = recommend(past, rng=rng())
     assert (advice.origin, advice.configuration) == ("repeat", doubted)
 
 
 def test_few_rows_predict_more_widely_than_many() -> None:
-    few, many = (learn(history(n), (), rng()).wary.spread for n in (3, 20))
+    few, many = (learn(history(n), ()).wary.spread for n in (3, 20))
     assert few.worse > many.worse
     assert few.noise > many.noise
 

@@ -81,7 +81,7 @@ def test_predictions_have_the_same_bits_however_many_threads_a_process_has() -> 
 
 
 def test_predictions_row_by_row_are_the_posteriors_own() -> None:
-    learned = learn(history(12), [fit(history(20, seed=4), rng=rng()).snapshot], rng())
+    learned = learn(history(12), [fit(history(20, seed=4), rng=rng()).snapshot])
     gp, codes = learned.wary, learned.encoding.codes([o.configuration for o in history(6, seed=3).observations])
     assert len(gp.slopes)
     x = learned.wary_inputs(codes)

@@ -116,7 +116,7 @@ def test_changes_that_add_nothing_are_undone() -> None:
 
 
 def test_knobs_that_matter_rank_before_those_that_do_not() -> None:
-    learned = learn(history(40), (), rng())
+    learned = learn(history(40), ())
     order = [SPACE.names[j] for j in ranked_knobs(learned.encoding, learned.wary, rng())]
     assert order[0] == "shared_buffers"
     assert set(order) == set(SPACE.names)
@@ -138,14 +138,14 @@ def test_intervals_are_wider_on_the_bad_side_and_more_so_after_failures() -> Non
     past = history(10)
     failed = Observation.failed(DEFAULT.replace({"shared_buffers": 4_000_000}), "did_not_start")
     after = History(SPACE, past.objective, observations=[*past.observations, *[failed] * 5])
-    gp = learn(past, (), rng()).wary
+    gp = learn(past, ()).wary
     shaky = calibrated(gp, after, good=1.0).spread
     assert shaky.worse > shaky.better
     assert shaky.worse > gp.spread.worse
 
 
 def test_the_record_counts_rows_that_lay_inside_when_left_out() -> None:
-    learned = learn(history(30), (), rng())
+    learned = learn(history(30), ())
     kept = record(learned.wary, learned.wary.left_out())
     assert kept.n == 30
     assert 0.7 * kept.n <= kept.held <= kept.n
@@ -166,7 +166,7 @@ def test_safe_recommendations_stay_close_and_grow_outwards() -> None:
 def test_a_safe_recommendation_has_no_shortfall() -> None:
     past = history(12)
     advice = recommend(past, rng=rng(), safe=True)
-    learned = learn(past, (), rng())
+    learned = learn(past, ())
     if advice.origin != "repeat":
         assert shortfall(learned, learned.encoding.codes([advice.configuration]))[0] == 0.0
 

@@ -10,8 +10,6 @@ from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number
 from lutra_models.gp import Snapshot, fit, recommend
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.space.space_map import Bridge
-from lutra_models.gp.surrogate.posterior import GaussianProcess
-from lutra_models.gp.surrogate.transforms import Transform
 from lutra_models.gp.transfer import similarity
 from lutra_models.gp.transfer.contexts import split
 from lutra_models.gp.transfer.signature import signature, telling
@@ -125,23 +123,72 @@ def test_a_workload_whose_counters_lie_outside_all_that_a_past_one_showed_is_a_s
     assert similarity.strangers(similarity.places(here, [kin, stranger, {}])).tolist() == [False, True, False]
 
 
-def one_row() -> GaussianProcess:
-    return GaussianProcess(np.zeros((1, 1)), np.zeros(1), np.ones(1), np.ones(1), 1.0, 0.1, Transform(True, 0.0, 1.0))
-
-
 def test_before_anything_is_ranked_the_nearest_signature_weighs_most() -> None:
-    where = [np.array([0.8]), np.array([0.1])]
-    w = similarity.weights(np.zeros(1), one_row(), np.zeros((2, 1)), np.ones((2, 1)), where, rng())
-    assert w[1] > w[0] > 0
-    assert math.isclose(float(np.sum(w)), 1.0)
+    before = similarity.closeness([np.array([0.8]), np.array([0.1])], np.zeros(2))
+    assert before[1] > before[0] > 0
+    assert math.isclose(float(np.sum(before)), 1.0)
+    assert similarity.weights(np.zeros(1), np.ones(1), np.zeros((2, 1)), np.ones((2, 1)), before) is before
+
+
+def test_of_two_without_counters_the_one_with_the_same_level_weighs_most() -> None:
+    nothing = [np.zeros(0)] * 2
+    before = similarity.closeness(nothing, np.array([math.log(1000.0), 0.0]))
+    assert before[1] > 0.99
+    assert similarity.closeness(nothing[:1], np.array([math.log(1000.0)])).tolist() == [1.0]
 
 
 def test_nobody_listens_to_a_stranger() -> None:
     where = [np.array([2.0, 2.0]), np.array([0.9, 0.9])]
-    w = similarity.weights(np.zeros(1), one_row(), np.zeros((2, 1)), np.ones((2, 1)), where, rng())
-    assert w.tolist() == [0.0, 1.0]
-    alone = similarity.weights(np.zeros(1), one_row(), np.zeros((1, 1)), np.ones((1, 1)), where[:1], rng())
+    assert similarity.closeness(where, np.zeros(2)).tolist() == [0.0, 1.0]
+    alone = similarity.closeness(where[:1], np.zeros(1))
     assert alone.tolist() == [0.0]
+    rows = np.zeros((1, 3))
+    assert similarity.weights(np.arange(3.0), np.ones(3), rows, rows + 1.0, alone).tolist() == [0.0]
+
+
+def weights_among_twenty(kin: bool, n: int = 12) -> np.ndarray:
+    """Twenty past workloads of which nothing but their rankings is known; the fourth ranks as is measured, or not."""
+    generator = rng(3)
+    z = generator.standard_normal(n)
+    means = generator.standard_normal((20, n))
+    if kin:
+        means[3] = 5.0 * z + 0.3 * generator.standard_normal(n)
+    return similarity.weights(z, np.full(n, 0.01), means, np.full((20, n), 0.05), np.full(20, 0.05))
+
+
+def test_of_twenty_the_one_that_ranks_as_is_measured_is_found() -> None:
+    w = weights_among_twenty(kin=True)
+    assert w[3] > 0.9
+
+
+def test_of_twenty_strangers_none_is_listened_to() -> None:
+    assert not np.any(weights_among_twenty(kin=False))
+
+
+def test_at_most_three_are_listened_to_once_there_is_something_to_rank() -> None:
+    z = np.linspace(-1.0, 1.0, 6)
+    means = z + 0.1 * rng().standard_normal((20, 6))
+    w = similarity.weights(z, np.full(6, 0.01), means, np.full((20, 6), 0.05), np.full(20, 0.05))
+    assert np.count_nonzero(w) == 3
+
+
+def test_a_past_workload_that_is_sure_of_nothing_is_as_good_as_silence() -> None:
+    z = np.array([0.0, 1.0, -1.0])
+    vague = similarity.ranking(z, np.full(3, 0.01), np.zeros(3), np.ones(3))
+    assert math.isclose(vague, similarity.silent(3))
+    assert similarity.ranking(z, np.full(3, 0.01), z, np.full(3, 0.01)) > vague
+    assert similarity.ranking(z, np.full(3, 0.01), -z, np.full(3, 0.01)) < vague
+
+
+def test_a_past_workload_whose_readings_were_dealt_out_at_random_changes_nothing() -> None:
+    kin = past()
+    dealt = rng(6).permutation(len(kin.observations))
+    rows = [
+        Observation(o.configuration, kin.observations[i].metrics) for o, i in zip(kin.observations, dealt, strict=True)
+    ]
+    scrambled = History(kin.space, kin.objective, observations=rows)
+    assert fit(history(4), past=[scrambled], rng=rng()).snapshot.trends["qps"] == ()
+    assert fit(history(4), past=[kin], rng=rng()).snapshot.trends["qps"] != ()
 
 
 def test_counters_that_move_together_are_represented_by_one() -> None:

@@ -28,7 +28,7 @@ def measured(level: Callable[[Array], Array], rows: int = 30) -> History:
 
 
 def learned(of: History, options: Options) -> Learned:
-    return learn(of, (), np.random.default_rng(1), options=options)
+    return learn(of, (), options=options)
 
 
 def test_the_search_follows_the_belief_that_foresees_the_readings() -> None:

@@ -39,7 +39,6 @@ def teachable(history: History, least: int = ENOUGH) -> bool:
 def learn(
     history: History,
     snapshots: Sequence[Snapshot],
-    rng: np.random.Generator,
     least: int = ENOUGH,
     options: Options = DEFAULT,
 ) -> Learned:
@@ -53,7 +52,7 @@ def learn(
     found = drifts(history, encoding, options)
     history = levelled(history, found)
     grouped = {name: Grouped.of(history.values(name), quiet[name]) for name in targets(history)}
-    fitter = _Fitter(history, encoding, snapshots, rng, options, surrogate(options.surrogate.name))
+    fitter = _Fitter(history, encoding, snapshots, options, surrogate(options.surrogate.name))
     searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
     local = fitter.local(metric, grouped[metric], searching)
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
@@ -92,7 +91,6 @@ class _Fitter:
     history: History
     encoding: Encoding
     snapshots: Sequence[Snapshot]
-    rng: np.random.Generator
     options: Options
     surrogate: Surrogate
 
@@ -108,14 +106,15 @@ class _Fitter:
 
     def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
         readings = self._readings(metric, group, drawn)
-        usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots)
+        options = self.options.transfer
+        usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots, options)
         own = self._posterior(readings, belief)
         if not usable:
             return _Fitted(own, (), own)
-        where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable], self.options.transfer)
+        where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable], options)
         codes = self.encoding.codes(group.configurations)
         past = list(usable.values())
-        trends, with_trends = prior_mean.weighed(past, readings, codes, own, where, self.rng, self.options.transfer)
+        trends, with_trends = prior_mean.weighed(past, readings, codes, own, where, options)
         if not trends:
             return _Fitted(own, (), own)
         helped = self._posterior(with_trends, belief)

@@ -145,14 +145,14 @@ class Transfer:
     """… and the deviation of that belief."""
     least_weight: float = 0.02
     """A past workload that weighs no more is left out."""
-    draws: int = 128
-    """Posterior draws whose rankings are compared."""
-    rankable_rows: int = 3
-    """Rows from which rankings are compared …"""
-    judged_rows: int = 5
-    """… and from which a coin's ranking is a reason to drop a past workload."""
-    coin: float = 0.42
-    """The share of pairs ranked wrongly from which a ranking is hardly better than a coin."""
+    most: int = 3
+    """Past workloads that are listened to at a time, once there is something to rank: of many, few are of use."""
+    silence: float = 0.2
+    """The belief, before there is anything to rank, that no past workload has anything to say."""
+    alien: float = 0.1
+    """The chance that a past workload, be it alike, says nothing about which of two configurations is better."""
+    least_skill: float = 0.1
+    """The share of its own readings' variance that a past workload has to predict, each left out, to be listened to."""
     closeness: float = 4.0
     """How fast a past workload's weight falls with the distance of its signature, before anything is ranked."""
     margin: float = 0.1

@@ -24,12 +24,17 @@ from lutra_models.gp.transfer import similarity
 from lutra_models.history import History
 
 
-def candidates(encoding: Encoding, metric: str, transform: Transform, past: Sequence[Snapshot]) -> dict[int, Trend]:
-    """By place in `past`, a trend of each workload that has the metric on the same scale and a knob in common."""
+def candidates(
+    encoding: Encoding, metric: str, transform: Transform, past: Sequence[Snapshot], options: Transfer
+) -> dict[int, Trend]:
+    """By place in `past`, a trend of each workload that has the metric on the same scale and a knob in common.
+
+    One whose posterior does not predict its own readings has nothing to teach.
+    """
     out = {}
     for i, snapshot in enumerate(past):
         gp = snapshot.bare(metric)
-        if gp is None or gp.transform.log != transform.log:
+        if gp is None or gp.transform.log != transform.log or not teaches(gp, options):
             continue
         bridge = Bridge(encoding, snapshot.encoding, snapshot.home)
         if bridge.shared:
@@ -38,13 +43,20 @@ def candidates(encoding: Encoding, metric: str, transform: Transform, past: Sequ
     return out
 
 
+def teaches(gp: GaussianProcess, options: Transfer) -> bool:
+    """Whether the posterior, each row left out in turn, predicts more of its rows than their mean does."""
+    if len(gp.z) < options.least_rows:
+        return True
+    mean, _ = gp.left_out()
+    return float(np.mean((gp.z - mean) ** 2)) < (1.0 - options.least_skill) * float(np.var(gp.z))
+
+
 def weighed(
     trends: Sequence[Trend],
     readings: Readings,
     codes: Array,
     own: GaussianProcess,
     where: Sequence[Array],
-    rng: np.random.Generator,
     options: Transfer,
 ) -> tuple[tuple[Trend, ...], Readings]:
     """The trends that survive, centred on the rows here, and the readings with their columns.
@@ -55,8 +67,10 @@ def weighed(
     if not trends:
         return (), readings
     said = [t.gp.latent(t.bridge.features(codes)) for t in trends]
-    means, deviations = np.array([m for m, _ in said]), np.sqrt(np.array([v for _, v in said]))
-    weights = similarity.weights(readings.z, own, means, deviations, where, rng, options)
+    means, variances = np.array([m for m, _ in said]), np.array([v for _, v in said])
+    gaps = np.array([_gap(readings, t.gp) for t in trends])
+    before = similarity.closeness(where, gaps, options)
+    weights = similarity.weights(readings.z, own.noise * own.share, means, variances, before, options)
     kept = [i for i in range(len(trends)) if weights[i] > options.least_weight]
     centred = [replace(trends[i], centre=float(np.mean(trends[i].column(codes)))) for i in kept]
     if not centred:
@@ -64,6 +78,16 @@ def weighed(
     columns = np.stack([t.column(codes) for t in centred], axis=1)
     w = weights[kept]
     return tuple(centred), replace(readings, trends=columns, slopes=options.slope * w, doubts=options.doubt * w)
+
+
+def _gap(readings: Readings, past: GaussianProcess) -> float:
+    """How far, on a logarithm, the median of the readings here lies outside the past one's."""
+    here, there = readings.transform, past.transform
+    if not here.log:
+        return 0.0
+    level = here.shift + here.scale * float(np.median(readings.z))
+    seen = there.shift + there.scale * past.z
+    return max(float(np.min(seen)) - level, level - float(np.max(seen)), 0.0)
 
 
 def counters_in(history: History, past: Sequence[Snapshot], options: Transfer) -> list[Array]:

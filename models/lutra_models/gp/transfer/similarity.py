@@ -3,25 +3,30 @@
 Before there is anything to rank, by the distance between signatures in decile bins (OtterTune, SIGMOD 2017, section 6):
 the bins are those of the past workload's own counters, so that no unit and no third workload matters. A workload whose
 counters lie where the past one never was, under any of its configurations, is a stranger and is not listened to: by
-chance it may rank a dozen rows well, and then leads the search astray.
-After that by ranking: the weight of a past workload is the share of posterior draws in which it mis-ranks the fewest
-pairs of configurations measured here. It is dropped where its median loss exceeds the 95th percentile of what this
-workload's own model, left-one-out, loses (RGPE: Feurer, Letham and Bakshy, 2018), or where it ranks hardly better than
-a coin.
-Shapes: n rows measured here, p past workloads, s draws.
+chance it may rank a dozen rows well, and then leads the search astray. Of the others, those whose readings have another
+level come later.
+After that by ranking. For each past workload stands the claim that its posterior says which of two configurations is
+the better one; against all of them stands silence, the claim that nothing known says anything, with a share of the
+belief of its own. Bayes' rule over these claims gives the weights: each pair of configurations measured here tells for
+a claim as far as it was predicted, and pairs whose readings differ by no more than noise tell little. So one of twenty
+that ranks a few rows well by chance has to beat the nineteen others and silence, and strangers drop out as pairs come
+in. Where silence is believed more than all of them together, none is listened to. (RGPE compares rankings too, by how
+often a model is the best of all: Feurer, Letham and Bakshy, 2018.)
+Shapes: n rows measured here, p past workloads.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, softmax
 
 from lutra_models.gp.fitted.snapshot import Signature
 from lutra_models.gp.options import DEFAULT, Transfer
 from lutra_models.gp.space.encoding import Array
-from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 
 def places(here: Mapping[str, float], past: Sequence[Signature], options: Transfer = DEFAULT.transfer) -> list[Array]:
@@ -55,48 +60,52 @@ def strangers(places: Sequence[Array], options: Transfer = DEFAULT.transfer) -> 
     return np.array(far, dtype=bool)
 
 
+def closeness(places: Sequence[Array], gaps: Array, options: Transfer = DEFAULT.transfer) -> Array:
+    """(p,) belief in each past workload before anything is ranked, which sums to 1; all 0 where all are strangers.
+
+    `gaps` (p,) is how far, on a logarithm, the readings here lie outside those there: another host has other levels,
+    but of many workloads one with the same levels is likelier to be alike.
+    """
+    welcome = ~strangers(places, options)
+    if not np.any(welcome):
+        return np.zeros(len(places))
+    far = np.where(welcome, options.closeness * distances(places, options) + gaps, np.inf)
+    return np.asarray(softmax(-far))
+
+
 def weights(
-    z: Array,
-    own: GaussianProcess,
-    means: Array,
-    deviations: Array,
-    where: Sequence[Array],
-    rng: np.random.Generator,
-    options: Transfer = DEFAULT.transfer,
+    z: Array, noise: Array, means: Array, variances: Array, before: Array, options: Transfer = DEFAULT.transfer
 ) -> Array:
     """(p,) weights that sum to at most 1; 0 is dropped.
 
-    `z` (n,) targets here, `own` this workload's posterior on its own, `means` and `deviations` (p, n) what each past
-    workload says of these rows, `where` the places of this workload's counters in each.
+    `z` (n,) targets here with the variance of their `noise` (n,), `means` and `variances` (p, n) what each past
+    workload says of these rows, each in its own unit, `before` (p,) what was believed before (`closeness`).
     """
-    welcome = ~strangers(where, options)
-    if not np.any(welcome):
-        return np.zeros(len(means))
-    if len(z) < options.rankable_rows:
-        apart = distances(where, options)
-        closeness = np.where(welcome, np.exp(-options.closeness * (apart - np.min(apart[welcome]))), 0.0)
-        return np.asarray(closeness / np.sum(closeness))
-    mean, variance = own.left_out()
-    mine = _losses(mean + np.sqrt(variance) * rng.standard_normal((options.draws, len(z))), z)
-    losses = np.array(
-        [
-            _losses(m + d * rng.standard_normal((options.draws, len(z))), z)
-            for m, d in zip(means, deviations, strict=True)
-        ]
-    )
-    typical = np.median(losses, axis=1)
-    kept = welcome & (typical <= np.quantile(mine, 0.95))
-    if len(z) >= options.judged_rows:
-        kept &= typical < options.coin
-    if not np.any(kept):
-        return np.zeros(len(means))
-    racing = np.where(kept[:, None], losses, np.inf)
-    best = racing == np.min(racing, axis=0)
-    return np.asarray(np.mean(best / np.sum(best, axis=0), axis=1))
+    if len(z) < 2 or not np.any(before):
+        return before
+    claims = np.array([ranking(z, noise, m, v, options) for m, v in zip(means, variances, strict=True)])
+    with np.errstate(divide="ignore"):
+        joint = np.log((1.0 - options.silence) * before) + claims
+    shares = softmax([*joint, math.log(options.silence) + silent(len(z))])[:-1]
+    if np.sum(shares) < 0.5:
+        return np.zeros(len(shares))
+    leading = np.argsort(-shares, kind="stable")[: options.most]
+    return np.where(np.isin(np.arange(len(shares)), leading), shares, 0.0)
 
 
-def _losses(draws: Array, z: Array) -> Array:
-    """(s,) share of pairs that draws (s, n) rank otherwise than z (n,)."""
+def ranking(z: Array, noise: Array, mean: Array, variance: Array, options: Transfer = DEFAULT.transfer) -> float:
+    """The log probability of how the rows (n,) are ranked, as a posterior of (n,) `mean` and `variance` predicts it.
+
+    Each pair counts 2/n, as n rows hold n - 1 independent comparisons. A past workload is never quite sure: `alien` is
+    its chance to be of no use for a pair.
+    """
     i, j = np.triu_indices(len(z), 1)
-    truth = z[i] > z[j]
-    return np.asarray(np.mean((draws[:, i] > draws[:, j]) != truth, axis=1))
+    better = ndtr((z[i] - z[j]) / np.sqrt(noise[i] + noise[j]))
+    held = ndtr((mean[i] - mean[j]) / np.sqrt(variance[i] + variance[j]))
+    held = 0.5 * options.alien + (1.0 - options.alien) * held
+    return float(2.0 / len(z) * np.sum(np.log(better * held + (1.0 - better) * (1.0 - held))))
+
+
+def silent(n: int) -> float:
+    """The same for one who tosses a coin."""
+    return (n - 1) * math.log(0.5)
