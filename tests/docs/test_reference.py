@@ -49,7 +49,7 @@ def test_every_metric_of_the_service_itself_is_listed() -> None:
 
 def test_every_benchmark_is_in_its_index() -> None:
     index = (ROOT / "benchmarks" / "README.md").read_text()
-    listed = set(re.findall(r"^\| \[?(\w+)", index, re.MULTILINE)) - {"benchmark"}
+    listed = set(re.findall(r"^\| \[?([\w.]+)", index, re.MULTILINE)) - {"benchmark"}
     assert listed == {benchmark for benchmark, _ in BENCHMARKS}
 
 

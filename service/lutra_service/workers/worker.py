@@ -38,14 +38,14 @@ def handover(request: Mapping[str, Any]) -> Document:
     """What to leave the database with: what its verification found, or before one the model's best."""
     model = _model(request)
     if "verification" in request:
-        return _answer(request, model, _verified(request["verification"], model))
+        return _verified(request, model)
     baseline = model.history.space.normalise(request["baseline"])
     return _answer(request, model, model.best(baseline, max_changes=request.get("max_changes")))
 
 
-def _verified(document: Mapping[str, Any], model: gp.Model) -> Recommendation:
+def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
     """The finalist that the verdict names. Raises ValueError where more has to be measured."""
-    history = model.history
+    history, document = model.history, request["verification"]
     contest = contest_from_dict(document, history.objective, history.limits)
     decided = verdict(contest)
     if decided is None:
@@ -54,7 +54,8 @@ def _verified(document: Mapping[str, Any], model: gp.Model) -> Recommendation:
     changes = (history.current or configuration).changes_to(configuration)
     why = f"part of what held when it was measured in turns: {decided.sentence}"
     reasons = tuple(Reason(name, old, new, why) for name, (old, new) in changes.items())
-    return Recommendation(configuration, ORIGINS[decided.name], reasons=reasons)
+    answer = _answer(request, model, Recommendation(configuration, ORIGINS[decided.name], reasons=reasons))
+    return {**answer, **document["named"]} if decided.name == "best" else answer
 
 
 def warm() -> None:

@@ -109,7 +109,7 @@ def _compute(
     entropy = [session.seed, number if kind == Kind.SEARCH else HANDOVER_ENTROPY]
     payload = _payload(unit, at, session, seen, entropy)
     if verified is not None:
-        payload["verification"] = contest_to_dict(verified.contest)
+        payload["verification"] = {**contest_to_dict(verified.contest), "named": _told_of(verified.named)}
     asked = [session.id, task, entropy, number, handovers, turns, seen.key, at.server.settings_hash, __version__]
     asked += [OPTIONS.fingerprint, session.max_changes]
     recommendation = Recommendation(
@@ -129,6 +129,11 @@ def _compute(
     unit.requests.add(Request(recommendation.id, task, payload))
     unit.publish(recommendation.id, session.id, at.database.id)
     return recommendation
+
+
+def _told_of(named: Recommendation) -> Document:
+    """What the model said of its best, which a handover of that one says again."""
+    return {"curve": named.curve or [], "shortened_from": named.shortened_from}
 
 
 def _payload(unit: UnitOfWork, at: ServerContext, session: Session, seen: History, entropy: Sequence[int]) -> Document:

@@ -15,6 +15,7 @@ SESSION = {
     "mode": "lab",
     "approval": "automatic",
     "max_trials": 2,
+    "verification_rounds": 0,
     "seed": 1,
 }
 CURVE = [

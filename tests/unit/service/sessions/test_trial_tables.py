@@ -24,6 +24,7 @@ EMPTY = {
     "measured": None,
     "failed": None,
     "memory": None,
+    "curve": [],
 }
 
 
