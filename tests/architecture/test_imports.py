@@ -19,6 +19,7 @@ def loaded_by(module: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_the_services_process_never_loads_what_fits_models() -> None:
     assert not loaded_by("lutra_service.main").intersection(HEAVY)
 

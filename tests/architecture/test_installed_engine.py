@@ -47,6 +47,7 @@ def test_there_is_one_to_look_at() -> None:
     assert ENGINES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_engine_is_a_folder_for_each_part_and_a_line_for_each_tuple(engine: str) -> None:
     folders = {p.name for p in (PACKAGES / engine).iterdir() if p.is_dir() and p.name != "__pycache__"}

@@ -114,6 +114,7 @@ def test_it_wants_lab_mode_and_a_driver(tmp_path: Path) -> None:
     assert done.stderr.strip() == "Error: a tuning session needs agent.mode = 'lab' and a [driver] section"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["p99_ms", "p99_ms<=soon", "p99_ms=20"])
 def test_a_limit_that_is_none_is_refused(tmp_path: Path, limit: str) -> None:
     done = tune(observing(tmp_path), "lutra_x", "--limit", limit)

@@ -81,6 +81,7 @@ def test_an_interval_held_what_lies_on_its_ends() -> None:
     assert held([a_trial(1, 5.0, 5.0, 9.0)], "p99_ms") == []
 
 
+@pytest.mark.slow
 def test_a_study_that_is_under_way_has_its_page_and_plots(tmp_path: Path) -> None:
     rows = [ABOUT, a_trial(1, 120.0, 100.0, 150.0), a_trial(2, 90.0, 100.0, 150.0)]
     write(tmp_path, rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from benchmarks.lab.session import Session, observation, trials
 from benchmarks.lab.studies import named
 from tests.support.mysql_servers import a_mysqld
@@ -42,6 +44,7 @@ def test_the_rule_based_start_is_tried_once_even_where_the_server_rounds_it() ->
     assert session.history([a_row(session, "rule_based", 950.0)]).starts == ()
 
 
+@pytest.mark.slow
 def test_the_same_rows_ask_the_same_question() -> None:
     rows = [a_row(a_session(), "current", 900.0), a_row(a_session(), "rule_based", 1800.0, innodb_io_capacity=400)]
     assert a_session().history(rows).key == a_session().history(rows).key

@@ -28,6 +28,7 @@ def test_ottertunes_bound_has_the_gradient_that_differences_show() -> None:
         assert gradient[:, j] == pytest.approx((above - below) / 2e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_ottertune_as_it_was_runs_without_any_peers_packages() -> None:
     (contender,) = [c for c in peers.PEERS if c.name == "ottertune"]
     row = race.play(small_task(), contender, 0, 13)

@@ -89,18 +89,21 @@ def test_a_trial_slightly_worse_than_the_default_is_safe(task: Task) -> None:
     assert course.unsafe() == 0
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run(task: Task) -> None:
     first, second = ({**race.play(task, RANDOM, 3, 12), "ask_s": 0} for _ in range(2))
     assert first == second
     assert first["scores"] != race.play(task, RANDOM, 4, 12)["scores"]
 
 
+@pytest.mark.slow
 def test_this_projects_recommender_takes_part_and_names_what_it_would_hand_over(task: Task) -> None:
     row = race.play(task, OURS[0], 0, 4)
     assert len(row["scores"]) == len(row["handed"]) == 4
     assert row["handed"][0] == 0.0
 
 
+@pytest.mark.slow
 def test_two_variants_of_the_recommender_meet_in_one_race(task: Task) -> None:
     same, other = variant("search.opening_trials=6"), variant("search.opening_trials=2, surrogate.name=numpy")
     rows = [race.play(task, contender, 0, 5) for contender in (OURS[0], same, other)]

@@ -58,6 +58,7 @@ def test_the_first_trial_that_reaches_a_level_is_by_the_mean_over_seeds() -> Non
     assert summary.first_trial_at(rows, 0.9) is None
 
 
+@pytest.mark.slow
 def test_a_report_without_results_says_how_to_get_them(tmp_path: Path) -> None:
     report.write(tmp_path / "none", tmp_path)
     text = (tmp_path / "RESULTS.md").read_text()

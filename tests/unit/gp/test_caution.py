@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
 from lutra_models.gp import handover, recommend
 from lutra_models.gp.learning.fit import learn
@@ -34,6 +35,7 @@ def test_a_single_move_differs_from_a_centre_in_the_knob_that_it_names() -> None
     assert all(any(np.flatnonzero(d).tolist() == [j] for d in row) for row, j in zip(differs, moved, strict=True))
 
 
+@pytest.mark.slow
 def test_a_safe_recommendation_moves_one_setting_of_something_measured() -> None:
     rows = history(1).observations
     for trial in range(8):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
@@ -33,6 +34,7 @@ spaces = st.lists(st.one_of(integers, reals, choices), min_size=1, max_size=6).m
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(spaces, st.integers(0, 2**32 - 1))
 def test_every_point_of_the_cube_is_a_legal_configuration_that_survives_a_round_trip(
@@ -88,6 +90,7 @@ def test_values_outside_a_domain_and_unknown_options_have_finite_features() -> N
     assert encoding.snap(encoding.codes([{"n": 10**9, "c": "w"}]))[0].tolist() == [1.0, 0.0]
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(spaces, st.integers(0, 2**32 - 1), st.integers(2, 9))
 def test_a_recommendation_is_legal_in_any_space_after_any_history(knobs: list[Knob], seed: int, trials: int) -> None:

@@ -44,6 +44,7 @@ def test_what_a_recommendation_promises_is_what_its_stored_model_predicts(safe: 
     assert best.predictions == read_back(model.snapshot).predict([best.configuration])[0]
 
 
+@pytest.mark.slow
 def test_a_model_that_leans_on_others_can_be_leaned_on_as_if_it_stood_alone() -> None:
     leaning, alone = (fit(history(12), past=past, rng=rng()).snapshot for past in ((history(20, seed=4),), ()))
     assert leaning.trends["qps"]
@@ -72,6 +73,7 @@ print([Predictor(gp).latent(row) for row in rng.random((4, 12))])
 """
 
 
+@pytest.mark.slow
 def test_predictions_have_the_same_bits_however_many_threads_a_process_has() -> None:
     def printed(threads: int) -> bytes:
         env = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}

@@ -152,6 +152,7 @@ def test_the_record_counts_rows_that_lay_inside_when_left_out() -> None:
     assert learned.snapshot.predict([DEFAULT])[0]["qps"].record == kept
 
 
+@pytest.mark.slow
 def test_safe_recommendations_stay_close_and_grow_outwards() -> None:
     def distance(configuration: Configuration) -> float:
         encoding = Encoding(SPACE.knobs)

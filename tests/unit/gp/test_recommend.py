@@ -79,6 +79,7 @@ def test_pending_configurations_are_not_proposed_again() -> None:
     assert second.configuration != first.configuration
 
 
+@pytest.mark.slow
 def test_a_rule_that_refuses_most_of_the_cube_is_kept() -> None:
     def memory(configuration: Configuration) -> Refusal | None:
         used = float(configuration["shared_buffers"])
@@ -112,6 +113,7 @@ def test_only_failures_so_far_still_give_a_legal_configuration_and_no_prediction
     assert not advice.predictions
 
 
+@pytest.mark.slow
 def test_a_failed_configuration_is_neither_proposed_again_nor_handed_over() -> None:
     past = history(12)
     best = handover(past, rng=rng())
@@ -121,6 +123,7 @@ def test_a_failed_configuration_is_neither_proposed_again_nor_handed_over() -> N
     assert recommend(after, rng=rng()).configuration != best
 
 
+@pytest.mark.slow
 def test_failures_on_one_side_are_avoided() -> None:
     def observe(configuration: Configuration) -> Observation:
         if float(configuration["shared_buffers"]) > 500_000:
@@ -237,6 +240,7 @@ def test_a_fresh_process_gives_the_same_bits() -> None:
     assert printed == repr((sorted(advice.configuration.items()), advice.predictions["qps"]))
 
 
+@pytest.mark.slow
 def test_no_recommendation_lies_where_the_server_answers_with_another_number() -> None:
     seen = history(12)
     made = {o.configuration["shared_buffers"] for o in seen.observations}

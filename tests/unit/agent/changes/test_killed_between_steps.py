@@ -106,6 +106,7 @@ def test_no_directive_is_begun_while_another_ones_undo_is_prevented(
     assert live.engine.settings["work_mem"].value == "4096"
 
 
+@pytest.mark.slow
 def test_a_guard_that_fires_for_the_change_before_does_not_forget_the_one_that_is_being_undone(live: Bench) -> None:
     turn(live, 4)
     assert changes(live).watched is not None

@@ -244,6 +244,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(FULL)), st.sampled_from(["url", "port", "mode", "command", "timeout_s", "kind"]), values)
 def test_parsing_is_total(section: str, key: str, value: Any) -> None:
     try:

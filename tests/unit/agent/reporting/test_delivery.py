@@ -107,6 +107,7 @@ def test_a_refused_report_is_moved_aside_and_the_next_is_sent(scene: Scene) -> N
     assert (scene.spool.refused, len(scene.spool)) == (1, 0)
 
 
+@pytest.mark.slow
 def test_a_backlog_is_sent_in_batches_of_a_number_in_order(scene: Scene) -> None:
     reports = scene.fill(2 * BATCH_REPORTS + 1)
     scene.conversation.send()
@@ -175,6 +176,7 @@ def test_a_proxys_error_never_holds_a_report(scene: Scene) -> None:
     assert scene.service.accepted == reports
 
 
+@pytest.mark.slow
 def test_many_reports_that_the_service_fails_at_do_not_each_stop_the_others_for_long(scene: Scene) -> None:
     reports = scene.fill(40)
     scene.service.fails = set(reports[:30])
@@ -183,6 +185,7 @@ def test_many_reports_that_the_service_fails_at_do_not_each_stop_the_others_for_
     assert len(scene.held()) == 30
 
 
+@pytest.mark.slow
 def test_held_reports_are_tried_again_now_and_then_and_all_in_turn(scene: Scene) -> None:
     reports = scene.fill(2 * HELD_AT_ONCE + 1)
     scene.service.fails = set(reports[:-1])
@@ -221,6 +224,7 @@ def test_an_agent_that_starts_again_tries_its_held_reports_with_the_first_batch(
     assert (scene.held(), scene.service.accepted[-1]) == ([], poison)
 
 
+@pytest.mark.slow
 def test_reports_wait_for_an_operator_to_renew_a_token_and_the_problem_is_named_until_then(scene: Scene) -> None:
     reports = scene.fill(2)
     scene.service.away = NotAdmitted("POST /v1/databases/db_1/reports: 404 not_found")

@@ -121,6 +121,7 @@ def test_while_a_guard_fires_nothing_new_is_applied(live: Bench) -> None:
     assert [(o.state, o.code) for o in outcomes(live)] == [("refused", "guardrail")]
 
 
+@pytest.mark.slow
 def test_a_change_that_no_window_confirms_in_time_is_taken_back(live: Bench) -> None:
     change(live)
     for attempt in range(40):
@@ -164,6 +165,7 @@ def test_a_restarted_agent_goes_on_confirming_by_the_same_baseline(live: Bench, 
     assert fresh.engine.settings["work_mem"].value == "4096"
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_after_a_change_gets_its_file_back_and_is_started(live: Bench) -> None:
     change(live)
     live.engine.up = False
@@ -174,6 +176,7 @@ def test_a_server_that_dies_after_a_change_gets_its_file_back_and_is_started(liv
     assert (event.guard, event.held_s >= 60) == ("unreachable", True)
 
 
+@pytest.mark.slow
 def test_a_server_that_locks_the_agent_out_is_not_started(live: Bench) -> None:
     change(live)
     live.engine.locks_out = True
@@ -211,6 +214,7 @@ def test_a_change_waits_until_there_is_something_to_compare_it_with(tmp_path: Pa
     assert fresh.loop.problems == []
 
 
+@pytest.mark.slow
 def test_a_paused_agent_starts_no_server(live: Bench) -> None:
     change(live)
     live.state.pause()

@@ -140,6 +140,7 @@ def test_what_a_lab_tried_is_nothing_to_come_back_to_in_production(live: Directe
     assert live.do({"work_mem": 8192}, **BACK).confirm_by is not None
 
 
+@pytest.mark.slow
 def test_a_name_that_was_given_before_opens_nothing(live: Directed) -> None:
     applied = live.do({"work_mem": 8192}, id="first")
     for _ in range(KEPT + 1):

@@ -36,6 +36,7 @@ def past() -> datetime:
     return datetime.now(UTC) - timedelta(seconds=1)
 
 
+@pytest.mark.slow
 def test_a_token_that_expired_opens_nothing_and_says_why(service: Service) -> None:
     token = made(service, expires_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
     bearer = service.as_bearer(token["token"])

@@ -6,6 +6,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tests.support.service import Agent, Service, approved
 
 
@@ -36,6 +38,7 @@ def test_the_same_key_at_once_creates_once(service: Service) -> None:
     assert len(set(made)) == 1
 
 
+@pytest.mark.slow
 def test_many_waiting_agents_hold_neither_threads_nor_connections(service: Service) -> None:
     agents = [service.agent(service.database(f"shop{n}")) for n in range(6)]
     for agent in agents:

@@ -69,6 +69,7 @@ def learned_from(service: Service, agent: Agent) -> list[str]:
     return service.store.read(read)
 
 
+@pytest.mark.slow
 def test_a_database_learns_from_others_that_have_no_label_either(service: Service, fakes: Learning) -> None:
     one, two = registered(service, "one"), registered(service, "two")
     tuned(service, one)
@@ -77,6 +78,7 @@ def test_a_database_learns_from_others_that_have_no_label_either(service: Servic
     assert fakes.past == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mine", "theirs", "shared"),
     [
@@ -113,6 +115,7 @@ def test_many_short_sessions_of_one_database_do_not_push_the_others_out(service:
     assert learned_from(service, new) == [hostile.database, sound.database]
 
 
+@pytest.mark.slow
 def test_a_policy_from_before_shares_as_the_default_does(service: Service) -> None:
     one, two = registered(service, "one"), registered(service, "two")
     service.store.write(lambda u: u.databases.change(one.database, policy={"restart": True}))

@@ -83,6 +83,7 @@ def test_it_leaves_the_same_rows_and_gives_the_same_receipts(service: Service, a
         assert stored(store, agent.database) == stored(store, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some_of(3, quick=1))
 def test_so_do_reports_of_several_servers_that_share_a_transaction_and_what_was_read(
     service: Service, agent: Agent, seed: int

@@ -123,6 +123,7 @@ def test_a_flood_over_many_days_ends_at_the_bound(engine: Engine, few: None) -> 
     assert used_bytes(engine) - empty < older + limits.SETTINGS_BYTES
 
 
+@pytest.mark.slow
 def test_without_any_pruning_a_day_adds_no_more_than_a_days_bytes(engine: Engine) -> None:
     clock = Clock()
     store = Store(engine, clock, daily_bytes=DAILY)
@@ -132,6 +133,7 @@ def test_without_any_pruning_a_day_adds_no_more_than_a_days_bytes(engine: Engine
     assert used_bytes(engine) - empty < 1.25 * (DAILY + limits.REPORT_BYTES + limits.SETTINGS_BYTES)
 
 
+@pytest.mark.slow
 def test_a_quota_that_is_used_up_is_told_with_the_time_to_wait_and_empties_by_itself(engine: Engine) -> None:
     clock = Clock()
     store = Store(engine, clock, daily_bytes=DAILY)
@@ -169,6 +171,7 @@ def fill(agent: Agent) -> int:
             return answer.status_code
 
 
+@pytest.mark.slow
 def test_an_agent_is_told_to_come_back_later_and_other_databases_go_on(tight: Service) -> None:
     bad, good = (tight.agent(tight.database(name)) for name in ("one", "two"))
     first = bad.report()

@@ -134,6 +134,7 @@ def test_answers_to_repeated_requests_go(service: Service) -> None:
     assert prune(service.store, EVERYTHING)["answers"] == 1
 
 
+@pytest.mark.slow
 def test_a_session_has_the_same_trials_and_history_afterwards(service: Service, agent: Agent) -> None:
     recommendations = tuned(service, agent)
     session = service.take("GET", f"/v1/recommendations/{recommendations[0]}")["session"]
@@ -158,6 +159,7 @@ def long_ago(service: Service, ids: list[str], url: str) -> None:
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_what_was_asked_within_the_retention_can_be_replayed_and_older_says_that_it_cannot(
     tmp_path: Path, url: str
 ) -> None:

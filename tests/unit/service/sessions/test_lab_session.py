@@ -4,6 +4,7 @@ import csv
 import io
 from pathlib import Path
 
+import pytest
 from lutra_models import serial
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
@@ -36,6 +37,7 @@ def run(service: Service, agent: Agent, **more: object) -> Document:
     return found
 
 
+@pytest.mark.slow
 def test_a_session_measures_its_trials_hands_over_the_best_and_ends(service: Service, agent: Agent) -> None:
     session = run(service, agent)
     assert (session["state"], session["trials_done"]) == ("completed", 3)
@@ -218,6 +220,7 @@ def test_a_result_that_breaks_the_rules_is_never_proposed(tmp_path: Path) -> Non
         assert trial["state"] == "failed"
 
 
+@pytest.mark.slow
 def test_after_a_session_settings_are_tried_one_by_one_and_measured(service: Service, agent: Agent) -> None:
     session = run(service, agent)
     trials = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"]
@@ -269,6 +272,7 @@ def test_a_change_that_would_not_take_is_a_trial_done(service: Service, agent: A
     assert trial["failed"] == "not_active_after_apply: work_mem is 4096"
 
 
+@pytest.mark.slow
 def test_a_resumed_session_is_given_as_many_trials_anew(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     id_ = service.take("POST", f"/v1/databases/{database}/sessions", {**SESSION, "max_trials": 20})["id"]

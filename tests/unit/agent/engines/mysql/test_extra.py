@@ -3,6 +3,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import sys
 from lutra_agent.engines.families import family
@@ -17,6 +19,7 @@ for name in ("mysql", "mariadb"):
 """
 
 
+@pytest.mark.slow
 def test_the_driver_is_imported_only_for_its_engine_and_its_absence_names_the_extra() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["ConfigError pymysql is missing: pip install 'lutra-agent[mysql]'"] * 2
