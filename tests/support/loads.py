@@ -1,12 +1,10 @@
-"""A small load on a real server, from a thread, until the test ends it. It leaves the processors to the other tests."""
+"""A small load on a real server, from a thread, until the test ends it."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-PAUSE_S = 0.01
 
 
 class Load:
@@ -25,7 +23,7 @@ class Load:
         self._thread.join(60)
 
     def _run(self) -> None:
-        while not self._ended.wait(PAUSE_S):
+        while not self._ended.is_set():
             try:
                 self._step()
             except Exception:

@@ -92,7 +92,10 @@ class ScratchToykv(ScratchServer):
             return "\n".join(file.readline().rstrip("\n").replace(" ", "|") for _ in range(int(rest)))
 
         with connection, connection.makefile("rw") as file:
-            yield run
+            try:
+                yield run
+            except OSError as error:
+                raise LabError(str(error)) from error
 
     def fill(self, scale: int) -> None:
         with self.session() as run:
