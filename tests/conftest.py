@@ -37,10 +37,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """`-n logical`: as many as there are processors, for tests that compute. `-n auto`: two and a half times as many,
-    for tests that wait for a server most of their time."""
+    """`-n logical`: as many as there are processors, for tests that compute. `-n auto`: twice as many, for tests
+    that wait for a server most of their time."""
     processors = os.cpu_count() or 1
-    return max(2, processors if config.option.numprocesses == "logical" else processors * 5 // 2)
+    return max(2, processors if config.option.numprocesses == "logical" else processors * 2)
 
 
 def pytest_collection_finish() -> None:

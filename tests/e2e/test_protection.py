@@ -43,11 +43,16 @@ class Scene:
         """The path of a recommendation that was approved and that the agent has applied provisionally."""
         api = self.served.api
         until(lambda: len(api.take("GET", f"{self.path}/windows")["items"]) >= 5)
-        wanted = {"settings": {"work_mem": "8MB"}, "approve": True}
-        change = f"/v1/recommendations/{api.take('POST', f'{self.path}/recommendations', wanted)['id']}"
-        until(lambda: api.take("GET", change)["state"] == "applied")
+        change: str = until(self._applied)
         assert api.take("GET", change)["outcome"]["confirm_by"]
         return change
+
+    def _applied(self) -> str:
+        """Empty where it was not applied: on a busy machine a guard may fire by itself, and refuses it."""
+        api, wanted = self.served.api, {"settings": {"work_mem": "8MB"}, "approve": True}
+        change = f"/v1/recommendations/{api.take('POST', f'{self.path}/recommendations', wanted)['id']}"
+        until(lambda: api.take("GET", change)["state"] != "approved")
+        return change if api.take("GET", change)["state"] == "applied" else ""
 
 
 @pytest.fixture
@@ -83,9 +88,10 @@ def test_a_change_whose_throughput_falls_is_reverted_by_the_agent_and_shown_by_t
         until(lambda: settings_of(postgres18) == before)
         served.start()
         until(lambda: api.take("GET", change)["state"] == "reverted")
-        until(lambda: api.take("GET", f"{scene.path}/events")["items"])
+        until(lambda: any(e["recommendation"] for e in api.take("GET", f"{scene.path}/events")["items"]))
     found = api.take("GET", change)
-    [event] = api.take("GET", f"{scene.path}/events")["items"]
+    events = api.take("GET", f"{scene.path}/events")["items"]
+    [event] = [e for e in events if e["recommendation"] is not None]
     assert found["error"].startswith("guardrail: qps:")
     assert (event["guard"], event["recommendation"]) == ("qps", found["id"])
     assert found["outcome"]["events"][0]["value"] == event["value"] < event["bound"]
