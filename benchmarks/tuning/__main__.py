@@ -11,6 +11,7 @@ import click
 from benchmarks.tuning import report
 from benchmarks.tuning.coverage import coverage_command
 from benchmarks.tuning.disturbed import disturbed_command
+from benchmarks.tuning.ending import ending_command
 from benchmarks.tuning.handover import handover_command
 from benchmarks.tuning.options import results_option
 from benchmarks.tuning.racing import race_command, safe_command
@@ -27,6 +28,7 @@ MEASURED = (
     coverage_command,
     disturbed_command,
     handover_command,
+    ending_command,
 )
 
 

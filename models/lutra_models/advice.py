@@ -88,7 +88,8 @@ class Recommendation:
     (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end. `curve` says what share of the
     predicted gain few of the changes give, from no change on, in the order in which the settings earn; it is empty
     where no gain is predicted. `shortened_from` is the measured configuration of which this one is a part, where it was
-    not measured itself.
+    not measured itself. `must_reach` is the reading of the objective below which (above which, where less is better) it
+    is of no interest, so that its window may be ended early; None where it is worth a whole one whatever it reads.
     """
 
     configuration: Configuration
@@ -97,6 +98,7 @@ class Recommendation:
     reasons: tuple[Reason, ...] = ()
     curve: tuple[Share, ...] = ()
     shortened_from: Configuration | None = None
+    must_reach: float | None = None
 
     def curve_columns(self) -> dict[str, list[Any]]:
         """The curve as columns by name, for a data frame."""

@@ -48,7 +48,9 @@ class Observation:
     """A trial, parsed and trusted: a configuration and what was measured under it, or why nothing could be.
 
     `metrics` holds targets and runtime counters alike, by name, in the unit of the name; what was not measured is
-    absent. `context` (engine version, threads, hardware) overrides the history's.
+    absent. `context` (engine version, threads, hardware) overrides the history's. `bounds` holds, by name, what a window
+    that was ended early says instead of a value: the whole one would have read at most this where more is better, else
+    at least this.
     """
 
     configuration: Configuration
@@ -56,6 +58,7 @@ class Observation:
     context: Mapping[str, Value] | None = None
     window: Window | None = None
     failure: str | None = None
+    bounds: Mapping[str, float] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class Observation:
         context: Mapping[str, Any] | None = None,
         window: Window | None = None,
         failure: str | None = None,
+        bounds: Mapping[str, Any] | None = None,
     ) -> None:
         set_ = object.__setattr__
         set_(self, "configuration", _configuration(configuration))
@@ -72,7 +76,13 @@ class Observation:
         set_(self, "context", None if context is None else dict(Configuration(context)))
         set_(self, "window", window)
         set_(self, "failure", failure)
-        if failure is None and not metrics:
+        set_(self, "bounds", {str(n): _measured(n, v) for n, v in (bounds or {}).items()})
+        both = sorted(self.bounds.keys() & self.metrics.keys())
+        if both:
+            raise ValueError(f"{', '.join(both)}: a bound is no value, and both were given")
+        if failure is not None and self.bounds:
+            raise ValueError(f"what failed ({failure}) has no bounds")
+        if failure is None and not metrics and not self.bounds:
             raise ValueError(
                 "an observation without metrics is a failure: use Observation.failed(configuration, reason)"
             )
@@ -150,6 +160,10 @@ class History:
         """(configuration, value) of every observation that measured `metric`."""
         return [(o.configuration, o.metrics[metric]) for o in self.observations if metric in o.metrics]
 
+    def bounds(self, metric: str) -> list[tuple[Configuration, float]]:
+        """(configuration, bound) of every observation whose window was ended early; see `Observation`."""
+        return [(o.configuration, o.bounds[metric]) for o in self.observations if metric in o.bounds]
+
     @property
     def key(self) -> str:
         """A stable digest of everything but the rules: the same history asks the same question."""
@@ -159,7 +173,10 @@ class History:
                 "objective": [self.objective.metric, self.objective.goal],
                 "limits": [[limit.metric, limit.at_most, limit.at_least] for limit in self.limits],
                 "observations": [
-                    [o.configuration.digest, dict(sorted(o.metrics.items())), o.context, o.failure]
+                    [
+                        *(o.configuration.digest, dict(sorted(o.metrics.items())), o.context, o.failure),
+                        *([dict(sorted(o.bounds.items()))] if o.bounds else []),
+                    ]
                     for o in self.observations
                 ],
                 "pending": [c.digest for c in self.pending],
@@ -222,6 +239,7 @@ def _within(space: KnobSpace, observation: Observation) -> Observation:
         context=observation.context,
         window=observation.window,
         failure=observation.failure,
+        bounds=observation.bounds,
     )
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lutra_models.advice import Prediction, Recommendation, Share
+from lutra_models.advice import Prediction, Recommendation, SearchOrigin, Share
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import ENOUGH, teachable
-from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.learning.learned import Learned, least_reading
 from lutra_models.gp.options import Options
 from lutra_models.gp.reasons import final_reasons, reasons
 from lutra_models.gp.saved import generator_from_dict, generator_to_dict, learned_from_dict, learned_to_dict
@@ -190,7 +190,14 @@ def _next(
     before = history.current or (history.observations[0].configuration if history.observations else None)
     snapshot = learned.snapshot if learned else None
     why = reasons(before, configuration, history.objective, snapshot, origin) if before else ()
-    return Recommendation(configuration, origin, model._predicted(configuration), why, _curve(model, configuration))
+    told, curve = model._predicted(configuration), _curve(model, configuration)
+    return Recommendation(configuration, origin, told, why, curve, must_reach=_must_reach(model, origin))
+
+
+def _must_reach(model: Model, origin: SearchOrigin) -> float | None:
+    """What a trial of the search has to come to; None for the opening's, and for what is measured to prove it."""
+    ended = origin == "improvement" and teachable(model.history, model.options.search.opening_trials)
+    return least_reading(model.learned) if model.learned is not None and ended else None
 
 
 def _curve(model: Model, configuration: Configuration) -> tuple[Share, ...]:

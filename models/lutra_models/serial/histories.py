@@ -70,6 +70,7 @@ def observation_to_dict(observation: Observation) -> Document:
         "context": None if observation.context is None else dict(observation.context),
         "window": None if window is None else [window.start.isoformat(), window.end.isoformat()],
         "failure": observation.failure,
+        **({"bounds": dict(observation.bounds)} if observation.bounds else {}),
     }
 
 
@@ -81,6 +82,7 @@ def observation_from_dict(document: Mapping[str, Any]) -> Observation:
         context=document["context"],
         window=None if window is None else Window(*(datetime.fromisoformat(moment) for moment in window)),
         failure=document["failure"],
+        bounds=document.get("bounds"),
     )
 
 

@@ -38,7 +38,7 @@ class Predictor:
     def left_out(self) -> tuple[Array, Array]:
         """As `GaussianProcess.left_out`."""
         precision = np.sum(self._factor * self._factor, axis=0)
-        return self.gp.z - self._weights / precision, 1.0 / precision
+        return (self.gp.z - self._weights / precision)[: self.gp.read], (1.0 / precision)[: self.gp.read]
 
     def _prior_mean(self, row: Array) -> float:
         return float(np.sum(row[self.gp.d :] * self.gp.slopes))

@@ -13,11 +13,12 @@ import numpy as np
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
-from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.learning.learned import Learned, codes_of, inputs_of
 from lutra_models.gp.learning.levelled import drifts, levelled
 from lutra_models.gp.options import DEFAULT, Belief, Options
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.surrogate.base import Surrogate
+from lutra_models.gp.surrogate.bounds import within_bounds
 from lutra_models.gp.surrogate.calibration import calibrated
 from lutra_models.gp.surrogate.dataset import Grouped, Readings, direction, readings_of, targets
 from lutra_models.gp.surrogate.feasibility import fit_feasibility
@@ -51,7 +52,7 @@ def learn(
     quiet = {name: windows(history, name, options.targets) for name in targets(history)}
     found = drifts(history, encoding, options)
     history = levelled(history, found)
-    grouped = {name: Grouped.of(history.values(name), quiet[name]) for name in targets(history)}
+    grouped = {n: Grouped.of(history.values(n), quiet[n], history.bounds(n)) for n in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, options, surrogate(options.surrogate.name))
     searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
     local = fitter.local(metric, grouped[metric], searching)
@@ -101,14 +102,15 @@ class _Fitter:
         """
         if broad.trends:
             return None
-        found = self._posterior(self._readings(metric, group, drawn=True), self.options.surrogate.local)
+        belief = self.options.surrogate.local
+        found = self._posterior(metric, group, self._readings(metric, group, drawn=True), belief)
         return found if foresight(found) > foresight(broad.gp) else None
 
     def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
         readings = self._readings(metric, group, drawn)
         options = self.options.transfer
         usable = prior_mean.candidates(self.encoding, metric, readings.transform, self.snapshots, options)
-        own = self._posterior(readings, belief)
+        own = self._posterior(metric, group, readings, belief)
         if not usable:
             return _Fitted(own, (), own)
         where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable], options)
@@ -117,19 +119,23 @@ class _Fitter:
         trends, with_trends = prior_mean.weighed(past, readings, codes, own, where, options)
         if not trends:
             return _Fitted(own, (), own)
-        helped = self._posterior(with_trends, belief)
-        if len(own.z) >= self.options.surrogate.proving_rows and foresight(helped) < foresight(own):
+        helped = self._posterior(metric, group, with_trends, belief, trends)
+        if own.read >= self.options.surrogate.proving_rows and foresight(helped) < foresight(own):
             return _Fitted(own, (), own)
         return _Fitted(helped, trends, own)
 
     def _readings(self, metric: str, group: Grouped, drawn: bool) -> Readings:
         return readings_of(group, self.encoding, direction(self.history, metric), self.options.targets, drawn)
 
-    def _posterior(self, readings: Readings, belief: Belief) -> GaussianProcess:
-        return self.surrogate.fit(readings, belief, self.options.surrogate)
+    def _posterior(
+        self, metric: str, group: Grouped, readings: Readings, belief: Belief, trends: Sequence[Trend] = ()
+    ) -> GaussianProcess:
+        found = self.surrogate.fit(readings, belief, self.options.surrogate)
+        codes = codes_of(self.encoding, [c for c, _ in group.bounded])
+        return within_bounds(found, inputs_of(self.encoding, trends, codes), readings.bounds, direction(self.history, metric))
 
 
 def foresight(gp: GaussianProcess) -> float:
     """Mean log density of each row's target when it is left out: how well the posterior foresees."""
     mean, variance = gp.left_out()
-    return float(np.mean(-0.5 * np.log(variance) - 0.5 * (gp.z - mean) ** 2 / variance))
+    return float(np.mean(-0.5 * np.log(variance) - 0.5 * (gp.z[: gp.read] - mean) ** 2 / variance))

@@ -56,11 +56,11 @@ class Learned:
 
     def inputs(self, codes: Array) -> Array:
         """(m, d + p) inputs of `searching` at (m, k) codes."""
-        return _inputs(self.encoding, self.trends, codes)
+        return inputs_of(self.encoding, self.trends, codes)
 
     def wary_inputs(self, codes: Array) -> Array:
         """(m, d + p) inputs of `wary` at (m, k) codes."""
-        return _inputs(self.encoding, self.wary_trends, codes)
+        return inputs_of(self.encoding, self.wary_trends, codes)
 
     def log_limits(self, codes: Array) -> Array:
         """(m,) log probability that every limit holds."""
@@ -120,11 +120,25 @@ def ahead(learned: Learned, one: Configuration, other: Configuration) -> bool:
     return bool(reliable[0] > np.sqrt(learned.wary.noise))
 
 
+def least_reading(learned: Learned) -> float | None:
+    """What a configuration reads at least (at most, where less is better) that may be of interest: almost the best.
+
+    None while the best by posterior probably breaks a limit: then one that reads worse may be of interest.
+    """
+    best = learned.encoding.codes(learned.ranked()[:1])
+    if learned.log_limits(best)[0] < np.log(0.5):
+        return None
+    mean = learned.wary.latent(learned.wary_inputs(best))[0]
+    median = float(learned.wary.transform.backward(mean)[0])
+    reading = median - learned.sign * learned.options.search.of_interest * abs(median)
+    return reading if reading > 0 else None
+
+
 def lucky(learned: Learned) -> Configuration | None:
     """The configuration with the best reading, where it was read once and the posterior takes that for luck."""
     gp = learned.wary
     groups = Grouped.of(learned.history.values(learned.history.objective.metric))
-    best = int(np.argmax(learned.sign * gp.z))
+    best = int(np.argmax(learned.sign * gp.z[: gp.read]))
     excess = learned.sign * (gp.z[best] - gp.latent(gp.x[best : best + 1])[0][0])
     return (
         groups.configurations[best]
@@ -137,7 +151,7 @@ def contested(learned: Learned) -> Configuration | None:
     """A configuration whose two readings contradict each other, where it would lead by the better one."""
     gp = learned.wary
     groups = Grouped.of(learned.history.values(learned.history.objective.metric))
-    lead = float(np.max(learned.sign * gp.latent(gp.x)[0]))
+    lead = float(np.max(learned.sign * gp.latent(gp.x[: gp.read])[0]))
     least = learned.options.search.contested * learned.usual_noise / gp.noise
     for configuration, readings, unrest in zip(groups.configurations, groups.readings, gp.unrest, strict=True):
         better = float(np.max(learned.sign * gp.transform.forward(readings)))
@@ -146,7 +160,8 @@ def contested(learned: Learned) -> Configuration | None:
     return None
 
 
-def _inputs(encoding: Encoding, trends: tuple[Trend, ...], codes: Array) -> Array:
+def inputs_of(encoding: Encoding, trends: Sequence[Trend], codes: Array) -> Array:
+    """(m, d + p) inputs of a posterior with these trends at (m, k) codes."""
     return np.hstack([encoding.features(codes), *(t.column(codes)[:, None] for t in trends)])
 
 
@@ -155,7 +170,7 @@ def fantasised(gp: GaussianProcess, x: Array) -> GaussianProcess:
     if not len(x):
         return gp
     z, share = np.concatenate([gp.z, gp.latent(x)[0]]), np.concatenate([gp.share, np.ones(len(x))])
-    return replace(gp, x=np.vstack([gp.x, x]), z=z, share=share)
+    return replace(gp, x=np.vstack([gp.x, x]), z=z, share=share, imagined=gp.imagined + len(x))
 
 
 def codes_of(encoding: Encoding, configurations: Sequence[Mapping[str, int | float | str]]) -> Array:

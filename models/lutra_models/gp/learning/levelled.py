@@ -20,7 +20,7 @@ def drifts(history: History, encoding: Encoding, options: Options) -> dict[str, 
 
 
 def levelled(history: History, found: Mapping[str, Drift]) -> History:
-    """The history with each target's readings brought to the level of the newest ones."""
+    """The history with each target's readings, and bounds among them, brought to the level of the newest ones."""
     changed = {metric: one for metric, one in found.items() if one.changes}
     if not changed:
         return history
@@ -30,6 +30,11 @@ def levelled(history: History, found: Mapping[str, Drift]) -> History:
         now = one.now(np.array([observations[i].metrics[metric] for i in places]))
         for i, value in zip(places, now, strict=True):
             observations[i] = _with(observations[i], metric, float(value))
+        for i, o in enumerate(observations):
+            if metric in o.bounds:
+                between = np.array([sum(place < i for place in places) - 0.5])
+                bound = float(one.now_at(np.array([o.bounds[metric]]), between)[0])
+                observations[i] = replace(o, bounds={**o.bounds, metric: bound})
     return replace(history, observations=tuple(observations))
 
 

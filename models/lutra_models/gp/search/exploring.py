@@ -98,7 +98,7 @@ def _improved(history: History, learned: Learned, rng: np.random.Generator) -> S
 def _pinned(learned: Learned, incumbent: Array, rng: np.random.Generator) -> Array | None:
     """Where there are many knobs, those that rank low stay at the incumbent (k,) until there is more evidence."""
     options = learned.options.search
-    free = options.free_knobs + len(learned.wary.z)
+    free = options.free_knobs + learned.wary.read
     if len(incumbent) <= free:
         return None
     from lutra_models.gp.search.knob_ranking import (

@@ -40,9 +40,10 @@ def by_path(encoding: Encoding, gp: GaussianProcess, most: int) -> Array:
 
     Products join it of the `most` knobs that correlate with the target best by themselves.
     """
-    x = gp.x[:, : gp.d] - gp.x[:, : gp.d].mean(0)
+    x, z = gp.x[: gp.read, : gp.d], gp.z[: gp.read]
+    x, z = x - x.mean(0), z - z.mean()
     owners = [(j,) for j in range(len(encoding.knobs)) for _ in range(encoding.widths[j])]
-    strength = np.abs(x.T @ (gp.z - gp.z.mean()))
+    strength = np.abs(x.T @ z)
     leading = np.sort(np.argsort(-strength, kind="stable")[:most])
     pairs = [(a, a) for a in leading] + list(combinations(leading, 2))
     table = np.column_stack([x, *(x[:, a] * x[:, b] for a, b in pairs)])
@@ -51,7 +52,7 @@ def by_path(encoding: Encoding, gp: GaussianProcess, most: int) -> Array:
     table = (table - table.mean(0)) / np.where(scale > 1e-12, scale, np.inf)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        penalties, coefficients, _ = lasso_path(table, gp.z - gp.z.mean(), n_alphas=60)
+        penalties, coefficients, _ = lasso_path(table, z, n_alphas=60)
     entered = [float(penalties[np.argmax(c != 0)]) if np.any(c != 0) else 0.0 for c in coefficients]
     out = np.zeros(len(encoding.knobs))
     for knobs, penalty in zip(owners, entered, strict=True):

@@ -36,11 +36,15 @@ def shortfall(learned: Learned, codes: Array) -> Array:
 
 
 def surprises(history: History, bad: float) -> list[Configuration]:
-    """Configurations that failed, or measured worse than the current one on average, relatively by more than `bad`."""
+    """Configurations that failed, or are worse than the current one, relatively by more than `bad`.
+
+    That say their readings on average; where there are none, the bound of a window that was ended early.
+    """
     metric, gain = history.objective.metric, history.objective.gain
     groups = Grouped.of(history.values(metric))
-    levels = {c: float(np.mean(r)) for c, r in zip(groups.configurations, groups.readings, strict=True)}
-    usual = levels.get(history.current) if history.current else None
+    read = {c: float(np.mean(r)) for c, r in zip(groups.configurations, groups.readings, strict=True)}
+    levels = dict(history.bounds(metric)) | read
+    usual = read.get(history.current) if history.current else None
     worst = -np.inf if usual is None else gain(usual) - bad * abs(usual)
     failed = {o.configuration for o in history.observations if not o.completed}
     return [c for c in runs(history) if c in failed or (c in levels and gain(levels[c]) < worst)]

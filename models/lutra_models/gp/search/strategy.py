@@ -64,7 +64,8 @@ def reference(history: History, learned: Learned) -> Step | None:
 
 def _unwitnessed(history: History, interval: int) -> bool:
     """Whether the newest readings, each in a window of a server, are of configurations never read before."""
-    newest, before = history.completed[-interval:], history.completed[:-interval]
+    read = [o for o in history.completed if not o.bounds]
+    newest, before = read[-interval:], read[:-interval]
     distinct = {o.configuration for o in newest}
     alone = len(distinct) == len(newest) == interval and distinct.isdisjoint(o.configuration for o in before)
     return alone and all(o.window is not None for o in newest)

@@ -34,8 +34,8 @@ def calibrated(
 ) -> GaussianProcess:
     """The posterior with the spread of its readings corrected; `good` is +1 where larger is better, else -1."""
     worse, better = stretch(history, options)
-    few = 1.0 + options.few_rows * max(0.0, 1.0 / len(gp.z) - 1.0 / options.enough_rows)
-    relative = options.headroom + options.early_headroom / len(gp.z) ** 1.5
+    few = 1.0 + options.few_rows * max(0.0, 1.0 / gp.read - 1.0 / options.enough_rows)
+    relative = options.headroom + options.early_headroom / gp.read**1.5
     headroom = relative / gp.transform.scale if gp.transform.log else math.inf
     return replace(gp, spread=Spread(good, few * worse, few * better, few**2 * options.noise, headroom))
 
@@ -43,9 +43,10 @@ def calibrated(
 def record(gp: GaussianProcess, left_out: tuple[Array, Array], level: float = 0.9) -> Record:
     """How the corrected interval at `level` fares on rows left out one at a time: their means and variances (n,)."""
     mean, variance = left_out
-    latent = np.maximum(variance - gp.noise * gp.share, 0.0)
+    noise = gp.noise * gp.share[: gp.read]
+    latent = np.maximum(variance - noise, 0.0)
     s, z = gp.spread, NormalDist().inv_cdf(0.5 + level / 2.0)
-    off = s.good * (gp.z - mean)
+    off = s.good * (gp.z[: gp.read] - mean)
     side = np.where(off < 0, s.worse, s.better)
-    held = np.abs(off) <= z * np.sqrt(s.noise * gp.noise * gp.share + side**2 * latent)
-    return Record(len(gp.z), int(np.sum(held)))
+    held = np.abs(off) <= z * np.sqrt(s.noise * noise + side**2 * latent)
+    return Record(gp.read, int(np.sum(held)))

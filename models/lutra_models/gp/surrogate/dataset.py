@@ -56,6 +56,8 @@ class Readings:
     doubts: Array
     unrest: Array = field(default_factory=lambda: np.zeros(0))
     """Of the first rows; 1 for the others."""
+    bounds: Array = field(default_factory=lambda: np.zeros(0))
+    """(b,) what windows that were ended early say, in standard units; no surrogate is fitted to them."""
 
     def thinned(self, most: int) -> Readings:
         """At most so many of the rows, evenly in their order: enough to find hyperparameters from."""
@@ -79,10 +81,15 @@ class Grouped:
     readings: tuple[Array, ...]
     weights: tuple[Array, ...]
     within: Array
+    bounded: tuple[tuple[Configuration, float], ...] = ()
+    """Configurations whose windows were ended early, each with its bound: these are no readings."""
 
     @classmethod
     def of(
-        cls, pairs: Iterable[tuple[Configuration, float]], windows: Sequence[tuple[float, float]] | None = None
+        cls,
+        pairs: Iterable[tuple[Configuration, float]],
+        windows: Sequence[tuple[float, float]] | None = None,
+        bounded: Iterable[tuple[Configuration, float]] = (),
     ) -> Grouped:
         """`windows` are, for each pair, its weight and what its window says of `within`."""
         pairs = list(pairs)
@@ -91,7 +98,8 @@ class Grouped:
             groups.setdefault(configuration, []).append((value, weight, within))
         rows = [np.array(v) for v in groups.values()]
         unsteady = np.array([float(np.mean(r[:, 2])) for r in rows])
-        return cls(tuple(groups), tuple(r[:, 0] for r in rows), tuple(r[:, 1] for r in rows), unsteady)
+        weights = tuple(r[:, 1] for r in rows)
+        return cls(tuple(groups), tuple(r[:, 0] for r in rows), weights, unsteady, tuple(bounded))
 
     @classmethod
     def apart(cls, pairs: Sequence[tuple[Configuration, float]]) -> Grouped:
@@ -121,8 +129,10 @@ def readings_of(grouped: Grouped, encoding: Encoding, good: float, options: Targ
     usual = _usual(squares, freedom, guess, options)
     widths = options.stall * np.sqrt(usual)
     z = np.array([_middle(v, w, width) for v, w, width in zip(each, weights, widths, strict=True)])
+    bounds = transform.forward(np.array([bound for _, bound in grouped.bounded]))
     if drawn:
-        z = good * _drawn_in(good * z, options.least_half)
+        middle, width = _upper_half(good * z, options.least_half)
+        z, bounds = (good * _drawn_in(good * rows, middle, width) for rows in (z, bounds))
     rows = options.unrest_readings
     seen = np.maximum((rows * grouped.within + squares / usual) / (rows + freedom), 1.0)
     unrest = np.minimum(seen, options.most_unrest)
@@ -151,9 +161,13 @@ def _middle(values: Array, weights: Array, width: float) -> float:
     return float(np.average(values, weights=weights))
 
 
-def _drawn_in(z: Array, least_half: float) -> Array:
-    """The rows below the median less the upper half's width, on a logarithm from there."""
-    middle, best = float(np.median(z)), float(np.max(z))
-    width = max(best - middle, least_half)
+def _upper_half(z: Array, least: float) -> tuple[float, float]:
+    """The median of the rows (n,), and how far the best lies above it, at least `least`."""
+    middle = float(np.median(z))
+    return middle, max(float(np.max(z)) - middle, least)
+
+
+def _drawn_in(z: Array, middle: float, width: float) -> Array:
+    """What lies below the middle by more than the width, on a logarithm from there."""
     depth = np.maximum(middle - width - z, 0.0)
     return np.asarray(np.where(depth > 0, middle - width - width * np.log1p(depth / width), z))

@@ -41,7 +41,11 @@ class Change:
 
     def course(self, n: int) -> Array:
         """(n,) 1 before the change, 0 after it."""
-        return np.asarray(np.clip((self.last - np.arange(n)) / (self.last - self.first), 0.0, 1.0))
+        return self.course_at(np.arange(n))
+
+    def course_at(self, places: Array) -> Array:
+        """The same at (m,) places among the readings, which may lie between two of them."""
+        return np.asarray(np.clip((self.last - places) / (self.last - self.first), 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,11 @@ class Drift:
 
     def now(self, values: Array) -> Array:
         """The readings (n,) of the metric as the server would give them now."""
-        shift = sum((c.size * c.course(len(values)) for c in self.changes), np.zeros(len(values)))
+        return self.now_at(values, np.arange(len(values)))
+
+    def now_at(self, values: Array, places: Array) -> Array:
+        """The same for values (m,) at places (m,) among the readings, which may lie between two of them."""
+        shift = sum((c.size * c.course_at(places) for c in self.changes), np.zeros(len(values)))
         return np.asarray(values * np.exp(shift) if self.log else values + shift)
 
     def to_dict(self) -> dict[str, Any]:

@@ -67,6 +67,8 @@ class GaussianProcess:
     unrest: Array = field(default_factory=lambda: _NONE)
     """(≤ n,) of the first rows, by how much a reading there scatters more: multiples of the noise's variance."""
     spread: Spread = Spread()
+    imagined: int = 0
+    """How many of the last rows stand for no reading: bounds, or configurations that are yet to be measured."""
     factor: Array = field(init=False)
     """(n, n) inverse of the lower Cholesky factor of K + noise."""
     weights: Array = field(init=False)
@@ -81,6 +83,11 @@ class GaussianProcess:
     @property
     def d(self) -> int:
         return len(self.lengthscales)
+
+    @property
+    def read(self) -> int:
+        """How many of the first rows are readings."""
+        return len(self.z) - self.imagined
 
     def prior_mean(self, x: Array) -> Array:
         """(m,) at (m, d + p)."""
@@ -125,9 +132,9 @@ class GaussianProcess:
         return self.latent(x)[0] - self.latent(reference)[0], np.maximum(variance, 1e-12)
 
     def left_out(self) -> tuple[Array, Array]:
-        """Mean and variance (n,) of each row's own target had it been left out (Rasmussen & Williams, eq. 5.12)."""
+        """Mean and variance (read,) of each reading's target had it been left out (Rasmussen & Williams, eq. 5.12)."""
         precision = np.sum(self.factor * self.factor, 0)
-        return self.z - self.weights / precision, 1.0 / precision
+        return (self.z - self.weights / precision)[: self.read], (1.0 / precision)[: self.read]
 
     def restless(self, x: Array) -> Array:
         """(m,) the `unrest` at (m, d + p): 1 where no such row was measured."""
@@ -145,7 +152,7 @@ class GaussianProcess:
         better = z * np.sqrt(s.noise * more * self.noise + s.better**2 * variance)
         if math.isfinite(s.headroom):
             least = z * math.sqrt(more * self.noise)
-            ceiling = float(np.max(s.good * self.z)) + least + s.headroom
+            ceiling = float(np.max(s.good * self.z[: self.read])) + least + s.headroom
             better = np.maximum(np.minimum(better, ceiling - s.good * mean), least)
         below, above = (worse, better) if s.good > 0 else (better, worse)
         back = self.transform.backward
@@ -156,7 +163,7 @@ class GaussianProcess:
         arrays = {n: getattr(self, n).tolist() for n in names}
         s = self.spread
         spread = [s.good, s.worse, s.better, s.noise, s.headroom if math.isfinite(s.headroom) else None]
-        rest = {"variance": self.variance, "noise": self.noise, "spread": spread}
+        rest = {"variance": self.variance, "noise": self.noise, "spread": spread, "imagined": self.imagined}
         return {**arrays, **rest, "transform": self.transform.to_dict()}
 
     @classmethod

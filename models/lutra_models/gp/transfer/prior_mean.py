@@ -45,10 +45,10 @@ def candidates(
 
 def teaches(gp: GaussianProcess, options: Transfer) -> bool:
     """Whether the posterior, each row left out in turn, predicts more of its rows than their mean does."""
-    if len(gp.z) < options.least_rows:
+    if gp.read < options.least_rows:
         return True
-    mean, _ = gp.left_out()
-    return float(np.mean((gp.z - mean) ** 2)) < (1.0 - options.least_skill) * float(np.var(gp.z))
+    (mean, _), z = gp.left_out(), gp.z[: gp.read]
+    return float(np.mean((z - mean) ** 2)) < (1.0 - options.least_skill) * float(np.var(z))
 
 
 def weighed(
@@ -70,7 +70,7 @@ def weighed(
     means, variances = np.array([m for m, _ in said]), np.array([v for _, v in said])
     gaps = np.array([_gap(readings, t.gp) for t in trends])
     before = similarity.closeness(where, gaps, options)
-    weights = similarity.weights(readings.z, own.noise * own.share, means, variances, before, options)
+    weights = similarity.weights(readings.z, own.noise * own.share[: own.read], means, variances, before, options)
     kept = [i for i in range(len(trends)) if weights[i] > options.least_weight]
     centred = [replace(trends[i], centre=float(np.mean(trends[i].column(codes)))) for i in kept]
     if not centred:
@@ -86,7 +86,7 @@ def _gap(readings: Readings, past: GaussianProcess) -> float:
     if not here.log:
         return 0.0
     level = here.shift + here.scale * float(np.median(readings.z))
-    seen = there.shift + there.scale * past.z
+    seen = there.shift + there.scale * past.z[: past.read]
     return max(float(np.min(seen)) - level, level - float(np.max(seen)), 0.0)
 
 

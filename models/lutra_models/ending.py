@@ -1,0 +1,121 @@
+"""May a window end early? What its seconds so far say of what the whole window would read. Pure functions.
+
+The seconds of a window are taken for a level with a slope and scatter around it. Neighbours among them resemble each
+other, so batches of them are what counts. A load drifts over its window by some share that is believed beforehand and
+that the seconds correct: one that begins slowly is expected to go on rising. What nothing inside the window can show
+(a cache that fills at once, a checkpoint that ends) is a doubt that stays until the window is over. The rest's mean is
+then Student's t (conjugate linear regression: Gelman et al., Bayesian Data Analysis, chapter 14).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lutra_models.metrics import Goal, Objective
+from lutra_models.verification.student import probability, quantile
+
+LEAST_READINGS = 8
+"""Without so many readings inside the window nothing is told …"""
+LEAST_SHARE = 1 / 6
+"""… nor before this share of it is over."""
+MOST_BATCHES = 10
+SLOPE = 0.25
+"""How far the level moves from a window's begin to its end: the deviation of the belief, relative to the level."""
+SCATTER = 0.08
+"""The relative scatter of a batch that is believed beforehand …"""
+SCATTER_WEIGHT = 2
+"""… and the degrees of freedom that this belief weighs."""
+DOUBT = 0.06
+"""The relative deviation of the rest from all that its begin can tell."""
+CHANCE = 0.01
+"""A window ends when the chance that it comes to its level is below this."""
+BOUND_CHANCE = 0.05
+"""The chance that the whole window would have read beyond the bound that is told of one that was ended."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a window has to come to so that it is worth its time: `value` of `metric`, or better by `goal`."""
+
+    metric: str
+    goal: Goal
+    value: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.value) and self.value > 0):
+            raise ValueError(f"{self.metric}: a level is a number above 0, got {self.value}")
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The mean of a whole window, seen from inside it: Student's t of `freedom` around `mean`, scaled by `scale`."""
+
+    mean: float
+    scale: float
+    freedom: int
+
+    def chance(self, level: Level) -> float:
+        """That the whole window comes to the level."""
+        ahead = Objective(level.metric, level.goal).gain(self.mean - level.value) / self.scale
+        inside = probability(abs(ahead), self.freedom)
+        return 0.5 + 0.5 * inside if ahead > 0 else 0.5 - 0.5 * inside
+
+    def bound(self, goal: Goal) -> float:
+        """What the whole window reads at best: beyond it only with a chance of `BOUND_CHANCE`. Never below 0."""
+        margin = quantile(BOUND_CHANCE, self.freedom) * self.scale
+        return max(0.0, self.mean + margin if goal == "maximize" else self.mean - margin)
+
+
+def ended(readings: Sequence[float], whole: int, level: Level) -> float | None:
+    """The bound of a window that may end now; None where it goes on.
+
+    `readings` are those so far of equal parts of the window, of which the whole one has `whole`; none is of a warm-up.
+    """
+    seen = outlook(readings, whole)
+    if seen is None or seen.chance(level) >= CHANCE or _shown(readings, whole, level):
+        return None
+    return seen.bound(level.goal)
+
+
+def outlook(readings: Sequence[float], whole: int) -> Outlook | None:
+    """What the readings so far say of the whole window; None while they are too few, or where it is over."""
+    count, rest = len(readings), whole - len(readings)
+    if count < max(LEAST_READINGS, whole * LEAST_SHARE) or rest <= 0 or not sum(readings) > 0:
+        return None
+    batches, size = _batches(readings)
+    places = [(i - (len(batches) - 1) / 2) * size for i in range(len(batches))]
+    known, level = sum(p * p for p in places), sum(batches) / len(batches)
+    variance, freedom = _scatter(batches, places, level)
+    precision = known / variance + 1 / (SLOPE * level / whole) ** 2
+    slope = sum(p * b for p, b in zip(places, batches, strict=True)) / variance / precision
+    ahead = whole / 2 - (count - len(batches) * size) / 2
+    later = level + slope * ahead
+    doubt = DOUBT * max(level, abs(later))
+    far = variance * (1 / len(batches) + size / rest) + ahead**2 / precision + doubt**2
+    return Outlook((sum(readings) + rest * later) / whole, rest / whole * math.sqrt(far), freedom)
+
+
+def _batches(readings: Sequence[float]) -> tuple[list[float], int]:
+    """Means of neighbours, and of how many: the oldest readings that fill no batch are left out."""
+    size = max(2, math.ceil(len(readings) / MOST_BATCHES))
+    skipped = len(readings) % size
+    starts = range(skipped, len(readings), size)
+    return [sum(readings[i : i + size]) / size for i in starts], size
+
+
+def _scatter(batches: Sequence[float], places: Sequence[float], mean: float) -> tuple[float, int]:
+    """The variance of a batch around its line, and the degrees of freedom behind it."""
+    slope = sum(p * b for p, b in zip(places, batches, strict=True)) / sum(p * p for p in places)
+    middle = sum(batches) / len(batches)
+    squares = sum((b - middle - slope * p) ** 2 for p, b in zip(places, batches, strict=True))
+    freedom = SCATTER_WEIGHT + len(batches) - 2
+    return (SCATTER_WEIGHT * (SCATTER * mean) ** 2 + squares) / freedom, freedom
+
+
+def _shown(readings: Sequence[float], whole: int, level: Level) -> bool:
+    """Whether some batch was already as good as the rest has to be on average for the window to come to its level."""
+    gain = Objective(level.metric, level.goal).gain
+    wanted = (whole * level.value - sum(readings)) / (whole - len(readings))
+    return any(gain(batch) >= gain(wanted) for batch in _batches(readings)[0])

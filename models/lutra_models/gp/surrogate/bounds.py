@@ -1,0 +1,77 @@
+"""What a bound teaches a posterior: that a reading there would have been at most, or at least, so much.
+
+The likelihood of the latent target f under a reading's bound is Φ((bound - f) / noise), and no Gaussian. Expectation
+propagation finds, for each bound, the Gaussian row that moves the posterior of f to the mean and variance that this
+likelihood gives it next to all the others (Minka, UAI 2001; Rasmussen & Williams, section 3.6). A bound that is far
+above what is expected anyway says nothing and gives no row; one below pulls the mean under it, with a noise of its own
+that says how little it knows. Hyperparameters come from readings alone.
+Shapes: n rows of the posterior, b bounds, d features, p trends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.posterior import JITTER, GaussianProcess
+
+SWEEPS = 60
+_ENOUGH = 1e-8
+"""The change of a mean, in standard units, from which the sweeps are at their end."""
+_HALF = 0.5
+"""All rows move at once, and each only so far: neighbours that say the same must not count twice."""
+_SILENT = 1e-4
+"""A row whose precision is less than this share of the prior's says nothing."""
+
+
+def within_bounds(gp: GaussianProcess, x: Array, bounds: Array, good: float) -> GaussianProcess:
+    """The posterior with the bounds (b,) of readings at (b, d + p), both in standard units.
+
+    `good` is +1 where a reading would have been at most its bound, else -1.
+    """
+    if not len(bounds):
+        return gp
+    mean, covariance = gp.joint(x)
+    precision, pull = _sites(good * mean, covariance + JITTER * np.eye(len(x)), good * bounds, gp.noise)
+    telling = precision > _SILENT / gp.variance
+    z = good * pull[telling] / precision[telling]
+    return replace(
+        gp,
+        x=np.vstack([gp.x, x[telling]]),
+        z=np.concatenate([gp.z, z]),
+        share=np.concatenate([gp.share, 1.0 / (precision[telling] * gp.noise)]),
+        imagined=gp.imagined + int(np.sum(telling)),
+    )
+
+
+def _sites(prior: Array, covariance: Array, bounds: Array, noise: float) -> tuple[Array, Array]:
+    """(b,) precisions of the rows, and these times their targets, where f ~ N(prior, covariance) is below the bounds."""
+    precision, pull = np.zeros(len(bounds)), np.zeros(len(bounds))
+    mean, variance = prior, np.diag(covariance)
+    identity = np.eye(len(bounds))
+    for _ in range(SWEEPS):
+        alone = 1.0 / np.maximum(1.0 / variance - precision, 1e-10)
+        centre = alone * (mean / variance - pull)
+        wanted, pulled = _row(centre, alone, bounds, noise)
+        precision = precision + _HALF * (wanted - precision)
+        pull = pull + _HALF * (pulled - pull)
+        gain = np.linalg.solve(identity + covariance * precision, covariance)
+        before, mean = mean, prior + gain @ (pull - precision * prior)
+        variance = np.maximum(np.diag(gain), 1e-12)
+        if float(np.max(np.abs(mean - before))) < _ENOUGH:
+            break
+    return precision, pull
+
+
+def _row(centre: Array, variance: Array, bounds: Array, noise: float) -> tuple[Array, Array]:
+    """What each likelihood alone makes of N(centre, variance): the row (precision, pull) of the Gaussian it becomes."""
+    spread = variance + noise
+    room = (bounds - centre) / np.sqrt(spread)
+    hazard = np.exp(-0.5 * room * room - 0.5 * np.log(2.0 * np.pi) - log_ndtr(room))
+    moved = centre - variance * hazard / np.sqrt(spread)
+    left = np.maximum(variance - variance**2 * hazard * (room + hazard) / spread, 1e-12)
+    precision = np.maximum(1.0 / left - 1.0 / variance, 0.0)
+    return precision, moved * (precision + 1.0 / variance) - centre / variance
