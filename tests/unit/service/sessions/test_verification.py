@@ -15,6 +15,8 @@ from lutra_service.app.jobs import replay
 from tests.support.fakes import Document, Fakes, answer
 from tests.support.service import Agent, Service, fake_executor, running, some_minutes_later
 
+pytestmark = pytest.mark.slow
+
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
     "mode": "lab",
