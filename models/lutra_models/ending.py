@@ -2,9 +2,10 @@
 
 The seconds of a window are taken for a level with a slope and scatter around it. Neighbours among them resemble each
 other, so batches of them are what counts. A load drifts over its window by some share that is believed beforehand and
-that the seconds correct: one that begins slowly is expected to go on rising. What nothing inside the window can show
-(a cache that fills at once, a checkpoint that ends) is a doubt that stays until the window is over. The rest's mean is
-then Student's t (conjugate linear regression: Gelman et al., Bayesian Data Analysis, chapter 14).
+that the seconds correct, the more the farther they are from it: one that begins slowly is expected to go on rising.
+What nothing inside the window can show (a cache that fills at once, a checkpoint that ends) is a doubt that stays until
+the window is over. The rest's mean is then Student's t (conjugate linear regression: Gelman et al., Bayesian Data
+Analysis, chapter 14).
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ LEAST_READINGS = 8
 LEAST_SHARE = 1 / 6
 """… nor before this share of it is over."""
 MOST_BATCHES = 10
-SLOPE = 0.25
+SLOPE = 0.2
 """How far the level moves from a window's begin to its end: the deviation of the belief, relative to the level."""
 SCATTER = 0.08
 """The relative scatter of a batch that is believed beforehand …"""
 SCATTER_WEIGHT = 2
 """… and the degrees of freedom that this belief weighs."""
-DOUBT = 0.06
+DOUBT = 0.05
 """The relative deviation of the rest from all that its begin can tell."""
-CHANCE = 0.01
+CHANCE = 0.02
 """A window ends when the chance that it comes to its level is below this."""
 BOUND_CHANCE = 0.05
 """The chance that the whole window would have read beyond the bound that is told of one that was ended."""
@@ -73,23 +74,28 @@ def ended(readings: Sequence[float], whole: int, level: Level) -> float | None:
 
     `readings` are those so far of equal parts of the window, of which the whole one has `whole`; none is of a warm-up.
     """
-    seen = outlook(readings, whole)
+    seen = outlook(readings, whole, level.goal)
     if seen is None or seen.chance(level) >= CHANCE or _shown(readings, whole, level):
         return None
     return seen.bound(level.goal)
 
 
-def outlook(readings: Sequence[float], whole: int) -> Outlook | None:
-    """What the readings so far say of the whole window; None while they are too few, or where it is over."""
+def outlook(readings: Sequence[float], whole: int, goal: Goal) -> Outlook | None:
+    """What the readings so far say of the whole window; None while they are too few, or where it is over.
+
+    What becomes better is expected to go on so, and what becomes worse to stay as it is.
+    """
     count, rest = len(readings), whole - len(readings)
-    if count < max(LEAST_READINGS, whole * LEAST_SHARE) or rest <= 0 or not sum(readings) > 0:
+    if count < max(LEAST_READINGS, whole * LEAST_SHARE) or rest <= 0 or not 0 < sum(readings) < math.inf:
         return None
     batches, size = _batches(readings)
     places = [(i - (len(batches) - 1) / 2) * size for i in range(len(batches))]
     known, level = sum(p * p for p in places), sum(batches) / len(batches)
     variance, freedom = _scatter(batches, places, level)
-    precision = known / variance + 1 / (SLOPE * level / whole) ** 2
-    slope = sum(p * b for p, b in zip(places, batches, strict=True)) / variance / precision
+    shown = sum(p * b for p, b in zip(places, batches, strict=True)) / known
+    rising = max(0.0, Objective("", goal).gain(shown))
+    precision = known / variance + 1 / ((SLOPE * level / whole) ** 2 + rising**2)
+    slope = math.copysign(rising, shown) * known / variance / precision
     ahead = whole / 2 - (count - len(batches) * size) / 2
     later = level + slope * ahead
     doubt = DOUBT * max(level, abs(later))

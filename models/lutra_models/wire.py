@@ -15,7 +15,7 @@ from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.identity import Identity
 from lutra_models.maintenance import MaintenanceWindow
-from lutra_models.metrics import P99Of, P99Source
+from lutra_models.metrics import Goal, P99Of, P99Source
 from lutra_models.server import Host, Role, ServerSetting
 
 PROTOCOL = 1
@@ -102,6 +102,25 @@ class Rules(_Wire):
     maintenance_windows: tuple[MaintenanceWindow, ...] = Field(default=(), max_length=50)
 
 
+class MustReach(_Wire):
+    """What a window has to come to so that it is worth its time: `value` of `metric`, or better by `goal`."""
+
+    metric: Name
+    goal: Goal
+    value: Annotated[Reading, Field(gt=0)]
+
+
+class EndedEarly(_Wire):
+    """A window of `planned_s` was ended before that, and has no value: whole, it would have read no better than this.
+
+    `bound` is of `metric`: at most this where more is better, else at least this.
+    """
+
+    metric: Name
+    bound: Reading
+    planned_s: Annotated[float, Field(strict=True, gt=0, le=86400, allow_inf_nan=False)]
+
+
 class Directive(_Wire):
     """Make `settings` active. Carried out once: an id that was already answered is not carried out again.
 
@@ -109,8 +128,8 @@ class Directive(_Wire):
     `rollback` undoes a change that the agent reported as applied: it needs no confirmation and, in the agent, no
     maintenance window. (The service hands out a rollback that nobody asked for only within one.) Both hold only where
     the agent has these settings on its own disk; otherwise the directive is a new change. `measure` asks an agent in
-    lab mode to run its driver afterwards and to report that window as `measures`. `expects` is the server that the
-    settings were chosen for; another one refuses them.
+    lab mode to run its driver afterwards and to report that window as `measures`. That window may be ended early where
+    it cannot come to `must_reach`. `expects` is the server that the settings were chosen for; another one refuses them.
     """
 
     id: Identifier
@@ -120,6 +139,7 @@ class Directive(_Wire):
     restore: bool = False
     rollback: bool = False
     measure: bool = False
+    must_reach: MustReach | None = None
     expects: Identity | None = None
     rules: Rules | None = None
     expires_at: Moment
@@ -167,13 +187,14 @@ class GuardEvent(_Wire):
 class AgentStatus(_Wire):
     """What the agent says of itself: the most it will ever do, what it could not do, and what it watches.
 
-    `provisional` is the directive whose change is not confirmed yet.
+    `provisional` is the directive whose change is not confirmed yet. `ends_early` says that it knows `must_reach`.
     """
 
     version: Identifier | Text = ""
     mode: Mode = "observe"
     paused: bool = False
     driver: Text | None = None
+    ends_early: bool = False
     spool_dropped: int = Field(default=0, ge=0)
     spool_refused: int = Field(default=0, ge=0)
     problems: list[Text] = Field(default_factory=list, max_length=50)
@@ -187,7 +208,7 @@ class Report(_Wire):
 
     `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent in
     a heartbeat. `measures` names the directive whose configuration this window measured, `failure` why nothing could
-    be measured under it. `p99_source` and `p99_of` describe `metrics["p99_ms"]` and are required with it.
+    be measured under it, and `ended_early` that its window was ended before its time. `p99_source` and `p99_of` describe `metrics["p99_ms"]` and are required with it.
     """
 
     protocol: Literal[1] = 1
@@ -210,6 +231,7 @@ class Report(_Wire):
     context: dict[Name, SettingValue] = Field(default_factory=dict, max_length=100)
     measures: Identifier | None = None
     failure: Annotated[str, StringConstraints(max_length=200)] | None = None
+    ended_early: EndedEarly | None = None
     outcomes: list[Outcome] = Field(default_factory=list, max_length=100)
     events: list[GuardEvent] = Field(default_factory=list, max_length=100)
     status: AgentStatus = AgentStatus()
@@ -222,7 +244,17 @@ class Report(_Wire):
             raise ValueError(f"the window ends at {self.window.end.isoformat()}, after the report was sent")
         if "p99_ms" in self.metrics and (self.p99_source is None or self.p99_of is None):
             raise ValueError("p99_ms needs p99_source and p99_of")
+        self._check_ended()
         return self
+
+    def _check_ended(self) -> None:
+        ended = self.ended_early
+        if ended is None:
+            return
+        if self.measures is None or self.window is None or not self.metrics:
+            raise ValueError("ended_early needs measures, and the window with what was counted in it")
+        if ended.metric in self.metrics:
+            raise ValueError(f"{ended.metric}: a window that was ended early has a bound and no value")
 
 
 class Receipt(_Wire):

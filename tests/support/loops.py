@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, GuardConfig, ServiceConfig
-from lutra_agent.drivers.base import Measurement, Moment, nothing
+from lutra_agent.drivers.base import Ended, Measurement, Moment, nothing
 from lutra_agent.errors import DriverFailed, ServiceUnavailable
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.metrics.measure import Measure
@@ -19,6 +19,7 @@ from lutra_agent.reporting.spool import Spool
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.runtime.loop import Loop
 from lutra_agent.state.store import State
+from lutra_models.ending import Level
 from lutra_models.guardrails import Guardrail
 from lutra_models.history import Mode
 from lutra_models.server import Host
@@ -100,7 +101,9 @@ class FakeDriver:
     def context(self) -> dict[str, Any]:
         return {"clients": 8}
 
-    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
+    def run(
+        self, on_window_start: Moment = nothing, on_window_end: Moment = nothing, must_reach: Level | None = None
+    ) -> Measurement:
         self.runs += 1
         if self.fails:
             raise DriverFailed("no connection")
@@ -110,6 +113,9 @@ class FakeDriver:
         self.engine.commits += 1000
         self.clock.sleep(10)
         on_window_end()
+        if must_reach is not None and must_reach.value > 100.0:
+            ended = Ended(must_reach.metric, 100.0, 60.0)
+            return Measurement(start, self.clock.now(), {}, "transaction", "tpcb-like", ended)
         metrics = {"qps": 700.0, "tps": 100.0, "p99_ms": 31.0}
         return Measurement(start, self.clock.now(), metrics, "transaction", "tpcb-like")
 

@@ -82,7 +82,8 @@ class Session:
                 continue
             self._shown.add(trial["trial"])
             changes = ", ".join(f"{c['setting']} → {c['after_text']}" for c in trial.get("changes") or ())
-            yield f"trial {trial['trial']}: {failed or figures(measured or {})}  {changes}".rstrip()
+            told = failed or _bound(trial) or figures(measured or {})
+            yield f"trial {trial['trial']}: {told}  {changes}".rstrip()
 
     def _result(self, session: dict[str, Any]) -> Iterator[str]:
         yield f"session {session['id']} is {session['state']} {session.get('message') or ''}".rstrip()
@@ -91,6 +92,15 @@ class Session:
             return
         best = self.transport.get(f"/v1/recommendations/{handover}")
         yield f"handed over: {figures(best.get('measured') or {})}".rstrip()
+
+
+def _bound(trial: Mapping[str, Any]) -> str:
+    """What a window says that was ended early; empty for any other."""
+    ended = trial.get("ended_early")
+    if not ended:
+        return ""
+    side = "at most" if GOALS.get(ended["metric"]) == "maximize" else "at least"
+    return f"{ended['metric']} {side} {ended['bound']:,.2f}: ended early"
 
 
 def figures(measured: Mapping[str, Any]) -> str:

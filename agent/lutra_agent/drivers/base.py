@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from lutra_models.ending import Level
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
 
@@ -18,14 +19,27 @@ def nothing() -> None:
 
 
 @dataclass(frozen=True)
+class Ended:
+    """Why a window has no figures: the whole one, of `planned_s`, would have read `metric` no better than `bound`."""
+
+    metric: str
+    bound: float
+    planned_s: float
+
+
+@dataclass(frozen=True)
 class Measurement:
-    """What the clients saw in a window: qps and tps per second, latencies in ms; `statement` names what was run."""
+    """What the clients saw in a window: qps and tps per second, latencies in ms; `statement` names what was run.
+
+    Where the window was `ended` early there are no metrics: those of its begin are not those of the whole one.
+    """
 
     window_start: datetime
     window_end: datetime
     metrics: Mapping[str, float]
     p99_of: P99Of
     statement: str
+    ended: Ended | None = None
 
     def __post_init__(self) -> None:
         if not self.window_start < self.window_end:
@@ -40,8 +54,14 @@ class Driver(Protocol):
         """What, besides the settings, its figures depend on: clients, scale, rate, …"""
         ...
 
-    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
-        """Warm up, measure, return. The callbacks enclose the measured part. Raises DriverFailed."""
+    def run(
+        self, on_window_start: Moment = nothing, on_window_end: Moment = nothing, must_reach: Level | None = None
+    ) -> Measurement:
+        """Warm up, measure, return. The callbacks enclose the measured part. Raises DriverFailed.
+
+        A window that cannot come to `must_reach` may be ended early, by the rule of `lutra_models.ending`; a driver that
+        does not see inside its windows measures the whole one.
+        """
         ...
 
 

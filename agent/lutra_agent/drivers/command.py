@@ -2,6 +2,8 @@
 
 `{"tps": 812.5, "qps": 4062.5, "p99_ms": 31.2, "p99_of": "transaction", "statement": "checkout"}`; other numbers in it
 become metrics too. `window_start` and `window_end` (epoch seconds) may say what exactly was measured.
+Lines such as `{"interval_s": 1, "tps": 790.0}`, one for each equal part of the window when it is over, let the window
+be ended early.
 """
 
 from __future__ import annotations
@@ -14,14 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
+from lutra_models.ending import Level
 from lutra_models.knobs import Value
-from lutra_models.metrics import P99Of
+from lutra_models.metrics import P99, P99Of
 from lutra_models.wire import Name
 from pydantic import TypeAdapter, ValidationError
 
 from lutra_agent.config.section import Section, read
 from lutra_agent.config.values import Argv, required, within
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
+from lutra_agent.drivers.ending import Progress, Watch
 from lutra_agent.drivers.process import Finished, Span, run
 from lutra_agent.engines.common.database import Database, NamedDatabase
 from lutra_agent.errors import DriverFailed
@@ -65,9 +69,16 @@ class Command:
     def context(self) -> dict[str, Value]:
         return {"driver": self.name, "command": Path(self.options.command[0]).name}
 
-    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
-        finished = run(self.options.command, self._environment(), self.options.span, on_window_start, on_window_end)
-        return parse(finished, self.options.span.warmup_s, Path(self.options.command[0]).name)
+    def run(
+        self, on_window_start: Moment = nothing, on_window_end: Moment = nothing, must_reach: Level | None = None
+    ) -> Measurement:
+        span, name = self.options.span, Path(self.options.command[0]).name
+        watch = None if must_reach is None else _watch(must_reach, span)
+        finished = run(self.options.command, self._environment(), span, on_window_start, on_window_end, watch)
+        if watch and watch.found:
+            start_s = finished.started_s + span.warmup_s
+            return Measurement(utc(start_s), utc(finished.ended_s), {}, "transaction", name, watch.found)
+        return parse(finished, span.warmup_s, name)
 
     def _environment(self) -> dict[str, str]:
         d, span = self.database, self.options.span
@@ -98,13 +109,37 @@ def parse(finished: Finished, warmup_s: float, name: str) -> Measurement:
     return Measurement(utc(start_s), utc(end_s), numbers, known, str(statement))
 
 
+def _watch(level: Level, span: Span) -> Watch | None:
+    """Of anything that adds up over a window: its percentile is not one of its parts'."""
+    if level.metric == P99.name:
+        return None
+    return Watch(level, span.duration_s, lambda out, _: progress(out, level.metric))
+
+
+def progress(stdout: str, metric: str) -> Progress | None:
+    """What the lines say of the window's parts so far; None where they say nothing of the metric, or contradict."""
+    readings, lengths = [], set()
+    for line in stdout.splitlines(keepends=True):
+        printed = _object(line) if line.startswith("{") and line.endswith("\n") else None
+        length, reading = (printed.get(key) if printed else None for key in ("interval_s", metric))
+        if isinstance(length, int | float) and isinstance(reading, int | float) and length > 0:
+            lengths.add(float(length))
+            readings.append(float(reading))
+    return Progress(readings, lengths.pop()) if len(lengths) == 1 else None
+
+
+def _object(line: str) -> Mapping[str, Any] | None:
+    try:
+        printed = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return printed if isinstance(printed, Mapping) else None
+
+
 def _last_object(stdout: str, name: str) -> dict[str, Any]:
     lines = [line for line in stdout.splitlines() if line.strip()]
-    try:
-        printed = json.loads(lines[-1]) if lines else None
-    except (ValueError, RecursionError):
-        printed = None
-    if not isinstance(printed, Mapping):
+    printed = _object(lines[-1]) if lines else None
+    if printed is None:
         raise DriverFailed(
             f"{name}: its last line is no JSON object: {lines[-1][:200] if lines else 'it printed nothing'!r}"
         )

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from lutra_models.ending import Level
 from lutra_models.knobs import Value
-from lutra_models.metrics import P99Of
+from lutra_models.metrics import QPS, TPS, P99Of
 
 from lutra_agent.config.section import Section, read
 from lutra_agent.config.values import Whole, a_list_of, within
 from lutra_agent.drivers import progress
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
+from lutra_agent.drivers.ending import Progress, Watch
 from lutra_agent.drivers.latencies import Latencies
 from lutra_agent.drivers.process import Finished, Span, ask, run
 from lutra_agent.drivers.scripts import BUILTIN, count_statements
@@ -74,13 +76,42 @@ class Pgbench:
         context |= {"clients": o.clients, "threads": self.threads, "rate": o.rate}
         return context | ({"scale": o.scale} if o.scale else {})
 
-    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
+    def run(
+        self, on_window_start: Moment = nothing, on_window_end: Moment = nothing, must_reach: Level | None = None
+    ) -> Measurement:
+        watch = self._watch(must_reach)
         with tempfile.TemporaryDirectory(prefix="lutra-pgbench-") as name:
             folder = Path(name)
             env = libpq_environment(self.database, folder, self._version())
             self._settle(folder, env)
-            finished = run(self._argv(folder), env, self.options.span, on_window_start, on_window_end)
+            argv = [*self._argv(folder), *(["-P", str(self._interval_s)] if watch else []), self.database.dbname]
+            finished = run(argv, env, self.options.span, on_window_start, on_window_end, watch)
+            if watch and watch.found:
+                start_s = finished.started_s + self.options.warmup_s
+                window = (utc(start_s), utc(finished.ended_s))
+                return Measurement(*window, {}, self._of, self._script_name(), watch.found)
             return self._measurement(finished, _lines(folder))
+
+    @property
+    def _interval_s(self) -> int:
+        return progress.interval_s(self.options.span.total_s)
+
+    @property
+    def _of(self) -> P99Of:
+        return "statement" if self.statements == 1 else "transaction"
+
+    def _watch(self, level: Level | None) -> Watch | None:
+        """Of throughput alone: that is what pgbench prints as it goes."""
+        factors = {TPS.name: 1, QPS.name: self.statements}
+        factor = None if level is None else factors.get(level.metric)
+        if level is None or factor is None:
+            return None
+        o = self.options
+
+        def printed(_: str, err: str) -> Progress:
+            return Progress([factor * tps for tps in progress.pgbench_rates(err, o.warmup_s)], self._interval_s)
+
+        return Watch(level, o.duration_s, printed)
 
     def _version(self) -> int:
         """Of pgbench, whose libpq is never an older one; 0 where it does not say."""
@@ -108,7 +139,7 @@ class Pgbench:
         argv += [f"--rate={o.rate}"] if o.rate else []
         # A built-in script asks the tables for the scale; a script of one's own has no other way to know.
         argv += ["-s", str(o.scale)] if o.scale and o.script not in BUILTIN else []
-        return [*argv, self.database.dbname]
+        return argv
 
     def _connection(self) -> list[str]:
         return [self.options.bin, "-h", self.database.host, "-p", str(self.database.port), "-U", self.database.user]
@@ -126,8 +157,7 @@ class Pgbench:
         metrics |= progress.low([seconds[i] / o.sampling for i in range(int(o.span.duration_s))])
         if self.statements is not None:
             metrics["qps"] = tps * self.statements
-        of: P99Of = "statement" if self.statements == 1 else "transaction"
-        return Measurement(utc(start_s), utc(end_s), metrics, of, self._script_name())
+        return Measurement(utc(start_s), utc(end_s), metrics, self._of, self._script_name())
 
     def _script_name(self) -> str:
         return self.options.script if self.options.script in BUILTIN else Path(self.options.script).name

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -17,7 +17,11 @@ from lutra_agent.drivers.base import Moment
 from lutra_agent.errors import DriverFailed
 
 LAST_LINES = 8
-State = Literal["early", "ended", "late"]
+LOOK_S = 1.0
+"""The time between two looks at what a program printed inside its window."""
+State = Literal["early", "ended", "over", "late"]
+Over = Callable[[str, str], bool]
+"""Whether the window is over already, by what was printed so far on the output and for errors."""
 
 
 @dataclass(frozen=True)
@@ -35,27 +39,37 @@ class Span:
 
 @dataclass(frozen=True)
 class Finished:
-    """`started_s` is the epoch second at which the process began, `ended_s` when it was seen to be gone."""
+    """`started_s` is the epoch second at which the process began, `ended_s` when it or its window was over."""
 
     started_s: float
     ended_s: float
     stdout: str
 
 
-def run(argv: Sequence[str], env: Mapping[str, str], span: Span, on_start: Moment, on_end: Moment) -> Finished:
+def run(
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    span: Span,
+    on_start: Moment,
+    on_end: Moment,
+    over: Over | None = None,
+) -> Finished:
     """Run to the end, calling back `warmup_s` after the start and `duration_s` after that (or at the end).
 
-    Raises DriverFailed for a program that is missing, fails, ends before its window began, or does not end.
+    As soon as `over` says so inside the window, the end is called and the program killed. Raises DriverFailed for a program that is missing, fails, ends before its window began, or does not end.
     """
     name = Path(argv[0]).name
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started_s = time.time()
         process = _start(argv, env, out, err)
         try:
-            state = _attend(process, span, on_start, on_end)
+            printed = None if over is None else lambda: over(_so_far(out), _so_far(err))
+            state = _attend(process, span, on_start, on_end, printed)
+            ended_s = time.time()
         finally:
             kill_group(process)
-        ended_s = time.time()
+        if state == "over":
+            return Finished(started_s, ended_s, _text(out))
         if state == "late":
             raise DriverFailed(f"{name} did not end within {span.total_s + span.grace_s:g} s and was killed")
         if process.returncode != 0:
@@ -83,14 +97,33 @@ def _start(argv: Sequence[str], env: Mapping[str, str], out: IO[bytes], err: IO[
         raise DriverFailed(f"{argv[0]}: {error.strerror}") from error
 
 
-def _attend(process: subprocess.Popen[bytes], span: Span, on_start: Moment, on_end: Moment) -> State:
+def _attend(
+    process: subprocess.Popen[bytes],
+    span: Span,
+    on_start: Moment,
+    on_end: Moment,
+    over: Callable[[], bool] | None,
+) -> State:
     began = time.monotonic()
     if span.warmup_s and not _runs_until(process, began + span.warmup_s):
         return "early"
     on_start()
+    if over is not None and _is_over(process, began + span.total_s, over):
+        on_end()
+        return "over"
     _runs_until(process, began + span.total_s)
     on_end()
     return "late" if _runs_until(process, began + span.total_s + span.grace_s) else "ended"
+
+
+def _is_over(process: subprocess.Popen[bytes], end: float, over: Callable[[], bool]) -> bool:
+    """Look again and again until the end; False there, or as soon as the process has ended."""
+    while (now := time.monotonic()) < end:
+        if not _runs_until(process, min(now + LOOK_S, end)):
+            return False
+        if over():
+            return True
+    return False
 
 
 def _runs_until(process: subprocess.Popen[bytes], moment: float) -> bool:
@@ -107,6 +140,11 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def _so_far(file: IO[bytes]) -> str:
+    """What a running program has printed; its place in the file is the program's too, and stays."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
 def _text(file: IO[bytes]) -> str:

@@ -1,4 +1,4 @@
-"""How steady a load was inside its window: what can be relied on, second by second."""
+"""What a load generator prints inside its window, interval by interval: how steady it is, and where it will end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ MOST_INTERVALS = 600
 """A long run prints fewer, longer ones."""
 _ENOUGH = 10
 _TENTH = 0.1
-_LINE = re.compile(r"^\[ (\d+)s \] .*?\btps: ([\d.]+)", re.MULTILINE)
+_SYSBENCH = re.compile(r"^\[ (\d+)s \] .*?\btps: (?P<tps>[\d.]+) qps: (?P<qps>[\d.]+) .*\n", re.MULTILINE)
+_PGBENCH = re.compile(r"^progress: ([\d.]+) s, ([\d.]+) tps,.*\n", re.MULTILINE)
 
 
 def interval_s(total_s: float) -> int:
@@ -20,11 +21,20 @@ def interval_s(total_s: float) -> int:
     return max(1, math.ceil(total_s / MOST_INTERVALS))
 
 
-def sysbench_rates(stdout: str, warmup_s: float) -> list[float]:
-    """The transactions per second of each interval after the warm-up; the run's last one may be cut short."""
-    ends = [(int(end), float(tps)) for end, tps in _LINE.findall(stdout)]
-    length = ends[0][0] if ends else 0
-    return [tps for end, tps in ends if end - length >= warmup_s]
+def sysbench_rates(stdout: str, warmup_s: float, metric: str = "tps") -> list[float]:
+    """The tps or qps of each interval after the warm-up; the run's last one may be cut short."""
+    return _after([(float(found[1]), float(found[metric])) for found in _SYSBENCH.finditer(stdout)], warmup_s)
+
+
+def pgbench_rates(stderr: str, warmup_s: float) -> list[float]:
+    """The transactions per second of each interval after the warm-up."""
+    return _after([(float(end), float(tps)) for end, tps in _PGBENCH.findall(stderr)], warmup_s)
+
+
+def _after(ends: list[tuple[float, float]], warmup_s: float) -> list[float]:
+    """The rates of the intervals, each with its end in seconds, that began after the warm-up."""
+    length = round(ends[0][0]) if ends else 0
+    return [rate for end, rate in ends if round(end) - length >= warmup_s]
 
 
 def low(rates: Sequence[float]) -> dict[str, float]:

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from lutra_models.ending import Level
 from lutra_models.knobs import Value
-from lutra_models.metrics import P99Of
+from lutra_models.metrics import QPS, TPS, P99Of
 
 from lutra_agent.config.section import Section, read
 from lutra_agent.config.values import Whole, within
 from lutra_agent.drivers import progress
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
-from lutra_agent.drivers.process import Finished, Span, run
+from lutra_agent.drivers.ending import Progress, Watch
+from lutra_agent.drivers.process import Finished, Over, Span, run
 from lutra_agent.engines.common.database import Database, NamedDatabase, require_named, require_proved
 from lutra_agent.engines.mysql.server.sockets import socket_of
 from lutra_agent.engines.postgresql.client import libpq_environment
@@ -77,10 +79,15 @@ class Sysbench:
         context: dict[str, Value] = {"driver": self.name, "script": o.script, "distribution": o.distribution}
         return context | {"threads": o.threads, "tables": o.tables, "table_size": o.table_size, "rate": o.rate}
 
-    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
-        finished = self._sysbench("run", self.options.span, on_window_start, on_window_end)
+    def run(
+        self, on_window_start: Moment = nothing, on_window_end: Moment = nothing, must_reach: Level | None = None
+    ) -> Measurement:
+        watch = self._watch(must_reach)
+        finished = self._sysbench("run", self.options.span, on_window_start, on_window_end, watch)
         start_s = finished.started_s + self.options.span.warmup_s
         of: P99Of = "statement" if self.options.script in SINGLE_STATEMENT else "transaction"
+        if watch and watch.found:
+            return Measurement(utc(start_s), utc(finished.ended_s), {}, of, self.options.script, watch.found)
         end_s = start_s + self.options.span.duration_s
         inside = progress.low(progress.sysbench_rates(finished.stdout, self.options.span.warmup_s))
         metrics = {**parse(finished.stdout), **inside}
@@ -94,10 +101,23 @@ class Sysbench:
         """Drop the tables. Raises DriverFailed."""
         self._sysbench("cleanup", Span(0.0, 0.0, 600.0), nothing, nothing)
 
-    def _sysbench(self, verb: str, span: Span, on_start: Moment, on_end: Moment) -> Finished:
+    def _watch(self, level: Level | None) -> Watch | None:
+        """Of throughput alone: a window's percentile is not one of its intervals'."""
+        if level is None or level.metric not in (TPS.name, QPS.name):
+            return None
+        o, metric = self.options, level.metric
+
+        def printed(out: str, _: str) -> Progress:
+            return Progress(progress.sysbench_rates(out, o.warmup_s, metric), progress.interval_s(o.span.total_s))
+
+        return Watch(level, o.duration_s, printed)
+
+    def _sysbench(
+        self, verb: str, span: Span, on_start: Moment, on_end: Moment, over: Over | None = None
+    ) -> Finished:
         with tempfile.TemporaryDirectory(prefix="lutra-sysbench-") as name:
             connection, env = _connection(self.client, self.database, Path(name))
-            return run([*self._argv(connection), verb], env, span, on_start, on_end)
+            return run([*self._argv(connection), verb], env, span, on_start, on_end, over)
 
     def _argv(self, connection: list[str]) -> list[str]:
         o = self.options

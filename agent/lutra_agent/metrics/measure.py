@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from lutra_models.ending import Level
 from lutra_models.guardrails import WATCHED
 
 from lutra_agent.clock import Clock
@@ -20,6 +21,9 @@ from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.reporting.content import Content
+
+SECONDS = "window_s"
+"""How long a window that was ended early was."""
 
 log = logging.getLogger(__name__)
 
@@ -81,9 +85,10 @@ class Measure:
             values[f"p99_ms@{content.latency.source}"] = content.latency.p99_ms
         return values
 
-    def driven(self, driver: Driver) -> Content:
+    def driven(self, driver: Driver, must_reach: Level | None = None) -> Content:
         """One run of a driver: its own figures of the targets, runtime counters of the measured part alone.
 
+        Of a window that was ended early, as it could not come to `must_reach`, there are counters and no figures.
         Raises DriverFailed, also where the database went away under the load.
         """
         samples: list[Sample] = []
@@ -94,7 +99,7 @@ class Measure:
             except DatabaseUnavailable as error:
                 self._throttle.failed("sampling under the driver", error)
 
-        measured = driver.run(note, note)
+        measured = driver.run(note, note, must_reach)
         found = rates(*samples) if len(samples) == 2 else Discarded("no sample on both ends")
         if isinstance(found, Discarded):
             log.warning("no runtime counters for this run: %s", found.reason)
@@ -126,12 +131,16 @@ class Measure:
 
 
 def _of_driver(driver: Driver, measured: Measurement, counters: dict[str, float]) -> Content:
+    window = measured.window_start, measured.window_end
+    if measured.ended is not None:
+        counted = {**counters, SECONDS: (window[1] - window[0]).total_seconds()}
+        return Content(window=window, metrics=counted, context=driver.context(), ended=measured.ended)
     metrics = {**counters, **measured.metrics}
     p99 = metrics.pop("p99_ms", None)
     if p99 is None and not {"qps", "tps"} & set(metrics):
         raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
     return Content(
-        window=(measured.window_start, measured.window_end),
+        window=window,
         metrics=metrics,
         latency=None if p99 is None else Latency(p99, "driver", measured.p99_of),
         context=driver.context(),

@@ -87,6 +87,7 @@ def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: Sig
             mode=config.agent.mode,
             paused=database.state.paused,
             driver=driver and driver.name,
+            ends_early=driver is not None,
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
             problems=[*loop.problems, *database.rules.problems(), *link.problems],

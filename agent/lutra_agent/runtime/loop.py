@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 
+from lutra_models.ending import Level
 from lutra_models.server import Server
 from lutra_models.wire import Directive, Outcome
 
@@ -220,8 +221,9 @@ class Loop:
         if self._driver is None:
             return Content(measures=directive.id, failure="driver_failed")
         try:
-            content = self._measure.driven(self._driver)
-            self._store_last_known_good(self._database.read_server())
+            content = self._measure.driven(self._driver, _level(directive))
+            if content.ended is None:
+                self._store_last_known_good(self._database.read_server())
             return replace(content, measures=directive.id)
         except (DriverFailed, DatabaseUnavailable, CollectionFailed) as error:
             log.error("no measurement under directive %s: %s", directive.id, error)
@@ -266,3 +268,8 @@ class Loop:
 
     def _left(self) -> float:
         return self._config.interval_s - (self._clock.monotonic() - self._cycle_s)
+
+
+def _level(directive: Directive) -> Level | None:
+    wanted = directive.must_reach
+    return None if wanted is None else Level(wanted.metric, wanted.goal, wanted.value)

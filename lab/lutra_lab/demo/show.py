@@ -51,6 +51,8 @@ class Progress:
             self._announce(row)
         if row["failed"]:
             self._console.print(f"        [red]failed[/]     {row['failed']}: the settings before it are active again")
+        elif row["ended_early"]:
+            self._ended(row)
         elif row["measured"]:
             self._measured(row)
 
@@ -68,6 +70,11 @@ class Progress:
         if row["predictions"]:
             told = "   ".join(_interval(m, row["predictions"][m]) for m in LABELS if m in row["predictions"])
             self._console.print(f"        predicted  {told}", soft_wrap=True)
+
+    def _ended(self, row: Document) -> None:
+        ended, after = row["ended_early"], row["measured"]["window_s"]
+        bound = f"{LABELS[ended['metric']]} [bold]at most {number(ended['bound'])}[/]{_unit(ended['metric'])}"
+        self._console.print(f"        ended      {bound}, after {after:.0f} of {ended['planned_s']:.0f} s", soft_wrap=True)
 
     def _measured(self, row: Document) -> None:
         told = []

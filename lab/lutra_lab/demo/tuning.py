@@ -101,6 +101,8 @@ def as_trial(row: Document) -> Document:
         "origin": row["origin"],
         "configuration": row["configuration"],
         "measured": row["measured"] and targets(row["measured"]),
+        "ended_early": row["ended_early"],
+        "spent_s": row["spent_s"],
         "failed": row["failed"] is not None,
         "failure": row["failed"],
     }

@@ -191,10 +191,10 @@ def _next(
     snapshot = learned.snapshot if learned else None
     why = reasons(before, configuration, history.objective, snapshot, origin) if before else ()
     told, curve = model._predicted(configuration), _curve(model, configuration)
-    return Recommendation(configuration, origin, told, why, curve, must_reach=_must_reach(model, origin))
+    return Recommendation(configuration, origin, told, why, curve, must_reach=must_reach(model, origin))
 
 
-def _must_reach(model: Model, origin: SearchOrigin) -> float | None:
+def must_reach(model: Model, origin: SearchOrigin) -> float | None:
     """What a trial of the search has to come to; None for the opening's, and for what is measured to prove it."""
     ended = origin == "improvement" and teachable(model.history, model.options.search.opening_trials)
     return least_reading(model.learned) if model.learned is not None and ended else None

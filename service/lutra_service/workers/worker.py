@@ -79,6 +79,7 @@ def _answer(request: Mapping[str, Any], model: gp.Model, advice: Recommendation)
         "observations": len(model.history.observations),
         "curve": [share_to_dict(point) for point in advice.curve],
         "shortened_from": advice.shortened_from and _as_read_back(request, advice.shortened_from),
+        "must_reach": advice.must_reach,
     }
 
 

@@ -10,7 +10,7 @@ LINE = "[ {end}s ] thds: 8 tps: {tps} qps: 900.00 (r/w/o: 1.00/2.00/3.00) lat (m
 
 def test_the_intervals_of_the_warm_up_are_left_out() -> None:
     lines = [LINE.format(end=end, tps=float(end)) for end in range(1, 6)]
-    output = "\n".join([*lines[:2], "[ 2s ] Checkpoint report:", "    transactions: 9 (9.00 per sec.)", *lines[2:]])
+    output = "\n".join([*lines[:2], "[ 2s ] Checkpoint report:", "    transactions: 9 (9.00 per sec.)", *lines[2:], ""])
     assert sysbench_rates(output, 2.0) == [3.0, 4.0, 5.0]
     assert sysbench_rates("FATAL: unable to connect", 2.0) == []
 

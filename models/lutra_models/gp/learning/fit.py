@@ -18,7 +18,7 @@ from lutra_models.gp.learning.levelled import drifts, levelled
 from lutra_models.gp.options import DEFAULT, Belief, Options
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.surrogate.base import Surrogate
-from lutra_models.gp.surrogate.bounds import within_bounds
+from lutra_models.gp.surrogate.bounds import fit_within
 from lutra_models.gp.surrogate.calibration import calibrated
 from lutra_models.gp.surrogate.dataset import Grouped, Readings, direction, readings_of, targets
 from lutra_models.gp.surrogate.feasibility import fit_feasibility
@@ -130,9 +130,12 @@ class _Fitter:
     def _posterior(
         self, metric: str, group: Grouped, readings: Readings, belief: Belief, trends: Sequence[Trend] = ()
     ) -> GaussianProcess:
-        found = self.surrogate.fit(readings, belief, self.options.surrogate)
-        codes = codes_of(self.encoding, [c for c, _ in group.bounded])
-        return within_bounds(found, inputs_of(self.encoding, trends, codes), readings.bounds, direction(self.history, metric))
+        x = inputs_of(self.encoding, trends, codes_of(self.encoding, [c for c, _ in group.bounded]))
+
+        def fit(rows: Readings) -> GaussianProcess:
+            return self.surrogate.fit(rows, belief, self.options.surrogate)
+
+        return fit_within(fit, readings, x, direction(self.history, metric))
 
 
 def foresight(gp: GaussianProcess) -> float:

@@ -4,18 +4,22 @@ The likelihood of the latent target f under a reading's bound is Φ((bound - f) 
 propagation finds, for each bound, the Gaussian row that moves the posterior of f to the mean and variance that this
 likelihood gives it next to all the others (Minka, UAI 2001; Rasmussen & Williams, section 3.6). A bound that is far
 above what is expected anyway says nothing and gives no row; one below pulls the mean under it, with a noise of its own
-that says how little it knows. Hyperparameters come from readings alone.
+that says how little it knows. Such rows also take part in finding hyperparameters, once: where only what is good was
+read to its end, readings alone would say that nothing is bad. After that the rows are found anew.
 Shapes: n rows of the posterior, b bounds, d features, p trends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.base import posterior_at
+from lutra_models.gp.surrogate.dataset import Readings
 from lutra_models.gp.surrogate.posterior import JITTER, GaussianProcess
 
 SWEEPS = 60
@@ -25,6 +29,30 @@ _HALF = 0.5
 """All rows move at once, and each only so far: neighbours that say the same must not count twice."""
 _SILENT = 1e-4
 """A row whose precision is less than this share of the prior's says nothing."""
+
+
+def fit_within(
+    fit: Callable[[Readings], GaussianProcess], readings: Readings, x: Array, good: float
+) -> GaussianProcess:
+    """What `fit` makes of the readings, and of their bounds at (b, d + p)."""
+    gp = within_bounds(fit(readings), x, readings.bounds, good)
+    if not gp.imagined:
+        return gp
+    again = fit(_with_rows(readings, gp))
+    alone = posterior_at(readings, again.lengthscales, again.variance, again.noise)
+    return within_bounds(alone, x, readings.bounds, good)
+
+
+def _with_rows(readings: Readings, gp: GaussianProcess) -> Readings:
+    """The readings, and the posterior's rows for bounds as if each were a part of a reading."""
+    x = gp.x[gp.read :]
+    return replace(
+        readings,
+        x=np.vstack([readings.x, x[:, : gp.d]]),
+        z=np.concatenate([readings.z, gp.z[gp.read :]]),
+        repeats=np.concatenate([readings.repeats, 1.0 / gp.share[gp.read :]]),
+        trends=np.vstack([readings.trends, x[:, gp.d :]]),
+    )
 
 
 def within_bounds(gp: GaussianProcess, x: Array, bounds: Array, good: float) -> GaussianProcess:

@@ -176,4 +176,6 @@ class GaussianProcess:
         spread = Spread(good, worse, better, more, math.inf if headroom is None else headroom)
         transform = Transform.from_dict(data["transform"])
         variance, noise = float(data["variance"]), float(data["noise"])
-        return cls(x, z, share, lengthscales, variance, noise, transform, slopes, doubts, noise_factors, spread)
+        imagined = int(data.get("imagined", 0))
+        last = (transform, slopes, doubts, noise_factors, spread, imagined)
+        return cls(x, z, share, lengthscales, variance, noise, *last)

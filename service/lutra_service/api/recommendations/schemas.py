@@ -130,6 +130,17 @@ class ShareAnswer(Answer):
     """The upper end."""
 
 
+class EndedEarlyAnswer(Answer):
+    """What a window says that was ended before its time: a bound, and no value."""
+
+    metric: str
+    """The session's objective."""
+    bound: float
+    """The whole window would have read at most this where more is better, else at least this."""
+    planned_s: float
+    """How long the whole window was to be."""
+
+
 class MemoryTermAnswer(Answer):
     """One line of the worst case."""
 
@@ -187,6 +198,8 @@ class RecommendationAnswer(Answer):
     """What share of the predicted gain few settings give, from none on; empty where no gain is predicted."""
     shortened_from: Values | None
     """The measured configuration that it is a part of: settings that earn next to nothing are left out."""
+    must_reach: float | None
+    """What its window has to come to so as not to be ended early; null where it is measured to its end."""
     memory: MemoryAnswer | None
     """The worst case of its memory; null while it is being computed."""
     restart_needed: bool | None
@@ -197,6 +210,8 @@ class RecommendationAnswer(Answer):
     """The outcome that its agent reported; null before that."""
     measured: Measured | None
     """By metric, what it gave; null before it was measured."""
+    ended_early: EndedEarlyAnswer | None
+    """Where its window was ended early, the bound that it gave instead; null where it was not."""
     failed: str | None
     """Why nothing was measured, once that is certain."""
     error: str | None

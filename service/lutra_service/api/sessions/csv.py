@@ -30,8 +30,10 @@ def _row(trial: TrialAnswer) -> dict[str, Any]:
     head = {"trial": trial.trial, "recommendation": trial.recommendation, "state": trial.state, "origin": trial.origin}
     predicted = {f"predicted.{m}.{end}": getattr(p, end) for m, p in trial.predictions.items() for end in _ENDS}
     measured = {f"measured.{m}": v for m, v in (trial.measured or {}).items()}
+    ended = trial.ended_early
+    measured |= {} if ended is None else {f"bound.{ended.metric}": ended.bound}
     settings = {f"setting.{n}": v for n, v in (trial.configuration or {}).items()}
-    row = {**head, "failed": trial.failed or "", **measured, **predicted, **settings}
+    row = {**head, "failed": trial.failed or "", "spent_s": trial.spent_s, **measured, **predicted, **settings}
     return {column: _harmless(cell) for column, cell in row.items()}
 
 

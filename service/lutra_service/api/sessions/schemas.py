@@ -17,6 +17,7 @@ from lutra_service.api.databases.schemas import Values
 from lutra_service.api.http.body import Answer, Body
 from lutra_service.api.recommendations.schemas import (
     ChangeAnswer,
+    EndedEarlyAnswer,
     Measured,
     MemoryAnswer,
     Origin,
@@ -198,6 +199,10 @@ class TrialAnswer(Answer):
     """What share of its predicted gain few settings give, from none on; empty where no gain was predicted."""
     measured: Measured | None
     """By metric, what it gave; null where nothing was measured."""
+    ended_early: EndedEarlyAnswer | None
+    """Where its window was ended early, the bound that it gave instead; null where it was not."""
+    spent_s: float | None
+    """The seconds from the directive to its end: change, warm-up and window; null before both."""
     failed: str | None
     """Why nothing was measured, once that is certain."""
     memory: MemoryAnswer | None

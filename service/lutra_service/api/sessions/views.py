@@ -63,5 +63,6 @@ def trial(record: Recommendation) -> TrialAnswer:
             "predictions": record.predictions or {},
             "curve": record.curve or [],
             "failed": trial_record.failure(record),
+            "spent_s": trial_record.spent_s(record),
         }
     )

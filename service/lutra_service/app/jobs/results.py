@@ -72,6 +72,7 @@ class _Answer(_Part):
     observations: Count
     curve: list[_Share] = Field(default=[], max_length=501)
     shortened_from: dict[Name, SettingValue] | None = Field(default=None, min_length=1, max_length=500)
+    must_reach: Annotated[Finite, Field(gt=0, le=1e18)] | None = None
 
     @property
     def names(self) -> set[str]:

@@ -6,7 +6,7 @@ from lutra_models.identity import Identity
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.maintenance import closed
-from lutra_models.wire import Directive
+from lutra_models.wire import Directive, MustReach
 
 from lutra_service.app.access.audit import AUTOMATIC, SERVICE
 from lutra_service.app.databases.current_server import effective_mode
@@ -86,10 +86,19 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
         restore=admission.goes_back(unit, recommendation, session),
         rollback=rollback,
         measure=mode == "lab" and not rollback,
+        must_reach=_must_reach(database, recommendation, session),
         expects=_expected(unit, recommendation, session),
         rules=database.rules,
         expires_at=recommendation.expires_at,
     )
+
+
+def _must_reach(database: Database, recommendation: Recommendation, session: Session | None) -> MustReach | None:
+    """For an agent that knows of it: one of an earlier version refuses what it does not know."""
+    value = recommendation.must_reach
+    if session is None or value is None or not database.agent.ends_early:
+        return None
+    return MustReach(metric=session.objective.metric, goal=session.objective.goal, value=value)
 
 
 def _expected(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> Identity | None:

@@ -87,7 +87,13 @@ def observation(report: StoredReport, session: Session, space: KnobSpace) -> Obs
     if not metrics or report.window_start is None or report.window_end is None:
         return None
     window = Window(report.window_start, report.window_end)
-    return Observation(configuration, metrics, context=context, window=window)
+    return Observation(configuration, metrics, context=context, window=window, bounds=_bounds(report, session))
+
+
+def _bounds(report: StoredReport, session: Session) -> dict[str, float]:
+    """Of a window that was ended early. One of another metric than is tuned for now says nothing."""
+    ended = report.ended_early
+    return {} if ended is None or ended["metric"] != session.objective.metric else {ended["metric"]: ended["bound"]}
 
 
 def targets_of(report: StoredReport, session: Session | None) -> dict[str, float]:

@@ -37,6 +37,8 @@ def record_measurement(unit: UnitOfWork, id_: str, report: Report) -> None:
         _failed(unit, recommendation, report.failure)
     elif recommendation.state == State.APPLIED:
         measured = _measured(unit, recommendation, lab=report.measures is not None)
+        if report.ended_early is not None:
+            unit.recommendations.change(id_, ended_early=report.ended_early.model_dump())
         if measured is not None and _provisional(recommendation):
             unit.recommendations.change(id_, measured=measured)
         elif measured is not None:

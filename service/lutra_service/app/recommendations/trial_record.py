@@ -36,6 +36,12 @@ def counts(recommendation: Recommendation) -> bool:
     return recommendation.measured is not None or failure(recommendation) is not None
 
 
+def spent_s(recommendation: Recommendation) -> float | None:
+    """The seconds from the directive to what came of it; None before both."""
+    given, ended = recommendation.handed_out_at, recommendation.ended_at
+    return None if given is None or ended is None else (ended - given).total_seconds()
+
+
 def is_of_the_configuration(refused: Recommendation) -> bool:
     """Whether it was refused for what it asks for."""
     return (refused.error or "").split(":")[0] in OF_THE_CONFIGURATION

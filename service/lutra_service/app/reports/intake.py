@@ -119,6 +119,8 @@ def _measured(unit: UnitOfWork, database: Database, report: Report) -> Recommend
         found = unit.recommendations.find(report.measures)
         if found is None or found.database_id != database.id:
             raise InvalidReport(f"measures names {report.measures!r}, which is no directive of {database.id}")
+        if report.ended_early is not None and found.must_reach is None:
+            raise InvalidReport(f"ended_early: the window of {found.id} was to be measured to its end")
         return found
     if report.window is None or not report.metrics:
         return None

@@ -58,5 +58,6 @@ def row(report: Report, database_id: str, configuration: Any, now: datetime) -> 
         "p99_source": report.p99_source,
         "p99_of": report.p99_of,
         "failure": report.failure,
+        "ended_early": report.ended_early and report.ended_early.model_dump(),
         "outcomes": [o.model_dump(mode="json") for o in report.outcomes],
     }

@@ -106,7 +106,8 @@ def _fruitless(unit: UnitOfWork, session: Session) -> str | None:
     since = session.resumed_at or session.created_at
     made_since = session.rebased_at or session.created_at
     last = unit.recommendations.last_ended(session.id, MEASURED, since, made_since, FRUITLESS_LIMIT)
-    if len(last) < FRUITLESS_LIMIT or any(session.objective.metric in (r.measured or {}) for r in last):
+    read = [r for r in last if session.objective.metric in (r.measured or {}) or r.ended_early is not None]
+    if len(last) < FRUITLESS_LIMIT or read:
         return None
     why = trial_record.failure(last[-1]) or f"{session.objective.metric} was not measured"
     return f"the last {FRUITLESS_LIMIT} trials gave no {session.objective.metric}; the last one: {why}"

@@ -170,6 +170,8 @@ class Recommendation:
     withdrawn_by: str | None = None
     curve: list[Document] | None = None
     shortened_from: Document | None = None
+    must_reach: float | None = None
+    ended_early: Document | None = None
 
     @property
     def is_active(self) -> bool:
@@ -214,6 +216,7 @@ class StoredReport:
     p99_source: str | None = None
     p99_of: str | None = None
     failure: str | None = None
+    ended_early: Document | None = None
     windows: int = 1
     id: int | None = None
 

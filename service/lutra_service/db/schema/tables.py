@@ -179,9 +179,10 @@ class RecommendationRow(Table):
     configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search,
     verification (one reading of a finalist, see `app.recommendations.verification`), handover (what a session ends
     with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
-    of its changes give; `shortened_from` is the measured configuration of which it is a part. `handed_to` is the agent
-    that was given it as a directive; one that was withdrawn after that keeps its state until this agent's outcome is
-    known.
+    of its changes give; `shortened_from` is the measured configuration of which it is a part. `must_reach` is the
+    reading without which its window may be ended early, and `ended_early` what such a one says: a bound. `handed_to` is
+    the agent that was given it as a directive; one that was withdrawn after that keeps its state until this agent's
+    outcome is known.
     """
 
     __tablename__ = "recommendations"
@@ -232,6 +233,8 @@ class RecommendationRow(Table):
     withdrawn_by: Mapped[str | None] = mapped_column(String(40))
     curve: Mapped[list[Any] | None]
     shortened_from: Mapped[Document | None]
+    must_reach: Mapped[float | None]
+    ended_early: Mapped[Document | None]
 
 
 class RequestRow(Table):
@@ -247,8 +250,9 @@ class ReportRow(Table):
     """One report: one row, its metrics one document. Unique by (database, agent, epoch, sequence).
 
     `recommendation_id` is the recommendation whose configuration the window measured; `failure` says why nothing was
-    measured under it. `configuration` is the parsed configuration that was active. `windows` is how many windows the
-    row stands for: more than one where old ones were merged.
+    measured under it; `ended_early` is the bound of a window that was ended before its time. `configuration` is the parsed
+    configuration that was active. `windows` is how many windows the row stands for: more than one where old ones were
+    merged.
     """
 
     __tablename__ = "reports"
@@ -280,6 +284,7 @@ class ReportRow(Table):
     p99_source: Mapped[str | None] = mapped_column(String(20))
     p99_of: Mapped[str | None] = mapped_column(String(20))
     failure: Mapped[str | None] = mapped_column(String(200))
+    ended_early: Mapped[Document | None]
     outcomes: Mapped[list[Any]]
     windows: Mapped[int] = mapped_column(default=1, server_default="1")
 

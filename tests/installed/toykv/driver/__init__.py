@@ -16,6 +16,7 @@ from lutra_agent.drivers.command import parse
 from lutra_agent.drivers.process import Span, run
 from lutra_agent.engines.common.database import Database
 from lutra_agent.errors import ConfigError
+from lutra_models.ending import Level
 from lutra_models.knobs import Value
 
 PROGRAM = Path(__file__).with_name("load.py")
@@ -50,7 +51,9 @@ class ToykvLoad:
         o = self.options
         return {"driver": self.name, "clients": o.clients, "keys": o.keys, "writes": o.writes}
 
-    def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
+    def run(
+        self, on_window_start: Moment = nothing, on_window_end: Moment = nothing, must_reach: Level | None = None
+    ) -> Measurement:
         o, d = self.options, self.database
         numbers = (d.port, o.clients, o.keys, o.writes, o.warmup_s, o.duration_s)
         argv = [sys.executable, str(PROGRAM), d.host, *map(str, numbers)]

@@ -30,6 +30,7 @@ from lutra_service.api.openapi.examples.databases import (
 )
 from lutra_service.api.openapi.examples.tuning import (
     change,
+    ended_early,
     finalist,
     gain,
     history,
@@ -87,6 +88,8 @@ EXAMPLES: dict[str, Example] = {
     "StepAnswer": step,
     "DatabasePatch": {"policy": {"pins": {"max_connections": 200}}},
     "Directive": directive,
+    "EndedEarly": ended_early,
+    "EndedEarlyAnswer": ended_early,
     "GuardEvent": report["events"][0],
     "Guardrail": guardrail,
     "GuardrailBody": told_guardrail,
@@ -97,6 +100,7 @@ EXAMPLES: dict[str, Example] = {
     "IntervalBody": interval,
     "LeftOutAnswer": prediction["record"],
     "LimitBody": limit,
+    "MustReach": directive["must_reach"],
     "MaintenanceBody": {"windows": [window], "open_until": None, "next": interval},
     "MaintenanceWindow": window,
     "MaintenanceWindowBody": window,

@@ -111,6 +111,7 @@ shared: Example = {
         {"settings": 1, "added": ["work_mem"], "share": 1.0, "low": 1.0, "high": 1.0},
     ],
     "measured": None,
+    "ended_early": None,
     "failed": None,
     "memory": memory,
 }
@@ -132,6 +133,7 @@ recommendation: Example = {
     "parent": None,
     "kind": "search",
     "shortened_from": None,
+    "must_reach": 12.6,
     "before": {"work_mem": 4096},
     "restart_needed": False,
     "warnings": [],
@@ -151,7 +153,8 @@ recommendation: Example = {
     "withdrawn_at": None,
     "withdrawn_by": None,
 }
-trial: Example = {**shared, "recommendation": RECOMMENDATION}
+ended_early: Example = {"metric": "p99_ms", "bound": 14.8, "planned_s": 60.0}
+trial: Example = {**shared, "recommendation": RECOMMENDATION, "spent_s": None}
 what_if: Example = {
     **{k: shared[k] for k in ("configuration", "predictions", "changes", "memory")},
     "refusal": None,

@@ -1,0 +1,39 @@
+"""A window that is watched while it lasts, and ends early once it cannot come to what its trial must reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lutra_models.ending import Level, ended
+
+from lutra_agent.drivers.base import Ended
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The readings of the window's parts that are over, each `interval_s` long."""
+
+    readings: Sequence[float]
+    interval_s: float
+
+
+Printed = Callable[[str, str], Progress | None]
+"""From what a load generator printed so far, on its output and for errors; None where that says nothing."""
+
+
+class Watch:
+    """Is asked again and again whether a window of `planned_s` is over."""
+
+    def __init__(self, level: Level, planned_s: float, printed: Printed) -> None:
+        self._level = level
+        self._planned_s = planned_s
+        self._printed = printed
+        self.found: Ended | None = None
+
+    def __call__(self, out: str, err: str) -> bool:
+        seen = self._printed(out, err)
+        bound = None if seen is None else ended(seen.readings, int(self._planned_s // seen.interval_s), self._level)
+        if bound is not None:
+            self.found = Ended(self._level.metric, bound, self._planned_s)
+        return bound is not None
