@@ -30,9 +30,9 @@ SCATTER_WEIGHT = 2
 """… and the degrees of freedom that this belief weighs."""
 DOUBT = 0.05
 """The relative deviation of the rest from all that its begin can tell."""
-CHANCE = 0.02
+CHANCE = 0.03
 """A window ends when the chance that it comes to its level is below this."""
-BOUND_CHANCE = 0.05
+BOUND_CHANCE = 0.1
 """The chance that the whole window would have read beyond the bound that is told of one that was ended."""
 
 

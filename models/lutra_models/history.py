@@ -48,9 +48,9 @@ class Observation:
     """A trial, parsed and trusted: a configuration and what was measured under it, or why nothing could be.
 
     `metrics` holds targets and runtime counters alike, by name, in the unit of the name; what was not measured is
-    absent. `context` (engine version, threads, hardware) overrides the history's. `bounds` holds, by name, what a window
-    that was ended early says instead of a value: the whole one would have read at most this where more is better, else
-    at least this.
+    absent. `context` (engine version, threads, hardware) overrides the history's. `bounds` holds, by name, what a
+    window that was ended early says instead of a value: the whole one would have read at most this where more is
+    better, else at least this.
     """
 
     configuration: Configuration

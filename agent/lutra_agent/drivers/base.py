@@ -59,8 +59,8 @@ class Driver(Protocol):
     ) -> Measurement:
         """Warm up, measure, return. The callbacks enclose the measured part. Raises DriverFailed.
 
-        A window that cannot come to `must_reach` may be ended early, by the rule of `lutra_models.ending`; a driver that
-        does not see inside its windows measures the whole one.
+        A window that cannot come to `must_reach` may be ended early, by the rule of `lutra_models.ending`. A driver
+        that does not see inside its windows measures whole ones.
         """
         ...
 

@@ -112,9 +112,7 @@ class Sysbench:
 
         return Watch(level, o.duration_s, printed)
 
-    def _sysbench(
-        self, verb: str, span: Span, on_start: Moment, on_end: Moment, over: Over | None = None
-    ) -> Finished:
+    def _sysbench(self, verb: str, span: Span, on_start: Moment, on_end: Moment, over: Over | None = None) -> Finished:
         with tempfile.TemporaryDirectory(prefix="lutra-sysbench-") as name:
             connection, env = _connection(self.client, self.database, Path(name))
             return run([*self._argv(connection), verb], env, span, on_start, on_end, over)

@@ -74,7 +74,8 @@ class Progress:
     def _ended(self, row: Document) -> None:
         ended, after = row["ended_early"], row["measured"]["window_s"]
         bound = f"{LABELS[ended['metric']]} [bold]at most {number(ended['bound'])}[/]{_unit(ended['metric'])}"
-        self._console.print(f"        ended      {bound}, after {after:.0f} of {ended['planned_s']:.0f} s", soft_wrap=True)
+        told = f"{bound}, after {after:.0f} of {ended['planned_s']:.0f} s"
+        self._console.print(f"        ended      {told}", soft_wrap=True)
 
     def _measured(self, row: Document) -> None:
         told = []

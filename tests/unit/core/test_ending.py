@@ -112,7 +112,8 @@ def test_the_bound_of_an_ended_window_holds(ratio: float, slow: float) -> None:
 
 def test_the_longer_the_window_lasts_the_surer_it_is() -> None:
     window = seconds(800.0, 3)
-    scales = [seen.scale for count in (12, 24, 36, 48) if (seen := outlook(window[:count], WHOLE, "maximize")) is not None]
+    outlooks = [outlook(window[:count], WHOLE, "maximize") for count in (12, 24, 36, 48)]
+    scales = [seen.scale for seen in outlooks if seen is not None]
     assert scales == sorted(scales, reverse=True)
     assert len(scales) == 4
 

@@ -11,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.drivers import Driver, build
 from lutra_agent.drivers.base import utc
-from lutra_agent.drivers.command import parse
+from lutra_agent.drivers.command import parse, progress
+from lutra_agent.drivers.ending import Progress
 from lutra_agent.drivers.process import Finished
 from lutra_agent.errors import ConfigError, DriverFailed
+
+from lutra_models.ending import Level
 
 from tests.support.databases import Where
 
@@ -147,3 +150,52 @@ def test_parsing_is_total_and_trusts_only_finite_numbers(said: str) -> None:
 def test_a_driver_section_that_makes_no_sense_names_its_key(config: dict[str, object], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
         build(config, Where())
+
+
+def parts(tps: float, s: float, last: str = "") -> str:
+    """A program that prints forty parts of a window at once, and ends so many seconds later."""
+    line = json.dumps({"interval_s": 1, "tps": tps})
+    return f"import time; print({line!r} + chr(10), end='', flush=True); " + "".join(
+        [f"print(chr(10).join([{line!r}] * 39), flush=True); time.sleep({s}); ", last]
+    )
+
+
+def test_a_window_that_cannot_come_to_its_level_is_ended_and_has_a_bound_and_no_figures() -> None:
+    seen: list[str] = []
+    slow = driver(parts(100.0, 60), duration_s=60, warmup_s=0.2)
+    measured = slow.run(lambda: seen.append("start"), lambda: seen.append("end"), Level("tps", "maximize", 900.0))
+    assert seen == ["start", "end"]
+    assert measured.metrics == {}
+    assert measured.ended is not None
+    assert (measured.ended.metric, measured.ended.planned_s) == ("tps", 60.0)
+    assert 100.0 <= measured.ended.bound <= 900.0
+    assert (measured.window_end - measured.window_start).total_seconds() < 60
+
+
+@pytest.mark.parametrize(
+    ("level", "tps"),
+    [
+        (Level("tps", "maximize", 90.0), 100.0),
+        (Level("qps", "maximize", 9e6), 100.0),
+        (Level("p99_ms", "minimize", 0.1), 1.0),
+    ],
+)
+def test_one_that_comes_to_it_or_says_nothing_of_it_is_measured_to_its_end(level: Level, tps: float) -> None:
+    measured = driver(parts(tps, 1.5, f"print({json.dumps(GOOD)!r})"), duration_s=2).run(must_reach=level)
+    assert measured.ended is None
+    assert measured.metrics["tps"] == 812.5
+
+
+def test_parts_are_lines_that_are_complete_and_of_one_length() -> None:
+    lines = "".join(
+        [
+            json.dumps({"interval_s": 5, "tps": 10}) + "\n",
+            "loading\n",
+            json.dumps({"interval_s": 5, "qps": 1}) + "\n",
+            json.dumps({"interval_s": 5, "tps": 12.5}) + "\n",
+        ]
+    )
+    assert progress(lines + json.dumps({"interval_s": 5, "tps": 9}), "tps") == Progress([10.0, 12.5], 5.0)
+    assert progress(lines + json.dumps({"interval_s": 1, "tps": 9}) + "\n", "tps") is None
+    for nothing in ("{}\n[]\n{\n", json.dumps({"interval_s": 0, "tps": 9}) + "\n"):
+        assert progress(nothing, "tps") is None

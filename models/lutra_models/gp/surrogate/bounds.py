@@ -76,7 +76,7 @@ def within_bounds(gp: GaussianProcess, x: Array, bounds: Array, good: float) -> 
 
 
 def _sites(prior: Array, covariance: Array, bounds: Array, noise: float) -> tuple[Array, Array]:
-    """(b,) precisions of the rows, and these times their targets, where f ~ N(prior, covariance) is below the bounds."""
+    """(b,) precisions of the rows, and these times their targets, where N(prior, covariance) lies below the bounds."""
     precision, pull = np.zeros(len(bounds)), np.zeros(len(bounds))
     mean, variance = prior, np.diag(covariance)
     identity = np.eye(len(bounds))

@@ -41,7 +41,7 @@ class Change:
 
     def course(self, n: int) -> Array:
         """(n,) 1 before the change, 0 after it."""
-        return self.course_at(np.arange(n))
+        return self.course_at(np.arange(n, dtype=float))
 
     def course_at(self, places: Array) -> Array:
         """The same at (m,) places among the readings, which may lie between two of them."""
@@ -58,7 +58,7 @@ class Drift:
 
     def now(self, values: Array) -> Array:
         """The readings (n,) of the metric as the server would give them now."""
-        return self.now_at(values, np.arange(len(values)))
+        return self.now_at(values, np.arange(len(values), dtype=float))
 
     def now_at(self, values: Array, places: Array) -> Array:
         """The same for values (m,) at places (m,) among the readings, which may lie between two of them."""

@@ -28,6 +28,7 @@ class AgentState:
     paused: bool
     firing: tuple[GuardName, ...]
     guardrails: Mapping[GuardName, Guardrail]
+    ends_early: bool
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Database:
             paused=bool(status.get("paused")),
             firing=tuple(status.get("firing", ())),
             guardrails=Rules.model_validate({"guardrails": status.get("guardrails", {})}).guardrails,
+            ends_early=bool(status.get("ends_early")),
         )
 
     @cached_property

@@ -250,9 +250,9 @@ class ReportRow(Table):
     """One report: one row, its metrics one document. Unique by (database, agent, epoch, sequence).
 
     `recommendation_id` is the recommendation whose configuration the window measured; `failure` says why nothing was
-    measured under it; `ended_early` is the bound of a window that was ended before its time. `configuration` is the parsed
-    configuration that was active. `windows` is how many windows the row stands for: more than one where old ones were
-    merged.
+    measured under it; `ended_early` is the bound of a window that was ended before its time. `configuration` is the
+    parsed configuration that was active. `windows` is how many windows the row stands for: more than one where old ones
+    were merged.
     """
 
     __tablename__ = "reports"

@@ -119,6 +119,30 @@ def test_a_measured_configuration_becomes_the_last_known_good(lab: Bench) -> Non
     assert active_in(good)["work_mem"] == "8192"
 
 
+def test_a_window_that_is_ended_early_is_told_as_a_bound_with_what_was_counted(lab: Bench) -> None:
+    lab.offer({"work_mem": 8192}, measure=True, must_reach={"metric": "tps", "goal": "maximize", "value": 150.0})
+    lab.loop.cycle()
+    lab.loop.cycle()
+    [report] = lab.told()
+    assert report.ended_early is not None
+    assert (report.ended_early.metric, report.ended_early.bound, report.ended_early.planned_s) == ("tps", 100.0, 60.0)
+    assert not {"qps", "tps", "p99_ms"} & set(report.metrics)
+    assert report.metrics["window_s"] == 10.0
+    assert report.metrics["database.xact_commit_per_s"] == 100
+    assert (report.measures, report.failure) == ("rec_1", None)
+    good = stored_snapshots(lab.state, LAST_KNOWN_GOOD)
+    assert good is None or active_in(good)["work_mem"] != "8192"
+
+
+def test_a_window_that_comes_to_its_level_is_told_as_any_other(lab: Bench) -> None:
+    lab.offer({"work_mem": 8192}, measure=True, must_reach={"metric": "tps", "goal": "maximize", "value": 50.0})
+    lab.loop.cycle()
+    lab.loop.cycle()
+    [report] = lab.told()
+    assert report.ended_early is None
+    assert report.metrics["tps"] == 100.0
+
+
 def test_a_failed_driver_is_told_as_a_failure_of_the_trial(lab: Bench) -> None:
     lab.driver.fails = True
     lab.offer({"work_mem": 8192}, measure=True)
