@@ -34,6 +34,8 @@ CHANCE = 0.03
 """A window ends when the chance that it comes to its level is below this."""
 BOUND_CHANCE = 0.1
 """The chance that the whole window would have read beyond the bound that is told of one that was ended."""
+_NOTHING = 1e-100
+"""A load that does nothing: it may be about to begin."""
 
 
 @dataclass(frozen=True)
@@ -86,21 +88,23 @@ def outlook(readings: Sequence[float], whole: int, goal: Goal) -> Outlook | None
     What becomes better is expected to go on so, and what becomes worse to stay as it is.
     """
     count, rest = len(readings), whole - len(readings)
-    if count < max(LEAST_READINGS, whole * LEAST_SHARE) or rest <= 0 or not 0 < sum(readings) < math.inf:
+    if count < max(LEAST_READINGS, whole * LEAST_SHARE) or rest <= 0 or not sum(readings) < math.inf:
         return None
-    batches, size = _batches(readings)
+    rates, size = _batches(readings)
+    level = sum(rates) / len(rates)
+    if level < _NOTHING:
+        return None
+    batches = [rate / level for rate in rates]
     places = [(i - (len(batches) - 1) / 2) * size for i in range(len(batches))]
-    known, level = sum(p * p for p in places), sum(batches) / len(batches)
-    variance, freedom = _scatter(batches, places, level)
+    known = sum(p * p for p in places)
     shown = sum(p * b for p, b in zip(places, batches, strict=True)) / known
+    variance, freedom = _scatter(batches, places, shown)
     rising = max(0.0, Objective("", goal).gain(shown))
-    precision = known / variance + 1 / ((SLOPE * level / whole) ** 2 + rising**2)
-    slope = math.copysign(rising, shown) * known / variance / precision
+    precision = known / variance + 1 / ((SLOPE / whole) ** 2 + rising**2)
     ahead = whole / 2 - (count - len(batches) * size) / 2
-    later = level + slope * ahead
-    doubt = DOUBT * max(level, abs(later))
-    far = variance * (1 / len(batches) + size / rest) + ahead**2 / precision + doubt**2
-    return Outlook((sum(readings) + rest * later) / whole, rest / whole * math.sqrt(far), freedom)
+    later = 1 + math.copysign(rising, shown) * known / variance / precision * ahead
+    far = variance * (1 / len(batches) + size / rest) + ahead**2 / precision + (DOUBT * max(1, abs(later))) ** 2
+    return Outlook((sum(readings) + rest * later * level) / whole, rest / whole * math.sqrt(far) * level, freedom)
 
 
 def _batches(readings: Sequence[float]) -> tuple[list[float], int]:
@@ -111,13 +115,11 @@ def _batches(readings: Sequence[float]) -> tuple[list[float], int]:
     return [sum(readings[i : i + size]) / size for i in starts], size
 
 
-def _scatter(batches: Sequence[float], places: Sequence[float], mean: float) -> tuple[float, int]:
-    """The variance of a batch around its line, and the degrees of freedom behind it."""
-    slope = sum(p * b for p, b in zip(places, batches, strict=True)) / sum(p * p for p in places)
-    middle = sum(batches) / len(batches)
-    squares = sum((b - middle - slope * p) ** 2 for p, b in zip(places, batches, strict=True))
+def _scatter(batches: Sequence[float], places: Sequence[float], slope: float) -> tuple[float, int]:
+    """The variance of a batch, relative to the level, around its line, and the degrees of freedom behind it."""
+    squares = sum((b - 1 - slope * p) ** 2 for p, b in zip(places, batches, strict=True))
     freedom = SCATTER_WEIGHT + len(batches) - 2
-    return (SCATTER_WEIGHT * (SCATTER * mean) ** 2 + squares) / freedom, freedom
+    return (SCATTER_WEIGHT * SCATTER**2 + squares) / freedom, freedom
 
 
 def _shown(readings: Sequence[float], whole: int, level: Level) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, GuardConfig, ServiceConfig
-from lutra_agent.drivers.base import Ended, Measurement, Moment, nothing
+from lutra_agent.drivers.base import Measurement, Moment, nothing
 from lutra_agent.errors import DriverFailed, ServiceUnavailable
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.metrics.measure import Measure
@@ -23,7 +23,7 @@ from lutra_models.ending import Level
 from lutra_models.guardrails import Guardrail
 from lutra_models.history import Mode
 from lutra_models.server import Host
-from lutra_models.wire import AgentStatus, Directive, Outcome, Receipt, Report, Rules
+from lutra_models.wire import AgentStatus, Directive, EndedEarly, Outcome, Receipt, Report, Rules
 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import HOST, FakeControl, FakeEngine, NoSignals
@@ -114,7 +114,7 @@ class FakeDriver:
         self.clock.sleep(10)
         on_window_end()
         if must_reach is not None and must_reach.value > 100.0:
-            ended = Ended(must_reach.metric, 100.0, 60.0)
+            ended = EndedEarly(metric=must_reach.metric, bound=100.0, planned_s=60.0)
             return Measurement(start, self.clock.now(), {}, "transaction", "tpcb-like", ended)
         metrics = {"qps": 700.0, "tps": 100.0, "p99_ms": 31.0}
         return Measurement(start, self.clock.now(), metrics, "transaction", "tpcb-like")

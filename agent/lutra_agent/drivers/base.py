@@ -10,21 +10,13 @@ from typing import Protocol
 from lutra_models.ending import Level
 from lutra_models.knobs import Value
 from lutra_models.metrics import P99Of
+from lutra_models.wire import EndedEarly
 
 Moment = Callable[[], None]
 
 
 def nothing() -> None:
     """The default of a callback."""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """Why a window has no figures: the whole one, of `planned_s`, would have read `metric` no better than `bound`."""
-
-    metric: str
-    bound: float
-    planned_s: float
 
 
 @dataclass(frozen=True)
@@ -39,7 +31,7 @@ class Measurement:
     metrics: Mapping[str, float]
     p99_of: P99Of
     statement: str
-    ended: Ended | None = None
+    ended: EndedEarly | None = None
 
     def __post_init__(self) -> None:
         if not self.window_start < self.window_end:

@@ -32,6 +32,8 @@ from lutra_agent.errors import DriverFailed
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
 AS_A_LIST = "a list such as ['./load.py', '--clients', '8']"
+MOST = 1e18
+"""The largest number that is a reading."""
 TOLERANCE_S = 1.0
 """A clock that a command read its window from may be so far off; a window never ends after the run."""
 
@@ -122,7 +124,7 @@ def progress(stdout: str, metric: str) -> Progress | None:
     for line in stdout.splitlines(keepends=True):
         printed = _object(line) if line.startswith("{") and line.endswith("\n") else None
         length, reading = (printed.get(key) if printed else None for key in ("interval_s", metric))
-        if isinstance(length, int | float) and isinstance(reading, int | float) and length > 0:
+        if isinstance(length, int | float) and isinstance(reading, int | float) and length > 0 <= reading <= MOST:
             lengths.add(float(length))
             readings.append(float(reading))
     return Progress(readings, lengths.pop()) if len(lengths) == 1 else None
@@ -160,7 +162,7 @@ def _number(key: str, value: object) -> float:
         reading = float(value) if number else math.nan  # type: ignore[arg-type]
     except OverflowError:
         reading = math.inf
-    if not 0 <= reading <= 1e18:
+    if not 0 <= reading <= MOST:
         raise DriverFailed(f"{key}: expected a number from 0 to 1e18, got {str(value)[:80]!r}")
     return reading
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lutra_models.ending import Level, ended
-
-from lutra_agent.drivers.base import Ended
+from lutra_models.wire import EndedEarly
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,11 @@ class Watch:
         self._level = level
         self._planned_s = planned_s
         self._printed = printed
-        self.found: Ended | None = None
+        self.found: EndedEarly | None = None
 
     def __call__(self, out: str, err: str) -> bool:
         seen = self._printed(out, err)
         bound = None if seen is None else ended(seen.readings, int(self._planned_s // seen.interval_s), self._level)
         if bound is not None:
-            self.found = Ended(self._level.metric, bound, self._planned_s)
+            self.found = EndedEarly(metric=self._level.metric, bound=bound, planned_s=self._planned_s)
         return bound is not None

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lutra_models.knobs import Value
-from lutra_models.wire import GuardEvent, Outcome
+from lutra_models.wire import EndedEarly, GuardEvent, Outcome
 
-from lutra_agent.drivers.base import Ended
 from lutra_agent.engines.common.telemetry import Latency
 
 
@@ -25,4 +24,4 @@ class Content:
     events: Sequence[GuardEvent] = ()
     measures: str | None = None
     failure: str | None = None
-    ended: Ended | None = None
+    ended: EndedEarly | None = None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from lutra_models.server import Server
-from lutra_models.wire import AgentStatus, EndedEarly, Report, ReportedWindow
+from lutra_models.wire import AgentStatus, Report, ReportedWindow
 
 from lutra_agent.clock import Clock
 from lutra_agent.reporting.content import Content
@@ -49,7 +49,7 @@ class Reports:
             "context": dict(content.context),
             "measures": content.measures,
             "failure": content.failure,
-            "ended_early": content.ended and EndedEarly(**vars(content.ended)),
+            "ended_early": content.ended,
             "outcomes": list(content.outcomes),
             "events": list(content.events),
             "status": self._status(),

@@ -121,7 +121,7 @@ def ahead(learned: Learned, one: Configuration, other: Configuration) -> bool:
 
 
 def least_reading(learned: Learned) -> float | None:
-    """What a configuration reads at least (at most, where less is better) that may be of interest: almost the best.
+    """What a configuration reads at least (at most, where less is better) that may become the best: as much as that.
 
     None while the best by posterior probably breaks a limit: then one that reads worse may be of interest.
     """
@@ -130,8 +130,7 @@ def least_reading(learned: Learned) -> float | None:
         return None
     mean = learned.wary.latent(learned.wary_inputs(best))[0]
     median = float(learned.wary.transform.backward(mean)[0])
-    reading = median - learned.sign * learned.options.search.of_interest * abs(median)
-    return reading if reading > 0 else None
+    return median if median > 0 else None
 
 
 def lucky(learned: Learned) -> Configuration | None:

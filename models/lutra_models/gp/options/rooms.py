@@ -224,8 +224,6 @@ class Search:
     """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
     contradicted: float = 3.0
     """Multiple of the usual variance from which two readings of a configuration call for a third."""
-    of_interest: float = 0.05
-    """How much worse than the best, relatively, a trial may read and still be worth its whole window."""
 
 
 @dataclass(frozen=True)
