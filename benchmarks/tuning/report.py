@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.tuning import plots
 from benchmarks.tuning.markdown import missing, table
+from benchmarks.tuning.report_ending import ending
 from benchmarks.tuning.report_handover import handover
 from benchmarks.tuning.report_scores import cold, safe
 from benchmarks.tuning.report_warm import warm
@@ -128,4 +129,4 @@ def _scale(results: Path) -> str:
     return "\n".join([said, "", table(["windows", "configurations", "loads", "processor, s", "held", "width"], body)])
 
 
-SECTIONS: tuple[Callable[[Path], str], ...] = (cold, warm, handover, coverage, safe, speed)
+SECTIONS: tuple[Callable[[Path], str], ...] = (cold, warm, handover, ending, coverage, safe, speed)

@@ -7,6 +7,7 @@ import pytest
 from lutra_agent.drivers import Driver, DriverFailed, build
 from lutra_agent.drivers.sysbench import Sysbench
 from lutra_lab.servers.postgresql import ScratchPostgres
+from lutra_models.ending import Level
 
 from tests.support.databases import Where
 from tests.support.engines import program
@@ -66,6 +67,19 @@ def test_a_trial_begins_after_a_checkpoint(filled: ScratchPostgres) -> None:
     assert filled.sql(lsn) != before
 
 
+@pytest.mark.parametrize("metric", ["tps", "qps"])
+def test_pgbench_ends_a_window_that_cannot_come_to_its_level_and_no_other(filled: ScratchPostgres, metric: str) -> None:
+    long = pgbench(filled, script="select-only", duration_s=30)
+    hopeless = long.run(must_reach=Level(metric, "maximize", 1e6))
+    assert hopeless.ended is not None
+    assert 50 < hopeless.ended.bound < 1e6
+    assert hopeless.metrics == {}
+    assert (hopeless.window_end - hopeless.window_start).total_seconds() < 30
+    assert filled.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pgbench'") == "0"
+    level = Level(metric, "maximize", 1.0)
+    assert pgbench(filled, script="select-only", duration_s=10).run(must_reach=level).metrics["tps"] > 50
+
+
 def test_what_cannot_settle_says_which_key_to_change(filled: ScratchPostgres) -> None:
     with pytest.raises(DriverFailed, match=r"driver\.settle \(CHECKPOINTS\)(?s:.*)syntax error"):
         pgbench(filled, settle=["CHECKPOINTS"]).run()
@@ -110,8 +124,14 @@ def test_sysbench_measures_after_its_warm_up(sysbench_database: Where, script: s
     driver.prepare()
     try:
         measured = driver.run()
+        hopeless = build({**config, **SHORT, "duration_s": 30}, sysbench_database).run(
+            must_reach=Level("qps", "maximize", 1e6)
+        )
     finally:
         driver.cleanup()
+    assert hopeless.ended is not None
+    assert hopeless.metrics == {}
+    assert (hopeless.window_end - hopeless.window_start).total_seconds() < 30
     assert measured.p99_of == of
     assert measured.metrics["p99_ms"] > 0
     assert measured.metrics["qps"] == pytest.approx(statements * measured.metrics["tps"], rel=0.1)

@@ -15,7 +15,6 @@ from lutra_agent.drivers.command import parse, progress
 from lutra_agent.drivers.ending import Progress
 from lutra_agent.drivers.process import Finished
 from lutra_agent.errors import ConfigError, DriverFailed
-
 from lutra_models.ending import Level
 
 from tests.support.databases import Where
