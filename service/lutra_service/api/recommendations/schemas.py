@@ -197,7 +197,7 @@ class RecommendationAnswer(Answer):
     curve: list[ShareAnswer]
     """What share of the predicted gain few settings give, from none on; empty where no gain is predicted."""
     shortened_from: Values | None
-    """The measured configuration that it is a part of: settings that earn next to nothing are left out."""
+    """The best by posterior, where one that was measured too does nearly as well with fewer changes."""
     must_reach: float | None
     """What its window has to come to so as not to be ended early; null where it is measured to its end."""
     memory: MemoryAnswer | None

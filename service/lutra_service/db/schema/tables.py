@@ -179,8 +179,8 @@ class RecommendationRow(Table):
     configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search,
     verification (one reading of a finalist, see `app.recommendations.verification`), handover (what a session ends
     with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
-    of its changes give; `shortened_from` is the measured configuration of which it is a part. `must_reach` is the
-    reading without which its window may be ended early, and `ended_early` what such a one says: a bound. `handed_to` is
+    of its changes give; `shortened_from` is the best by posterior that it replaces, with fewer changes. `must_reach` is
+    the reading without which its window may be ended early, and `ended_early` the bound of one that was. `handed_to` is
     the agent that was given it as a directive; one that was withdrawn after that keeps its state until this agent's
     outcome is known.
     """
