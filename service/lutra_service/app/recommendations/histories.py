@@ -21,13 +21,14 @@ WINDOWS_PER_CONFIGURATION = 20
 def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     """What `recommend` sees of `session`."""
     space = at.space
+    seen = observations(unit, session, space)
     return History(
         space,
         session.objective,
         limits=session.limits,
-        observations=observations(unit, session, space),
+        observations=seen,
         current=at.active,
-        starts=_starts(unit, at, session),
+        starts=_starts(unit, at, session, seen),
         context=context(at),
         answers=_answers(unit, session),
         baseline=None if session.baseline is None else at.active.replace(session.baseline),
@@ -45,13 +46,16 @@ def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, 
     return found
 
 
-def _starts(unit: UnitOfWork, at: ServerContext, session: Session) -> list[Configuration]:
-    """The rule-based configuration, once a session: not after it was tried, nor after an operator turned it down."""
+def _starts(unit: UnitOfWork, at: ServerContext, session: Session, seen: list[Observation]) -> list[Configuration]:
+    """The rule-based configuration, as it was measured once it was; none where it failed or somebody turned it down."""
     rule_based = at.active.replace(at.live.rule_based(at.policy))
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
-        tried = row.origin == Origin.RULE_BASED and trial_record.counts(row)
-        same = Configuration(row.configuration or {}) == rule_based.restrict(at.space.names)
-        if tried or (same and row.state == State.REJECTED and row.decided_by is not None):
+        asked = Configuration(row.configuration or {})
+        if row.origin == Origin.RULE_BASED and trial_record.counts(row):
+            active = Configuration({**asked, **(row.outcome.active if row.outcome else {})})
+            return [o.configuration for o in seen if o.completed and not active.changes_to(o.configuration)][:1]
+        same = asked == rule_based.restrict(at.space.names)
+        if same and row.state == State.REJECTED and row.decided_by is not None:
             return []
     return [rule_based]
 
