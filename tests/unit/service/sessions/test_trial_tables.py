@@ -22,6 +22,8 @@ EMPTY = {
     "reasons": [],
     "predictions": {},
     "measured": None,
+    "ended_early": None,
+    "spent_s": None,
     "failed": None,
     "memory": None,
     "curve": [],
