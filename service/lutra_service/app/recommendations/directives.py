@@ -86,6 +86,7 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
         restore=admission.goes_back(unit, recommendation, session),
         rollback=rollback,
         measure=mode == "lab" and not rollback,
+        loads=session.aim.loads if session is not None and session.aim is not None and not rollback else (),
         expects=_expected(unit, recommendation, session),
         rules=database.rules,
         expires_at=recommendation.expires_at,
