@@ -46,7 +46,7 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
         ended = handovers[-1]
         failed = trial_record.failure(ended)
         told = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
-        under = measured_under.sentence(unit, ended)
+        under = measured_under.sentence(unit, ended) if failed is None else None
         unit.sessions.step(
             session, SessionState.COMPLETED, ended_at=unit.now, message=told[:1000], measured_under=under
         )

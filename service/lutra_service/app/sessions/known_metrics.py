@@ -59,6 +59,8 @@ def _under_loads(aim: Aim | None) -> Iterator[str]:
 
 def _wanted(asked: TuningSession) -> Iterator[tuple[str, str]]:
     metric = asked.objective.metric
-    names = [metric] if asked.aim is None else [under(metric, load) for load in asked.aim.loads]
-    yield from (("objective.metric", name) for name in names)
+    if asked.aim is None:
+        yield "objective.metric", metric
+    else:
+        yield from ((f"objective.metric under {load}", under(metric, load)) for load in asked.aim.loads)
     yield from ((f"limits.{i}.metric", limit.metric) for i, limit in enumerate(asked.limits))
