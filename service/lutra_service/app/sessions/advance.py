@@ -19,6 +19,7 @@ from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.session_pause import pause
 from lutra_service.app.recommendations import decide, request, trial_record, verification
 from lutra_service.app.sessions import measured_under
+from lutra_service.app.sessions.known_metrics import missing_load
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
@@ -35,6 +36,9 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
     if changed is not None:
         withdraw_open(unit, session, audit.SERVICE, f"server_changed: {changed}")
         pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts again on it")
+        return
+    if (missing := missing_load(database, session.aim)) is not None:
+        pause(unit, session, missing)
         return
     try:
         session = _with_baseline(unit, database, session)

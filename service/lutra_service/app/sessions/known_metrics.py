@@ -27,7 +27,8 @@ def known_metrics(unit: UnitOfWork, database_id: str) -> frozenset[str]:
 
 def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
     """Raises InvalidRequest where the session is about a metric that nothing measures, or a load that nobody makes."""
-    _require_loads(database, asked.aim)
+    if (missing := missing_load(database, asked.aim)) is not None:
+        raise InvalidRequest(missing)
     wanted, always = dict(_wanted(asked)), ALWAYS.union(_under_loads(asked.aim))
     if always.issuperset(wanted.values()):
         return
@@ -42,14 +43,15 @@ def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) ->
         raise InvalidRequest(f"{'; '.join(unknown)}; measured there: {', '.join(shown)}")
 
 
-def _require_loads(database: Database, aim: Aim | None) -> None:
-    """Before its first report nobody knows which loads the agent makes."""
+def missing_load(database: Database, aim: Aim | None) -> str | None:
+    """What to say where the agent does not make a load of the aim. Before its first report nobody knows its loads."""
     if aim is None or database.agent_status is None:
-        return
-    unknown = [load for load in aim.loads if load not in database.agent.loads]
-    if unknown:
-        known = ", ".join(database.agent.loads) or "none"
-        raise InvalidRequest(f"loads: the agent of {database.id} makes no load {unknown[0]!r}; its file names {known}")
+        return None
+    missing = next((load for load in aim.loads if load not in database.agent.loads), None)
+    if missing is None:
+        return None
+    known = ", ".join(database.agent.loads) or "none"
+    return f"loads: the agent of {database.id} makes no load {missing!r}; its file names {known}"
 
 
 def _under_loads(aim: Aim | None) -> Iterator[str]:

@@ -173,6 +173,19 @@ def test_a_trial_that_lacks_a_load_has_no_aim(tmp_path: Path) -> None:
         assert found["message"] == "the last 5 trials gave no aim.qps; the last one: aim.qps was not measured"
 
 
+def test_an_agent_whose_file_lost_a_load_pauses_the_session_before_it_tries(tmp_path: Path) -> None:
+    with lab(tmp_path) as (service, agent):
+        path = begin(service, agent)
+        agent.facts = {"status": {"mode": "lab", "loads": ["few"]}}
+        agent.send()
+        found = service.take("GET", path)
+        assert (found["state"], found["trials_done"]) == ("paused", 0)
+        assert "makes no load 'many'; its file names few" in found["message"]
+        agent.facts["status"]["loads"] = ["many", "few"]
+        agent.send()
+        assert service.take("POST", f"{path}/resume")["state"] == "running"
+
+
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
