@@ -185,7 +185,7 @@ def _next(
         history = with_few_starts(history, most)
     step = strategy.choose(history, learned, rng, model.options)
     if most is not None:
-        step = with_few_changes(history, learned, step, most, safe)
+        step = with_few_changes(history, learned, step, most, safe, model.options.search)
     origin, configuration = step
     before = history.current or (history.observations[0].configuration if history.observations else None)
     snapshot = learned.snapshot if learned else None

@@ -12,7 +12,7 @@ from lutra_models.metrics import Goal, Limit, Objective
 from lutra_models.verification import (
     Contest,
     Finalist,
-    Name,
+    FinalistName,
     contest_from_dict,
     contest_to_dict,
     gains,
@@ -21,7 +21,7 @@ from lutra_models.verification import (
     verdict,
 )
 
-SETTINGS: dict[Name, dict[str, int]] = {"baseline": {"a": 0}, "rule_based": {"a": 1}, "best": {"a": 2}}
+SETTINGS: dict[FinalistName, dict[str, int]] = {"baseline": {"a": 0}, "rule_based": {"a": 1}, "best": {"a": 2}}
 BASE = {"few": 100.0, "many": 9000.0}
 WOBBLE = (1.0, 0.99, 1.01, 1.0, 1.02, 0.98)
 Ratios = tuple[float, float]
@@ -31,7 +31,7 @@ def contest(
     over: Over, best: Ratios, rules: Ratios | None = None, goal: Goal = "maximize", limits: tuple[Limit, ...] = ()
 ) -> Contest:
     """Six rounds; the ratios are those of what each finalist reads under the two loads to what the baseline does."""
-    ratios: dict[Name, Ratios | None] = {"baseline": (1.0, 1.0), "rule_based": rules, "best": best}
+    ratios: dict[FinalistName, Ratios | None] = {"baseline": (1.0, 1.0), "rule_based": rules, "best": best}
     metric = "qps" if goal == "maximize" else "p99_ms"
     aim = Aim(Objective(metric, goal), dict.fromkeys(BASE, 1.0), over)
     finalists = [
@@ -108,7 +108,7 @@ def test_of_equals_the_interval_holds_no_difference_and_nobody_is_ahead_by_luck(
     true = (1.3, 1.0) if over == "worst" else (1.1, 1 / 1.1)
     wrong = held = 0
     for _ in range(sessions):
-        read: dict[Name, list[dict[str, float]]] = {
+        read: dict[FinalistName, list[dict[str, float]]] = {
             name: [
                 {f"qps.{x}": BASE[x] * r * math.exp(0.08 * rng.gauss(0, 1)) for x, r in zip(BASE, ratios, strict=True)}
                 for _ in range(budget)

@@ -33,9 +33,9 @@ class Targets:
     """… and at most this."""
     usual_readings: float = 4.0
     """How many readings that guess weighs, where repeats of the other configurations say what scatter is usual …"""
-    unrest_readings: float = 4.0
+    noise_factor_readings: float = 4.0
     """… and how many that weighs, where a configuration's own readings say that it scatters more."""
-    most_unrest: float = 9.0
+    most_noise_factor: float = 9.0
     """The largest multiple of the usual variance that they are believed to have."""
     stall: float = 3.0
     """Usual deviations from their median beyond which one of three readings or more does not pull their mean."""
@@ -222,7 +222,7 @@ class Search:
     """Noise deviations by which the search's model may be wrong far from what was measured, without past workloads."""
     luck: float = 2.0
     """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
-    contested: float = 3.0
+    contradicted: float = 3.0
     """Multiple of the usual variance from which two readings of a configuration call for a third."""
 
 

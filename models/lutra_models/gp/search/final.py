@@ -9,6 +9,7 @@ import numpy as np
 from lutra_models.advice import FinalOrigin, Share
 from lutra_models.gp.learning.learned import Learned, ahead
 from lutra_models.gp.search import initial_design
+from lutra_models.gp.search.few_changes import counted_from
 from lutra_models.gp.search.shortening import Allowed, Path, path
 from lutra_models.knobs import Configuration
 
@@ -40,9 +41,9 @@ def final(learned: Learned, baseline: Configuration | None, max_changes: int | N
     best = _best(learned, ranked, (baseline, history.current))
     full = _ahead_of_all(learned, ranked, baseline, best)
     reference = history.current if baseline is None else baseline
+    if max_changes is not None:
+        reference = counted_from(reference)
     if reference is None:
-        if max_changes is not None:
-            raise ValueError("max_changes needs a baseline, or a current configuration, to count changes from")
         return Final("handover", full)
     if not reference.changes_to(full):
         return Final("baseline" if full == baseline != best else "handover", full)
