@@ -17,6 +17,7 @@ from lutra_models.gp.search import initial_design
 from lutra_models.gp.search.maximise import Score, passing, single_moves
 from lutra_models.gp.search.safety import shortfall
 from lutra_models.gp.search.scoring import field_of, score_of
+from lutra_models.gp.search.shortening import counted_from
 from lutra_models.gp.search.sparse import reduced
 from lutra_models.gp.search.strategy import Step
 from lutra_models.gp.space.encoding import Encoding
@@ -27,13 +28,6 @@ from lutra_models.knobs import Configuration
 def verify_most(most: int | None) -> None:
     if most is not None and most < 1:
         raise ValueError(f"max_changes must be at least 1, got {most}")
-
-
-def counted_from(reference: Configuration | None) -> Configuration:
-    """What changes are counted from. Raises ValueError where there is nothing."""
-    if reference is None:
-        raise ValueError("max_changes needs a baseline, or a current configuration, to count changes from")
-    return reference
 
 
 def with_few_starts(history: History, most: int) -> History:

@@ -110,18 +110,8 @@ def _compute(
     payload = _payload(unit, at, session, seen, entropy)
     if verified is not None:
         payload["verification"] = {**contest_to_dict(verified.contest), "named": _told_of(verified.named)}
-    asked = [
-        session.id,
-        task,
-        entropy,
-        number,
-        handovers,
-        verifications,
-        seen.key,
-        at.server.settings_hash,
-        __version__,
-    ]
-    asked += [OPTIONS.fingerprint, session.max_changes]
+    asked = [session.id, task, entropy, number, handovers, verifications, seen.key]
+    asked += [at.server.settings_hash, __version__, OPTIONS.fingerprint, session.max_changes]
     recommendation = Recommendation(
         id=unit.new_id("rec"),
         database_id=at.database.id,
