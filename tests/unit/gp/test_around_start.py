@@ -68,12 +68,17 @@ def test_the_opening_moves_some_of_the_starts_settings_and_without_a_good_start_
 
 def test_the_belief_fades_and_the_search_leaves_a_start_that_is_not_the_best() -> None:
     def value(configuration: Configuration) -> float:
-        return 300.0 - 200.0 * abs(float(configuration["k0"]) - 0.5)
+        return 300.0 - 200.0 * abs(float(configuration["k0"]) - 0.4)
 
-    history = read(baseline=value(BASELINE), start=value(START))
+    names = NAMES[:4]
+    baseline, start = (Configuration(dict.fromkeys(names, place)) for place in (0.0, 0.75))
+    space = KnobSpace([Knob(name, Number(0.0, 1.0)) for name in names])
+    seen = tuple(Observation(c, {"m": value(c)}) for c in (baseline, start))
+    objective = Objective("m", "maximize")
+    history = History(space, objective, observations=seen, current=start, baseline=baseline, starts=[start])
     for trial in range(14):
         advice = recommend(history, rng=np.random.default_rng(trial), options=OPTIONS)
         reading = Observation(advice.configuration, {"m": value(advice.configuration)})
         history = replace(history, observations=(*history.observations, reading), current=advice.configuration)
     best = max(history.observations, key=lambda o: o.metrics["m"])
-    assert best.metrics["m"] > value(START) + 30.0
+    assert best.metrics["m"] > value(start) + 40.0
