@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from lutra_models.ending import Level
 from lutra_models.guardrails import WATCHED
 
 from lutra_agent.clock import Clock
-from lutra_agent.drivers.base import Driver, Measurement
+from lutra_agent.drivers.base import Driver
 from lutra_agent.engines.common.health import Health
 from lutra_agent.engines.common.telemetry import Latency, Sample, Telemetry
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, DriverFailed
@@ -20,6 +20,7 @@ from lutra_agent.log_throttle import LogThrottle
 from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.metrics.several_loads import Driven, together
 from lutra_agent.reporting.content import Content
 
 SECONDS = "window_s"
@@ -91,6 +92,13 @@ class Measure:
         Of a window that was ended early, as it could not come to `must_reach`, there are counters and no figures.
         Raises DriverFailed, also where the database went away under the load.
         """
+        return _of_driver(self._run(driver, must_reach))
+
+    def driven_under(self, loads: Mapping[str, Driver]) -> Content:
+        """One run of each load's driver, one after the other, as one window. Raises DriverFailed."""
+        return together({name: self._run(driver) for name, driver in loads.items()})
+
+    def _run(self, driver: Driver, must_reach: Level | None = None) -> Driven:
         samples: list[Sample] = []
 
         def note() -> None:
@@ -104,7 +112,9 @@ class Measure:
         if isinstance(found, Discarded):
             log.warning("no runtime counters for this run: %s", found.reason)
             found = {}
-        return _of_driver(driver, measured, {**found, **request_sizes(found)})
+        if measured.ended is None and not {"p99_ms", "qps", "tps"} & set(measured.metrics):
+            raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
+        return Driven(measured, {**found, **request_sizes(found)}, driver.context())
 
     def _process_id(self) -> int | None:
         try:
@@ -130,18 +140,16 @@ class Measure:
         return latency
 
 
-def _of_driver(driver: Driver, measured: Measurement, counters: dict[str, float]) -> Content:
-    window = measured.window_start, measured.window_end
-    if measured.ended is not None:
-        counted = {**counters, SECONDS: (window[1] - window[0]).total_seconds()}
-        return Content(window=window, metrics=counted, context=driver.context(), ended=measured.ended)
-    metrics = {**counters, **measured.metrics}
+def _of_driver(driven: Driven) -> Content:
+    window = driven.measured.window_start, driven.measured.window_end
+    if driven.measured.ended is not None:
+        counted = {**driven.counters, SECONDS: (window[1] - window[0]).total_seconds()}
+        return Content(window=window, metrics=counted, context=driven.context, ended=driven.measured.ended)
+    metrics = {**driven.counters, **driven.measured.metrics}
     p99 = metrics.pop("p99_ms", None)
-    if p99 is None and not {"qps", "tps"} & set(metrics):
-        raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
     return Content(
         window=window,
         metrics=metrics,
-        latency=None if p99 is None else Latency(p99, "driver", measured.p99_of),
-        context=driver.context(),
+        latency=None if p99 is None else Latency(p99, "driver", driven.measured.p99_of),
+        context=driven.context,
     )

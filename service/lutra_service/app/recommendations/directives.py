@@ -74,6 +74,7 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
     mode, rollback = effective_mode(database, session), recommendation.kind == Kind.ROLLBACK
     asked = rollback and recommendation.decided_by != SERVICE
     waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not asked
+    measure = mode == "lab" and not rollback
     if mode == "observe" or (waits and closed(database.rules.maintenance_windows, unit.now)):
         return None
     assert recommendation.configuration is not None
@@ -85,8 +86,9 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
         restart_allowed=mode in ("lab", "restart_in_window") and database.settings_policy.restart,
         restore=admission.goes_back(unit, recommendation, session),
         rollback=rollback,
-        measure=mode == "lab" and not rollback,
+        measure=measure,
         must_reach=_must_reach(database, recommendation, session),
+        loads=session.aim.loads if measure and session is not None and session.aim is not None else (),
         expects=_expected(unit, recommendation, session),
         rules=database.rules,
         expires_at=recommendation.expires_at,
@@ -94,9 +96,11 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
 
 
 def _must_reach(database: Database, recommendation: Recommendation, session: Session | None) -> MustReach | None:
-    """For an agent that knows of it: one of an earlier version refuses what it does not know."""
+    """For an agent that knows of it: one of an earlier version refuses what it does not know. Of one load's reading
+    alone: an aim over several is none of a window.
+    """
     value = recommendation.must_reach
-    if session is None or value is None or not database.agent.ends_early:
+    if session is None or session.aim is not None or value is None or not database.agent.ends_early:
         return None
     return MustReach(metric=session.objective.metric, goal=session.objective.goal, value=value)
 

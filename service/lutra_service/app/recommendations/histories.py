@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace, Value
@@ -24,15 +25,25 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     seen = observations(unit, session, space)
     return History(
         space,
-        session.objective,
-        limits=session.limits,
-        observations=seen,
+        session.judged,
+        limits=session.judged_limits,
+        observations=_with_aims(session, seen),
         current=at.active,
         starts=_starts(unit, at, session, seen),
         context=context(at),
         answers=_answers(unit, session),
         baseline=None if session.baseline is None else at.active.replace(session.baseline),
+        aim=session.aim,
     )
+
+
+def _with_aims(session: Session, observed: list[Observation]) -> list[Observation]:
+    """With the aim over the session's loads, where it has several; the baseline's readings are its references."""
+    if session.aim is None:
+        return observed
+    of_baseline = [o.completed and trial_record.is_baseline(session, o.configuration) for o in observed]
+    completed = session.aim.completed([o.metrics for o in observed], of_baseline)
+    return [replace(o, metrics=metrics) for o, metrics in zip(observed, completed, strict=True)]
 
 
 def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, Value]]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from lutra_models.aims import Aim
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
@@ -28,7 +29,8 @@ class AgentState:
     paused: bool
     firing: tuple[GuardName, ...]
     guardrails: Mapping[GuardName, Guardrail]
-    ends_early: bool
+    ends_early: bool = False
+    loads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Database:
             firing=tuple(status.get("firing", ())),
             guardrails=Rules.model_validate({"guardrails": status.get("guardrails", {})}).guardrails,
             ends_early=bool(status.get("ends_early")),
+            loads=tuple(status.get("loads", ())),
         )
 
     @cached_property
@@ -130,6 +133,18 @@ class Session:
     opened_by_agent: bool = False
     verification_rounds: int | None = None
     max_changes: int | None = None
+    aim: Aim | None = None
+    measured_under: str | None = None
+
+    @property
+    def judged(self) -> Objective:
+        """What its trials are compared by: over several loads one number, else the objective itself."""
+        return self.objective if self.aim is None else self.aim.judged
+
+    @property
+    def judged_limits(self) -> tuple[Limit, ...]:
+        """What must hold, under each of several loads."""
+        return self.limits if self.aim is None else self.aim.limits(self.limits)
 
 
 @dataclass(frozen=True)
