@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("recommendations", sa.Column("must_reach", sa.Float(), nullable=True))
+    op.add_column("recommendations", sa.Column("must_reach", sa.Double(), nullable=True))
     op.add_column("recommendations", sa.Column("ended_early", sa.JSON(none_as_null=True), nullable=True))
     op.add_column("reports", sa.Column("ended_early", sa.JSON(none_as_null=True), nullable=True))
 
