@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import log_ndtr
 
+from lutra_models.errors import FitFailed
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.base import posterior_at
 from lutra_models.gp.surrogate.dataset import Readings
@@ -34,13 +35,18 @@ _SILENT = 1e-4
 def fit_within(
     fit: Callable[[Readings], GaussianProcess], readings: Readings, x: Array, good: float
 ) -> GaussianProcess:
-    """What `fit` makes of the readings, and of their bounds at (b, d + p)."""
-    gp = within_bounds(fit(readings), x, readings.bounds, good)
-    if not gp.imagined:
-        return gp
-    again = fit(_with_rows(readings, gp))
-    alone = posterior_at(readings, again.lengthscales, again.variance, again.noise)
-    return within_bounds(alone, x, readings.bounds, good)
+    """What `fit` makes of the readings, and of their bounds at (b, d + p). Raises FitFailed."""
+    try:
+        gp = within_bounds(fit(readings), x, readings.bounds, good)
+        if not gp.imagined:
+            return gp
+        again = fit(_with_rows(readings, gp))
+        alone = posterior_at(readings, again.lengthscales, again.variance, again.noise)
+        return within_bounds(alone, x, readings.bounds, good)
+    except np.linalg.LinAlgError as e:
+        raise FitFailed(
+            f"{len(readings.bounds)} bounds beside {len(readings.z)} readings admit no posterior: {e}"
+        ) from e
 
 
 def _with_rows(readings: Readings, gp: GaussianProcess) -> Readings:
