@@ -108,7 +108,17 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> tuple[Symptom,
     except InvalidConfiguration:
         return None
     symptom = Symptom(
-        row.name, row.kind, row.group, strength, sentence, measured, numbers, row.settings, (), row.threshold, row.source
+        row.name,
+        row.kind,
+        row.group,
+        strength,
+        sentence,
+        measured,
+        numbers,
+        row.settings,
+        (),
+        row.threshold,
+        row.source,
     )
     return symptom, wishes
 

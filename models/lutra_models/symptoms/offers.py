@@ -160,7 +160,11 @@ def _nearer(domain: Number, before: float, after: float, allowed: object) -> flo
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (middle, high) if allowed(_between(domain, before, after, middle)) else (low, middle)
-    return _between(domain, before, after, low) if low > 0 else before
+    if low == 0:
+        return before
+    found = _between(domain, before, after, low)
+    readable = domain.rounded(found)
+    return readable if min(before, found) <= readable <= max(before, found) and allowed(readable) else found
 
 
 def _between(domain: Number, before: float, after: float, way: float) -> float:

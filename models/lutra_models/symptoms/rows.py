@@ -95,18 +95,22 @@ class SymptomRow:
     def strength(self, measured: float) -> float:
         """From `WEAKEST` where it begins to `most`; 0 where it does not show."""
         way = (measured - self.begins) / (self.full - self.begins)
-        return 0.0 if way < 0 else WEAKEST + (self.most - WEAKEST) * min(way, 1.0)
+        return 0.0 if way < 0 else self.most if way >= 1 else WEAKEST + (self.most - WEAKEST) * way
 
     @property
     def formulas(self) -> Iterator[Formula]:
-        yield from (*self.defaults.values(), *self.numbers.values(), self.given, self.measure)
+        """Its own, those of the defaults apart."""
+        yield from (*self.numbers.values(), self.given, self.measure)
         yield from (f for c in self.cures for f in (c.value, c.when) if f is not None)
 
     @property
     def names(self) -> frozenset[str]:
-        """All that its formulas and sentences read."""
+        """All that its formulas and sentences read, also where a default stands in for it."""
         told = (name for text in self.texts for name, _ in places(text))
-        return frozenset((*told, *(n for f in self.formulas for n in f.names)))
+        found = {*told, *(n for f in self.formulas for n in f.names)}
+        for _ in self.defaults:  # one may read another
+            found |= {n for name in found & self.defaults.keys() for n in self.defaults[name].names}
+        return frozenset(found)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -116,7 +120,9 @@ class SymptomRow:
 @lru_cache(maxsize=1)
 def rows() -> tuple[SymptomRow, ...]:
     """Every engine's. Raises ValueError where a file contradicts itself or a catalogue."""
-    files = sorted((f for f in resources.files(__package__).iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
+    files = sorted(
+        (f for f in resources.files(__package__).iterdir() if f.name.endswith(".toml")), key=lambda f: f.name
+    )
     return tuple(r for f in files for r in from_document(tomllib.loads(f.read_text(encoding="utf-8"))))
 
 
@@ -182,7 +188,7 @@ def _verify(row: SymptomRow, metrics: Mapping[str, Measured]) -> None:
     known = settings | set(FACTS) | set(UNITS) | set(SPAN_FACTS) | set(metrics) | set(row.defaults)
     if twice := set(metrics) & (settings | set(FACTS)) or set(row.numbers) & known:
         raise ValueError(f"{row.name}: {sorted(twice)} means two things")
-    for formula in row.formulas:
+    for formula in (*row.formulas, *row.defaults.values()):
         if strange := formula.names - known - set(row.numbers):
             raise ValueError(f"{row.name}: {formula.text!r} reads unknown names {sorted(strange)}")
     for name, form in (place for text in row.texts for place in places(text)):
