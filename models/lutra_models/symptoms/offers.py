@@ -14,6 +14,8 @@ from lutra_models.symptoms.rows import Way
 
 LEAST_CHANGE = 0.05
 """A number that would move by a smaller share stays: nobody would see the difference."""
+OR = " or "
+"""Between words of which the first that the server has is wanted."""
 UNTOUCHED = ("", "default")
 """A setting whose source is none of these was set by somebody."""
 
@@ -126,7 +128,8 @@ def _inside(knob: Knob, wanted: Value, before: Value) -> Value:
     """The legal, readable value next to the wish. Raises InvalidConfiguration where there is none."""
     domain = knob.domain
     if not isinstance(domain, Number):
-        found = next((o for o in domain.options if o.lower() == str(wanted).lower()), None)
+        options = {o.lower(): o for o in domain.options}
+        found = next((options[w] for w in str(wanted).lower().split(OR) if w in options), None)
         if found is None:
             raise InvalidConfiguration(f"{knob.name}: {wanted} is none of {', '.join(domain.options)}")
         return found
