@@ -13,6 +13,7 @@ from lutra_agent.metrics.rates import Discarded, rates
 from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.catalog import LiveSettings, meet
+from lutra_models.knobs import Value
 from lutra_models.server import Host, Policy
 from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose
 
@@ -48,7 +49,7 @@ def live(engine: Engine) -> LiveSettings:
     return meet(engine.server(HOST))
 
 
-def cures(found: Mapping[str, Symptom]) -> dict[str, str]:
-    """Setting → text of all that is offered, the strongest symptom's word last."""
+def cures(found: Mapping[str, Symptom]) -> dict[str, Value]:
+    """Setting → value of all that is offered, the strongest symptom's word last."""
     every = [c for s in reversed(found.values()) for c in s.cures]
-    return {c.setting: c.after_text for c in every if c.after_text is not None}
+    return {c.setting: c.after for c in every if c.after is not None}

@@ -48,10 +48,10 @@ SHOWN = {
     "postgres18": COMMON | {"sessions_write_pages", "parallel_workers_short"},
 }
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "jit_above_cost": "0"}
-ROWS = 40_000
+ROWS = 35_000
 FILL = f"CREATE TABLE t AS SELECT g AS id, 0 AS v, repeat('x', 150) AS pad FROM generate_series(1, {ROWS}) g"
 SORT = "SELECT sum(length(pad)) FROM (SELECT md5(id::text) AS k, pad FROM t ORDER BY k OFFSET 0) s"
-READ = f"SELECT sum(x.v) FROM generate_series(1, 8000) g, LATERAL (SELECT v FROM t WHERE id = (g * 7919::bigint) % {ROWS}) x"
+READ = f"SELECT sum(x.v) FROM generate_series(1, 12000) g, LATERAL (SELECT v FROM t WHERE id = (g * 7919::bigint) % {ROWS}) x"
 PARALLEL = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0"
 
 
@@ -88,8 +88,8 @@ def test_what_is_wrong_shows_with_its_cure_and_is_gone_with_it(ill: tuple[str, S
             others.enter_context(server.session())
         found = patient.seen(lambda: load(server))
     assert SHOWN[name] <= set(found)
-    for setting, text in cures(found).items():
-        server.sql(f"ALTER SYSTEM SET {setting} = '{text}'")
+    for setting, value in cures(found).items():
+        server.sql(f"ALTER SYSTEM SET {setting} = '{value}'")
     server.stop()
     server.start()
     with ExitStack() as others:

@@ -406,18 +406,18 @@ MYSQLDS = (
     Case(
         "redo_turns_fast",
         maria(),
-        REDO,
+        {**REDO, "redo.written_bytes": 2000.0 * MB},
         {"redo.written_bytes": 570.0 * MB},
-        [{"redo.checkpoint_age_bytes": 20.0 * MB}],
-        {"innodb_log_file_size": 7168 * MB},
+        [{"redo.written_bytes": 2000.0 * MB, "redo.checkpoint_age_bytes": 20.0 * MB}],
+        {"innodb_log_file_size": 1984 * MB},
     ),
     Case(
         "redo_turns_fast",
         my(innodb_redo_log_capacity="100M"),
-        REDO_MYSQL,
+        {**REDO_MYSQL, "redo.written_bytes": 2000.0 * MB},
         {"redo.written_bytes": 590.0 * MB},
-        [{"redo.logical_bytes": 20.0 * MB}],
-        {"innodb_redo_log_capacity": 7168 * MB},
+        [{"redo.written_bytes": 2000.0 * MB, "redo.logical_bytes": 20.0 * MB}],
+        {"innodb_redo_log_capacity": 1984 * MB},
     ),
     Case(
         "redo_suffices",
@@ -659,7 +659,7 @@ MYSQLDS = (
         {"caches.query_cache_hits": 100, "caches.query_cache_inserts": 1e5},
         {"caches.query_cache_hits": 2.6e4},
         [{"caches.query_cache_inserts": 3500}],
-        {"query_cache_type": "OFF"},
+        {"query_cache_type": "OFF", "query_cache_size": 0},
     ),
     Case(
         "adaptive_hash_unused",
