@@ -15,7 +15,7 @@ from lutra_lab.servers.base import ScratchServer
 from lutra_models.catalog import LiveSettings, meet
 from lutra_models.knobs import Value
 from lutra_models.server import Host, Policy
-from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose
+from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose, of_engine
 
 from tests.support.agents import config
 
@@ -28,6 +28,8 @@ class Patient:
     def __init__(self, server: ScratchServer, folder: Path) -> None:
         self.server = server
         self._config = config(server, "http://127.0.0.1:9", folder)
+        self.unmeasured: set[str] = set()
+        """What the symptoms of this version read and the latest window did not have."""
 
     def seen(self, load: Callable[[], None]) -> Mapping[str, Symptom]:
         """The symptoms of one window, the load's own time, by name."""
@@ -40,13 +42,23 @@ class Patient:
             assert not isinstance(found, Discarded), found
             metrics = {**found, **engine.telemetry.targets(before, after).metrics}
             window = MeasuredWindow(after.monotonic_s - before.monotonic_s, metrics)
-            return {s.name: s for s in diagnose(live(engine), Policy(), [window]).symptoms}
+            met = live(engine)
+            self.unmeasured = _read(met) - metrics.keys()
+            return {s.name: s for s in diagnose(met, Policy(), [window]).symptoms}
         finally:
             engine.health.close()
 
 
 def live(engine: Engine) -> LiveSettings:
     return meet(engine.server(HOST))
+
+
+def _read(met: LiveSettings) -> set[str]:
+    """What the symptoms of this server read, that aside for which a default stands in, and the host's."""
+    server = met.server
+    rows = [r for r in of_engine(server.engine) if r.covers(server.engine, server.version)]
+    read = {r.measured[n].reported for r in rows for n in r.names & r.measured.keys() - r.defaults.keys()}
+    return {name for name in read if not name.startswith("host.")}
 
 
 def cures(found: Mapping[str, Symptom]) -> dict[str, Value]:

@@ -154,7 +154,7 @@ def _row(
     cures = tuple(_cure(c) for c in values.pop("cure"))
     numbers = {name: Formula(text) for name, text in values.pop("numbers").items()}
     until = values.pop("until", None)
-    row = SymptomRow(
+    return SymptomRow(
         **{
             **values,
             "engines": tuple(values.get("engines", document["engines"])),
@@ -171,7 +171,6 @@ def _row(
             "cures": cures,
         }
     )
-    return row
 
 
 def _cure(entry: Mapping[str, Any]) -> CureRow:

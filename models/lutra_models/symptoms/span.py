@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 How = Literal["count", "rate", "mean", "most", "least"]
+HOWS: tuple[How, ...] = get_args(How)
 RATE = "_per_s"
 
 
@@ -35,9 +36,10 @@ class Measured:
     @classmethod
     def parse(cls, text: str) -> Measured:
         """ "count of checkpointer.timed". Raises ValueError."""
-        how, of, metric = (*text.split(" "), "", "")[:3]
-        if of != "of" or how not in get_args(How) or not metric:
-            raise ValueError(f"{text!r} is not '<{'|'.join(get_args(How))}> of <collector>.<metric>'")
+        word, of, metric = (*text.split(" "), "", "")[:3]
+        how: How | None = next((h for h in HOWS if h == word), None)
+        if of != "of" or how is None or not metric:
+            raise ValueError(f"{text!r} is not '<{'|'.join(HOWS)}> of <collector>.<metric>'")
         return cls(how, metric)
 
     @property

@@ -7,8 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from lutra_agent.clock import SystemClock
+from lutra_agent.commands.symptoms import look, show
 from lutra_lab.servers.base import ScratchServer
 
+from tests.support.agents import config
 from tests.support.engines import POSTGRES, scratch
 from tests.support.symptomatic import Patient, cures
 
@@ -51,7 +54,8 @@ STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "jit_above_cost"
 ROWS = 35_000
 FILL = f"CREATE TABLE t AS SELECT g AS id, 0 AS v, repeat('x', 150) AS pad FROM generate_series(1, {ROWS}) g"
 SORT = "SELECT sum(length(pad)) FROM (SELECT md5(id::text) AS k, pad FROM t ORDER BY k OFFSET 0) s"
-READ = f"SELECT sum(x.v) FROM generate_series(1, 12000) g, LATERAL (SELECT v FROM t WHERE id = (g * 7919::bigint) % {ROWS}) x"
+ONE = f"SELECT v FROM t WHERE id = (g * 7919::bigint) % {ROWS}"
+READ = f"SELECT sum(x.v) FROM generate_series(1, 12000) g, LATERAL ({ONE}) x"
 PARALLEL = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0"
 
 
@@ -88,6 +92,7 @@ def test_what_is_wrong_shows_with_its_cure_and_is_gone_with_it(ill: tuple[str, S
             others.enter_context(server.session())
         found = patient.seen(lambda: load(server))
     assert SHOWN[name] <= set(found)
+    assert {n for n in patient.unmeasured if not n.startswith("statements.")} == set()
     for setting, value in cures(found).items():
         server.sql(f"ALTER SYSTEM SET {setting} = '{value}'")
     server.stop()
@@ -97,3 +102,9 @@ def test_what_is_wrong_shows_with_its_cure_and_is_gone_with_it(ill: tuple[str, S
             others.enter_context(server.session())
         again = patient.seen(lambda: load(server))
     assert not SHOWN[name] & set(again)
+
+
+def test_an_agent_shows_what_it_sees_without_the_service(postgres15: ScratchServer, tmp_path: Path) -> None:
+    found = look(config(postgres15, "http://127.0.0.1:9", tmp_path), 1.0, SystemClock())
+    assert found.windows == 1
+    assert show(found, as_json=False).startswith("1 windows, 1 s\n")
