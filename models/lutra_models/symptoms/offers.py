@@ -96,7 +96,7 @@ class Offers:
         if self._ways.get(name, wish.way) != wish.way:
             return None, f"a stronger symptom speaks for the other direction of {name}"
         space = self._live.space(replace(self._policy, movable=frozenset({name})))
-        after = _inside(space[name], wish.value, before)
+        after = _inside(space[name], wish.value)
         if isinstance(after, str) or isinstance(before, str):
             refusal = next((r for rule in space.rules if (r := rule(self._with(name, after)))), None)
             return (None, refusal.message) if refusal else (after, None) if after != before else (None, None)
@@ -124,7 +124,7 @@ class Offers:
             self._raised[wish.setting] = after
 
 
-def _inside(knob: Knob, wanted: Value, before: Value) -> Value:
+def _inside(knob: Knob, wanted: Value) -> Value:
     """The legal, readable value next to the wish. Raises InvalidConfiguration where there is none."""
     domain = knob.domain
     if not isinstance(domain, Number):
