@@ -16,8 +16,8 @@ LEAST_CHANGE = 0.05
 """A number that would move by a smaller share stays: nobody would see the difference."""
 OR = " or "
 """Between words of which the first that the server has is wanted."""
-UNTOUCHED = ("", "default")
-"""A setting whose source is none of these was set by somebody."""
+UNTOUCHED = ("", "default", "override", "compiled", "compile-time", "auto")
+"""The servers' words for a value that they chose themselves. Any other source: somebody set it."""
 
 
 @dataclass(frozen=True)
