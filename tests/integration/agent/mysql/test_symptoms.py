@@ -89,7 +89,7 @@ def load(server: ScratchMysqld) -> None:
             run(f"SELECT SUM(v) FROM t WHERE id IN ({picked})")
             some = f"SELECT pad FROM t WHERE id < {1500 + part} ORDER BY CRC32(id) LIMIT 1490"
             run(f"SELECT SUM(LENGTH(pad)) FROM ({some}) x")
-            run(f"SELECT COUNT(*) FROM (SELECT k, pad, COUNT(*) FROM t WHERE id < {3000 + part} GROUP BY k, pad) x")
+            run(f"SELECT COUNT(*) FROM (SELECT k, pad, COUNT(*) FROM t WHERE id < {700 + part} GROUP BY k, pad) x")
             run(f"SELECT COUNT(*) FROM u JOIN w ON u.k = w.k + {part}")
         for turn in range(4):
             for table in range(TABLES):
