@@ -87,9 +87,9 @@ def load(server: ScratchMysqld) -> None:
         for part in range(8):
             picked = ", ".join(str(n * 7919 % ROWS) for n in range(part * 400, part * 400 + 400))
             run(f"SELECT SUM(v) FROM t WHERE id IN ({picked})")
-            some = f"SELECT pad FROM t WHERE id < {1500 + part} ORDER BY CRC32(id) LIMIT 1490"
+            some = f"SELECT pad FROM t WHERE id < {600 + part} ORDER BY CRC32(id) LIMIT 599"
             run(f"SELECT SUM(LENGTH(pad)) FROM ({some}) x")
-            run(f"SELECT COUNT(*) FROM (SELECT k, pad, COUNT(*) FROM t WHERE id < {700 + part} GROUP BY k, pad) x")
+            run(f"SELECT COUNT(*) FROM (SELECT k, pad, COUNT(*) FROM t WHERE id < {600 + part} GROUP BY k, pad) x")
             run(f"SELECT COUNT(*) FROM u JOIN w ON u.k = w.k + {part}")
         for turn in range(4):
             for table in range(TABLES):
