@@ -97,6 +97,18 @@ def check(config_file: Path, as_json: bool) -> None:
 
 @main.command()
 @with_config
+@click.option("--seconds", type=click.FloatRange(1, 86400), default=60, show_default=True, help="How long to look.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def symptoms(config_file: Path, seconds: float, as_json: bool) -> None:
+    """Show what keeps the server from doing better, with the settings that would cure it. Changes nothing."""
+    from lutra_agent.clock import SystemClock
+    from lutra_agent.commands.symptoms import look, show
+
+    click.echo(show(look(dialling(config_file, quiet=True), seconds, SystemClock()), as_json))
+
+
+@main.command()
+@with_config
 @click.option("--to", "target", type=click.Choice(["last-known-good", "baseline"]), default="last-known-good")
 @click.option("--restart/--no-restart", default=True, help="Restart the server when a setting needs it.")
 def rollback(config_file: Path, target: str, restart: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a database's agent has told: its settings and its windows."""
+"""What a database's agent has told: its settings, its windows, and what they say."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from fastapi import APIRouter, Depends, Query
 from lutra_models.wire import Name
 
 from lutra_service.api.databases import server_state_schemas as schemas
-from lutra_service.api.databases import views
+from lutra_service.api.databases import symptom_schemas, views
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.app.databases import server_state
+from lutra_service.app.databases import server_state, symptoms
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.db.store import UnitOfWork
 
@@ -47,3 +47,19 @@ def list_windows(
     after = page.after and page.after.removeprefix(views.WINDOW)
     found = stored.read(lambda unit: server_state.windows(unit, database, page.limit + 1, after, since, until))
     return Page[schemas.WindowAnswer].model_validate(page.of([views.window(r, metric or ()) for r in found]))
+
+
+@router.get("/{database}/symptoms", responses={409: {}})
+@allow("read", "agent", of="database")
+def list_symptoms(
+    database: str,
+    stored: StoreDep,
+    minutes: Annotated[int, Query(ge=1, le=1440, description="How far back the windows reach.")] = 60,
+) -> symptom_schemas.SymptomsAnswer:
+    """What the latest windows under the active settings show, the strongest first, and which settings would cure it."""
+
+    def read(unit: UnitOfWork) -> symptoms.Seen:
+        at = context_of(unit, unit.databases.get(database), unit.sessions.open_one(database))
+        return symptoms.seen(unit, at, minutes)
+
+    return views.symptoms(stored.read(read))

@@ -102,4 +102,5 @@ class MysqlTelemetry:
         """FLUSH STATUS makes the second clock go back; a restart ends the connection."""
         uptimes = {"uptime_s": "Uptime", "uptime_since_flush_s": "Uptime_since_flush_status"}
         counters = {ours: float(status[theirs]) for ours, theirs in uptimes.items() if theirs in status}
-        return Reading(counters, epoch=str(self._connection.generation))
+        up = {"up_s": counters["uptime_s"]} if "uptime_s" in counters else {}
+        return Reading(counters, up, epoch=str(self._connection.generation))

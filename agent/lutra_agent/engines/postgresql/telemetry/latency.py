@@ -17,11 +17,12 @@ HALVINGS = 60
 
 @dataclass(frozen=True)
 class StatementRow:
-    """One statement's counters since their start; times in ms."""
+    """One statement's counters since their start; times in ms. `jit_ms` is None where the server does not tell it."""
 
     calls: int
     total_ms: float
     stddev_ms: float
+    jit_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class StatementDelta:
     calls: int
     mean_ms: float
     stddev_ms: float
+    jit_ms: float | None = None
 
 
 def deltas(before: Mapping[object, StatementRow], after: Mapping[object, StatementRow]) -> list[StatementDelta]:
@@ -60,7 +62,7 @@ def estimate_p99_ms(rows: Sequence[StatementDelta]) -> float | None:
 
 def _delta(old: StatementRow | None, new: StatementRow) -> StatementDelta | None:
     if old is None or new.calls < old.calls or new.total_ms < old.total_ms:
-        old = StatementRow(0, 0.0, 0.0)
+        old = StatementRow(0, 0.0, 0.0, 0.0)
     calls = new.calls - old.calls
     if calls <= 0:
         return None
@@ -68,7 +70,8 @@ def _delta(old: StatementRow | None, new: StatementRow) -> StatementDelta | None
     # Chan et al.: the squared deviations of a union are those of its parts and the distance between their means.
     apart = mean - (old.total_ms / old.calls if old.calls else mean)
     squares = new.calls * new.stddev_ms**2 - old.calls * old.stddev_ms**2 - apart**2 * old.calls * calls / new.calls
-    return StatementDelta(calls, mean, math.sqrt(max(squares, 0.0) / calls))
+    jit_ms = None if new.jit_ms is None else max(new.jit_ms - (old.jit_ms or 0.0), 0.0)
+    return StatementDelta(calls, mean, math.sqrt(max(squares, 0.0) / calls), jit_ms)
 
 
 def _log_normals(rows: Sequence[StatementDelta]) -> Iterator[tuple[int, float, float]]:

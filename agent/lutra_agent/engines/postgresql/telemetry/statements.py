@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lutra_agent.engines.common.telemetry import Latency, Targets
 from lutra_agent.engines.postgresql.server.connect import TAG, Connection, quoted
-from lutra_agent.engines.postgresql.telemetry.latency import StatementRow, deltas, estimate_p99_ms
+from lutra_agent.engines.postgresql.telemetry.latency import StatementDelta, StatementRow, deltas, estimate_p99_ms
 from lutra_agent.errors import CollectionFailed
 
 EXTENSION = (
@@ -38,8 +38,18 @@ class StatementsView:
         total, spread = ("total_exec_time", "stddev_exec_time") if modern else ("total_time", "stddev_time")
         # Statements inside functions are counted within the statement that called them.
         toplevel = " WHERE toplevel" if self.version >= (1, 9) else ""
-        columns = f"userid, dbid, queryid, calls, {total}, {spread}"
+        columns = f"userid, dbid, queryid, calls, {total}, {spread}, {self._compiling}"
         return f"SELECT {columns} FROM {self.schema}.pg_stat_statements(false){toplevel}"  # noqa: S608
+
+    @property
+    def compiles(self) -> bool:
+        """Whether it tells the time that went into compiling queries."""
+        return self.version >= (1, 10)
+
+    @property
+    def _compiling(self) -> str:
+        parts = ("generation", "inlining", "optimization", "emission")
+        return " + ".join(f"jit_{part}_time" for part in parts) if self.compiles else "NULL"
 
     @property
     def epoch_query(self) -> str | None:
@@ -81,8 +91,8 @@ class StatementsReader:
         rows = connection.rows(view.rows_query)
         return Statements(
             {
-                (u, d, q): StatementRow(calls, total, spread)
-                for u, d, q, calls, total, spread in rows
+                (u, d, q): StatementRow(calls, total, spread, compiling)
+                for u, d, q, calls, total, spread, compiling in rows
                 if q not in self._own
             },
             epoch,
@@ -96,6 +106,15 @@ def targets(before: Statements, after: Statements, seconds: float) -> Targets:
     ran = deltas(before.rows, after.rows)
     p99 = estimate_p99_ms(ran)
     return Targets(
-        {"qps": sum(d.calls for d in ran) / seconds},
+        {"qps": sum(d.calls for d in ran) / seconds, **_compiled(ran, seconds)},
         None if p99 is None else Latency(p99, "estimated", "statement"),
     )
+
+
+def _compiled(ran: Sequence[StatementDelta], seconds: float) -> dict[str, float]:
+    """The time that went into compiling queries, and into executing them, that included; nothing before 1.10."""
+    told = [d.jit_ms for d in ran if d.jit_ms is not None]
+    if not told:
+        return {}
+    executing = sum(d.calls * d.mean_ms for d in ran)
+    return {"statements.jit_ms_per_s": sum(told) / seconds, "statements.exec_ms_per_s": executing / seconds}

@@ -68,6 +68,31 @@ setting: Example = {
     "text": "4MB",
     "range": "[4096, 65536] kB",
 }
+cure: Example = {
+    "setting": "work_mem",
+    "before": 4096,
+    "before_text": "4MB",
+    "after": 24576,
+    "after_text": "24MB",
+    "applies": "reload",
+    "reason": "so that what fills a file of 8 MB stays in memory",
+    "set_by": None,
+    "obstacle": None,
+}
+symptom: Example = {
+    "name": "sorts_spill",
+    "kind": "fault",
+    "group": "memory",
+    "strength": 0.41,
+    "sentence": "1,800 temporary files with 14.1 GB in 1 h, 8 MB each, with work_mem = 4 MB.",
+    "measured": 4194304.0,
+    "numbers": {"per_file": 8388608.0},
+    "settings": ["work_mem"],
+    "cures": [cure],
+    "threshold": "The manual; 1 MB/s is our bound.",
+    "source": "https://www.example.com/manual",
+}
+symptoms: Example = {"start": EVENING, "end": LATER, "windows": 360, "seconds": 3600.0, "symptoms": [symptom]}
 metrics: Example = {"qps": 950.0, "tps": 190.0, "p99_ms": 12.5}
 p99: Example = {"p99_source": "driver", "p99_of": "transaction"}
 measured_window: Example = {

@@ -1,4 +1,4 @@
-"""Table and statement caches: hits, misses, overflows."""
+"""Table and statement caches, and that of MyISAM's indexes: hits, misses, overflows."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ CACHES = FromStatus(
         "adaptive_hash_searches": "Innodb_adaptive_hash_hash_searches",
         "tree_searches": "Innodb_adaptive_hash_non_hash_searches",
         "change_buffer_merges": "Innodb_ibuf_merges",
+        "key_read_requests": "Key_read_requests",
     },
-    {"open_tables": "Open_tables", "prepared_statements": "Prepared_stmt_count"},
+    {
+        "open_tables": "Open_tables",
+        "open_definitions": "Open_table_definitions",
+        "prepared_statements": "Prepared_stmt_count",
+        "key_blocks_used": "Key_blocks_used",
+    },
 )

@@ -34,5 +34,7 @@ STATEMENTS = FromStatus(
         "scan": "Select_scan",
         "sort_merge_passes": "Sort_merge_passes",
         "sort_rows": "Sort_rows",
+        "sort_range": "Sort_range",
+        "sort_scan": "Sort_scan",
     },
 )

@@ -13,7 +13,9 @@ from lutra_agent.engines.postgresql.telemetry.collectors.replication import REPL
 from lutra_agent.engines.postgresql.telemetry.collectors.size import SIZE
 from lutra_agent.engines.postgresql.telemetry.collectors.slru import SLRU
 from lutra_agent.engines.postgresql.telemetry.collectors.tables import TABLES
+from lutra_agent.engines.postgresql.telemetry.collectors.vacuum import VACUUM
 from lutra_agent.engines.postgresql.telemetry.collectors.wal import WAL
+from lutra_agent.engines.postgresql.telemetry.collectors.workers import WORKERS
 
 COLLECTORS = (
     DATABASE,
@@ -27,5 +29,7 @@ COLLECTORS = (
     LOCKS,
     REPLICATION,
     TABLES,
+    WORKERS,
+    VACUUM,
     SIZE,
 )

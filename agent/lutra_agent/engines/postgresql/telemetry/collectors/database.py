@@ -9,7 +9,8 @@ sum(blks_hit) AS blks_hit, sum(tup_returned) AS tup_returned, sum(tup_fetched) A
 sum(tup_inserted) AS tup_inserted, sum(tup_updated) AS tup_updated, sum(tup_deleted) AS tup_deleted,
 sum(conflicts) AS conflicts, sum(temp_files) AS temp_files, sum(temp_bytes) AS temp_bytes,
 sum(deadlocks) AS deadlocks, sum(blk_read_time) AS blk_read_ms, sum(blk_write_time) AS blk_write_ms,
-sum(numbackends) AS numbackends"""
+sum(numbackends) AS numbackends,
+sum(blks_read + blks_hit) FILTER (WHERE datname = current_database()) AS own_blocks"""
 
 SESSIONS = """, sum(active_time) AS active_ms, sum(idle_in_transaction_time) AS idle_in_transaction_ms,
 sum(sessions) AS sessions"""

@@ -10,6 +10,8 @@ sum(read_time) AS read_ms, sum(write_time) AS write_ms, sum(fsync_time) AS fsync
 sum(reads) FILTER (WHERE backend_type = 'client backend') AS client_reads,
 sum(writes) FILTER (WHERE backend_type = 'client backend') AS client_writes,
 sum(fsyncs) FILTER (WHERE backend_type = 'client backend') AS client_fsyncs,
+sum(writes) FILTER (WHERE backend_type = 'client backend' AND object = 'relation' AND context = 'normal')
+AS backend_writes,
 sum(reads) FILTER (WHERE context = 'vacuum') AS vacuum_reads,
 max(stats_reset) AS epoch"""
 

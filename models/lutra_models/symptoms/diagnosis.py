@@ -1,0 +1,132 @@
+"""Windows, settings and hardware in; symptoms out, the strongest first. A pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lutra_models.catalog import LiveSettings
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.knobs import Value
+from lutra_models.server import Policy
+from lutra_models.symptoms.offers import Cure, Offers, Wish
+from lutra_models.symptoms.rows import CureRow, Kind, SymptomRow, of_engine
+from lutra_models.symptoms.sentences import told
+from lutra_models.symptoms.span import MeasuredWindow
+
+
+@dataclass(frozen=True)
+class Symptom:
+    """What was seen. `strength` is above 0 and at most 1, `measured` the row's measure, `numbers` what it is made of.
+
+    `settings` are those that it speaks of, `cures` what it asks of them: for the kind `enough` it may be nothing.
+    """
+
+    name: str
+    kind: Kind
+    group: str
+    strength: float
+    sentence: str
+    measured: float
+    numbers: Mapping[str, Value]
+    settings: tuple[str, ...]
+    cures: tuple[Cure, ...]
+    threshold: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """`symptoms`, the strongest first, and the windows that they rest on: how many, and how many seconds in all."""
+
+    symptoms: tuple[Symptom, ...]
+    windows: int
+    seconds: float
+
+
+def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindow]) -> Diagnosis:
+    """What `windows`, all measured under the live settings, say of them.
+
+    A symptom whose metrics or settings are missing stays silent. Every cure is inside the setting's range, keeps the
+    policy, and all of them together keep the memory limit and the couplings. Raises InvalidConfiguration where the
+    server reports something that is no value.
+    """
+    seconds = sum(w.seconds for w in windows)
+    seen = []
+    if windows:
+        scope = _scope(live, seconds)
+        engine = live.server.engine
+        for row in of_engine(engine):
+            if row.covers(engine, live.server.version):
+                found = _seen(row, engine, {**scope, **_measured(row, windows)})
+                if found is not None:
+                    seen.append(found)
+    seen.sort(key=lambda s: -s[0].strength)
+    offers = Offers(live, policy)
+    symptoms = tuple(
+        replace(s, settings=tuple(n for n in s.settings if n in live.values), cures=offers.cures(wishes))
+        for s, wishes in seen
+    )
+    return Diagnosis(symptoms, len(windows), seconds)
+
+
+def _scope(live: LiveSettings, seconds: float) -> dict[str, Any]:
+    """What every row reads: hardware, settings in bytes, milliseconds or plain numbers, the measured time."""
+    solid_state = float(live.server.host.rotational is False)
+    return {**live.overlay.base, "seconds": seconds, "solid_state": solid_state}
+
+
+def _measured(row: SymptomRow, windows: Sequence[MeasuredWindow]) -> dict[str, float]:
+    values = {name: row.measured[name].value(windows) for name in row.names & row.measured.keys()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _defaults(row: SymptomRow, scope: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands in for names that this server does not have; one that cannot be computed stays unknown."""
+    found: dict[str, Any] = {}
+    for name, default in row.defaults.items():
+        if name in row.names and name not in scope:
+            with suppress(InvalidConfiguration):
+                found[name] = default.value({**scope, **found})
+    return found
+
+
+def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> tuple[Symptom, list[Wish]] | None:
+    """The symptom without its cures, and what it asks for; None where it does not show."""
+    scope.update(_defaults(row, scope))
+    try:
+        numbers = {name: scope.setdefault(name, formula.value(scope)) for name, formula in row.numbers.items()}
+        measured = row.measure.number(scope)
+        strength = row.strength(measured)
+        if not strength or not row.given(scope):
+            return None
+        scope["measured"] = measured
+        sentence = told(row.sentence, scope)
+        wishes = [_wish(c, scope) for c in row.cures if _asked(c, engine, scope)]
+    except InvalidConfiguration:
+        return None
+    symptom = Symptom(
+        row.name,
+        row.kind,
+        row.group,
+        strength,
+        sentence,
+        measured,
+        numbers,
+        row.settings,
+        (),
+        row.threshold,
+        row.source,
+    )
+    return symptom, wishes
+
+
+def _asked(cure: CureRow, engine: str, scope: Mapping[str, Any]) -> bool:
+    return (not cure.engines or engine in cure.engines) and (cure.when is None or bool(cure.when(scope)))
+
+
+def _wish(cure: CureRow, scope: Mapping[str, Any]) -> Wish:
+    value = cure.value.value(scope)
+    return Wish(cure.setting, cure.way, value, told(cure.reason, {**scope, "after": value}))

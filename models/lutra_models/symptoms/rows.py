@@ -1,0 +1,195 @@
+"""Symptoms as data: one TOML file for each family of engines, read once and checked whole."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Literal, get_args
+
+from lutra_models.catalog.formula import Formula
+from lutra_models.catalog.rows import FACTS, UNITS, Version, load, version_of
+from lutra_models.symptoms.sentences import FORMS, places
+from lutra_models.symptoms.span import Measured
+
+Kind = Literal["fault", "elsewhere", "enough"]
+Way = Literal["raise", "lower", "set"]
+
+KINDS: Mapping[Kind, str] = {
+    "fault": "a setting keeps the server from doing better",
+    "elsewhere": "time is lost where no setting helps",
+    "enough": "a setting is large enough, or may give memory back",
+}
+SPAN_FACTS = ("seconds", "solid_state")
+"""The measured seconds; 1 where the host says that its disk does not spin, else 0."""
+WEAKEST = 0.3
+"""The strength of a symptom where it begins."""
+
+
+@dataclass(frozen=True)
+class CureRow:
+    """A setting that a symptom speaks for: which way, and to which value in bytes, milliseconds or plain numbers.
+
+    It is left out where `when` does not hold.
+    """
+
+    setting: str
+    way: Way
+    value: Formula
+    reason: str
+    when: Formula | None = None
+    engines: tuple[str, ...] = ()
+    """Where the setting is of some of the family's engines alone; empty for all of them."""
+
+
+@dataclass(frozen=True)
+class SymptomRow:
+    """A formula over windows, settings and hardware, and what it says.
+
+    The symptom shows where `given` holds and `measure` has reached `begins`, on the way to `full`, at which it has its
+    full strength: at most `most`, less than 1 where the evidence is indirect. `threshold` says where the two come from,
+    `source` is its address. `numbers` are named parts of the formulas, in order. `settings` are those that it speaks
+    of; in a symptom of the kind `enough` they need no more. `measured` is what the formulas read of the windows.
+    """
+
+    name: str
+    kind: Kind
+    group: str
+    engines: tuple[str, ...]
+    since: Version
+    until: Version | None
+    measured: Mapping[str, Measured]
+    defaults: Mapping[str, Formula]
+    numbers: Mapping[str, Formula]
+    given: Formula
+    measure: Formula
+    begins: float
+    full: float
+    most: float
+    meaning: str
+    sentence: str
+    threshold: str
+    source: str
+    settings: tuple[str, ...]
+    cures: tuple[CureRow, ...]
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"{self.name}: kind {self.kind!r} is none of {get_args(Kind)}")
+        if self.begins == self.full or not WEAKEST <= self.most <= 1:
+            raise ValueError(f"{self.name}: begins {self.begins}, full {self.full}, most {self.most}")
+        if self.kind == "elsewhere" and self.settings:
+            raise ValueError(f"{self.name}: no setting helps, and {self.settings} are named")
+        if self.kind != "elsewhere" and not self.settings:
+            raise ValueError(f"{self.name}: it speaks of no setting")
+        if wrong := [c.way for c in self.cures if c.way not in get_args(Way)]:
+            raise ValueError(f"{self.name}: {wrong[0]!r} is none of {get_args(Way)}")
+
+    def covers(self, engine: str, version: str) -> bool:
+        parts = version_of(version)
+        old_enough = self.until is None or parts[: len(self.until)] <= self.until
+        return engine in self.engines and self.since <= parts and old_enough
+
+    def strength(self, measured: float) -> float:
+        """From `WEAKEST` where it begins to `most`; 0 where it does not show."""
+        way = (measured - self.begins) / (self.full - self.begins)
+        return 0.0 if way < 0 else self.most if way >= 1 else WEAKEST + (self.most - WEAKEST) * way
+
+    @property
+    def formulas(self) -> Iterator[Formula]:
+        """Its own, those of the defaults apart."""
+        yield from (*self.numbers.values(), self.given, self.measure)
+        yield from (f for c in self.cures for f in (c.value, c.when) if f is not None)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All that its formulas and sentences read, also where a default stands in for it."""
+        told = (name for text in self.texts for name, _ in places(text))
+        found = {*told, *(n for f in self.formulas for n in f.names)}
+        for _ in self.defaults:  # one may read another
+            found |= {n for name in found & self.defaults.keys() for n in self.defaults[name].names}
+        return frozenset(found)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return (self.sentence, *(c.reason for c in self.cures))
+
+
+@lru_cache(maxsize=1)
+def rows() -> tuple[SymptomRow, ...]:
+    """Every engine's. Raises ValueError where a file contradicts itself or a catalogue."""
+    files = sorted(
+        (f for f in resources.files(__package__).iterdir() if f.name.endswith(".toml")), key=lambda f: f.name
+    )
+    return tuple(r for f in files for r in from_document(tomllib.loads(f.read_text(encoding="utf-8"))))
+
+
+def of_engine(engine: str) -> tuple[SymptomRow, ...]:
+    """Of every version; none for an engine of which no symptom is known."""
+    return tuple(r for r in rows() if engine in r.engines)
+
+
+def from_document(document: Mapping[str, Any]) -> tuple[SymptomRow, ...]:
+    """Raises ValueError where a formula or a sentence reads a name that nobody knows."""
+    metrics = {name: Measured.parse(text) for name, text in document.get("metrics", {}).items()}
+    defaults = {name: Formula(text) for name, text in document.get("defaults", {}).items()}
+    found = tuple(_row(entry, document, metrics, defaults) for entry in document["symptom"])
+    names = [r.name for r in found]
+    if twice := {n for n in names if names.count(n) > 1}:
+        raise ValueError(f"two symptoms are called {sorted(twice)[0]}")
+    for row in found:
+        _verify(row, metrics)
+    return found
+
+
+def _row(
+    entry: Mapping[str, Any],
+    document: Mapping[str, Any],
+    metrics: Mapping[str, Measured],
+    defaults: Mapping[str, Formula],
+) -> SymptomRow:
+    values = {"since": 0, "given": 1, "most": 1.0, "numbers": {}, "cure": (), "settings": (), **entry}
+    cures = tuple(_cure(c) for c in values.pop("cure"))
+    numbers = {name: Formula(text) for name, text in values.pop("numbers").items()}
+    until = values.pop("until", None)
+    return SymptomRow(
+        **{
+            **values,
+            "engines": tuple(values.get("engines", document["engines"])),
+            "since": version_of(str(values["since"])),
+            "until": None if until is None else version_of(str(until)),
+            "numbers": numbers,
+            "defaults": defaults,
+            "measured": metrics,
+            "begins": Formula(values["begins"]).number(UNITS),
+            "full": Formula(values["full"]).number(UNITS),
+            "given": Formula(values["given"]),
+            "measure": Formula(values["measure"]),
+            "settings": tuple(dict.fromkeys((*values["settings"], *(c.setting for c in cures)))),
+            "cures": cures,
+        }
+    )
+
+
+def _cure(entry: Mapping[str, Any]) -> CureRow:
+    when = entry.get("when")
+    value = Formula(entry["value"])
+    made = None if when is None else Formula(when)
+    return CureRow(entry["setting"], entry["way"], value, entry["reason"], made, tuple(entry.get("engines", ())))
+
+
+def _verify(row: SymptomRow, metrics: Mapping[str, Measured]) -> None:
+    settings = {r.name for engine in row.engines for r in load(engine).rows}
+    if unknown := set(row.settings) - settings:
+        raise ValueError(f"{row.name}: no catalogue has {sorted(unknown)}")
+    known = settings | set(FACTS) | set(UNITS) | set(SPAN_FACTS) | set(metrics) | set(row.defaults)
+    if twice := set(metrics) & (settings | set(FACTS)) or set(row.numbers) & known:
+        raise ValueError(f"{row.name}: {sorted(twice)} means two things")
+    for formula in (*row.formulas, *row.defaults.values()):
+        if strange := formula.names - known - set(row.numbers):
+            raise ValueError(f"{row.name}: {formula.text!r} reads unknown names {sorted(strange)}")
+    for name, form in (place for text in row.texts for place in places(text)):
+        if name not in known | set(row.numbers) | {"measured", "after"} or form not in FORMS:
+            raise ValueError(f"{row.name}: {{{name}:{form}}} is no number that a sentence can tell")

@@ -1,0 +1,44 @@
+"""What a database's latest windows say of it: symptoms, and what would cure them. Evidence; nothing is decided here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.db.schema.records import StoredReport
+from lutra_service.db.store import UnitOfWork
+
+MOST_WINDOWS = 2000
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A diagnosis, and the first and last moment of the windows that it rests on; None where there are none."""
+
+    diagnosis: Diagnosis
+    start: datetime | None
+    end: datetime | None
+
+
+def seen(unit: UnitOfWork, at: ServerContext, minutes: int) -> Seen:
+    """Of the windows of the last `minutes`, at most the newest 2,000, that were measured under the active settings."""
+    since = unit.now - timedelta(minutes=minutes)
+    active = dict(at.active)
+    found = [
+        r
+        for r in unit.reports.windows(at.database.id, MOST_WINDOWS, since=since)
+        if r.failure is None and r.metrics and r.configuration == active
+    ]
+    diagnosis = diagnose(at.live, at.policy, [_measured(r) for r in found])
+    starts = [r.window_start for r in found if r.window_start is not None]
+    ends = [r.window_end for r in found if r.window_end is not None]
+    return Seen(diagnosis, min(starts, default=None), max(ends, default=None))
+
+
+def _measured(report: StoredReport) -> MeasuredWindow:
+    assert report.window_start is not None
+    assert report.window_end is not None
+    return MeasuredWindow((report.window_end - report.window_start).total_seconds(), report.metrics)

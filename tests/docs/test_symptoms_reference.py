@@ -1,0 +1,66 @@
+"""docs/reference/symptoms.md is written from the symptoms' own rows: `python -m tests.docs.test_symptoms_reference`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lutra_models.symptoms import KINDS, CureRow, SymptomRow, of_engine
+
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs" / "reference" / "symptoms.md"
+FAMILIES = {"PostgreSQL": ("postgresql",), "MySQL and MariaDB": ("mysql", "mariadb")}
+INTRODUCTION = """# Symptoms
+
+What `GET /v1/databases/{db}/symptoms` and `lutra-agent symptoms` look for. [Reading symptoms](../operate/symptoms.md)
+says how to use them. This page is written from `models/lutra_models/symptoms/*.toml`.
+
+A symptom shows where its condition holds and its measure has reached the first bound; at the second it has its full
+strength. Formulas speak bytes and milliseconds. `count of` and `rate of` read a counter of all windows, `mean of`,
+`most of` and `least of` a gauge; `seconds` is the measured time, `solid_state` 1 where the host says that its disk does
+not spin. A symptom whose metrics are missing stays silent.
+"""
+
+
+def page() -> str:
+    return "\n".join([INTRODUCTION, *(line for title, engines in FAMILIES.items() for line in _family(title, engines))])
+
+
+def _family(title: str, engines: Sequence[str]) -> Iterator[str]:
+    rows = list({row.name: row for engine in engines for row in of_engine(engine)}.values())
+    yield f"## {title}\n"
+    for row in rows:
+        yield from _row(row, engines)
+
+
+def _row(row: SymptomRow, engines: Sequence[str]) -> Iterator[str]:
+    alone = "" if set(row.engines) == set(engines) else f" {', '.join(row.engines)} alone."
+    first = "" if row.since == (0,) else f" Since version {'.'.join(map(str, row.since))}."
+    last = "" if row.until is None else f" Until version {'.'.join(map(str, row.until))}."
+    yield f"### {row.name}\n"
+    yield f"{row.meaning} *{row.kind}: {KINDS[row.kind]}.*{first}{last}{alone}\n"
+    read = sorted(row.names & row.measured.keys())
+    yield from (f"- `{n}` = {row.measured[n].how} of `{row.measured[n].metric}`" for n in read)
+    yield from (f"- `{name}` = `{formula}`" for name, formula in row.numbers.items())
+    condition = "" if row.given.text == "1" else f", where `{row.given}`"
+    most = "" if row.most == 1 else f"; strength at most {row.most:g}"
+    yield f"- shows by `{row.measure}`, from {row.begins:g} to {row.full:g}{condition}{most}"
+    yield f"- bounds: {row.threshold} [source]({row.source})"
+    yield from map(_cure, row.cures)
+    if row.kind == "enough" and not row.cures:
+        yield f"- needs no more: {', '.join(f'`{n}`' for n in row.settings)}"
+    yield ""
+
+
+def _cure(cure: CureRow) -> str:
+    alone = f" ({', '.join(cure.engines)})" if cure.engines else ""
+    when = f", where `{cure.when}`" if cure.when is not None else ""
+    return f"- cure{alone}: {cure.way} `{cure.setting}` to `{cure.value}`{when}"
+
+
+def test_the_page_is_what_the_rows_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,110 @@
+"""A PostgreSQL with many things made wrong: a load that shows them, the cures, and the symptoms gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from lutra_agent.clock import SystemClock
+from lutra_agent.commands.symptoms import look, show
+from lutra_lab.servers.base import ScratchServer
+
+from tests.support.agents import config
+from tests.support.engines import POSTGRES, scratch
+from tests.support.symptomatic import Patient, cures
+
+pytestmark = pytest.mark.engine
+
+WRONG = {
+    "autovacuum": "off",
+    "autovacuum_naptime": "1s",
+    "bgwriter_delay": "10ms",
+    "bgwriter_lru_maxpages": "1",
+    "checkpoint_completion_target": "0.1",
+    "cpu_tuple_cost": "10",
+    "effective_cache_size": "8MB",
+    "max_connections": "20",
+    "max_parallel_workers": "1",
+    "max_wal_size": "32MB",
+    "min_wal_size": "32MB",
+    "random_page_cost": "40",
+    "shared_buffers": "1MB",
+    "wal_buffers": "32kB",
+    "work_mem": "64kB",
+}
+COMMON = {
+    "autovacuum_off",
+    "background_writer_stops",
+    "buffers_small",
+    "cache_unknown_to_planner",
+    "checkpoints_forced",
+    "connections_near_limit",
+    "cpu_costs_odd",
+    "random_reads_overpriced",
+    "sorts_spill",
+    "wal_buffers_full",
+}
+SHOWN = {
+    "postgres15": COMMON | {"jit_costs"},
+    "postgres18": COMMON | {"sessions_write_pages", "parallel_workers_short"},
+}
+STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "jit_above_cost": "0"}
+ROWS = 35_000
+FILL = f"CREATE TABLE t AS SELECT g AS id, 0 AS v, repeat('x', 150) AS pad FROM generate_series(1, {ROWS}) g"
+SORT = "SELECT sum(length(pad)) FROM (SELECT md5(id::text) AS k, pad FROM t ORDER BY k OFFSET 0) s"
+ONE = f"SELECT v FROM t WHERE id = (g * 7919::bigint) % {ROWS}"
+READ = f"SELECT sum(x.v) FROM generate_series(1, 12000) g, LATERAL ({ONE}) x"
+PARALLEL = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0"
+
+
+@pytest.fixture(params=POSTGRES)
+def ill(request: pytest.FixtureRequest) -> Iterator[tuple[str, ScratchServer]]:
+    more = STATEMENTS if request.param == "postgres15" else {}
+    with scratch(request.param, **WRONG, **more) as server:
+        if more:
+            server.sql("CREATE EXTENSION pg_stat_statements")
+        for statement in (FILL, "CREATE UNIQUE INDEX ON t (id)", "VACUUM ANALYZE t", *2 * ("UPDATE t SET v = v + 1",)):
+            server.sql(statement)
+        yield request.param, server
+
+
+def load(server: ScratchServer) -> None:
+    """Updates, sorts, point reads and scans."""
+    with server.session() as run:
+        for _ in range(2):
+            run("UPDATE t SET v = v + 1")
+        for _ in range(5):
+            run(SORT)
+        run("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
+        run(READ)
+        run(f"RESET ALL; {PARALLEL}")
+        for _ in range(12):
+            run("SELECT count(*) FROM t WHERE v >= 0")
+
+
+def test_what_is_wrong_shows_with_its_cure_and_is_gone_with_it(ill: tuple[str, ScratchServer], tmp_path: Path) -> None:
+    name, server = ill
+    patient = Patient(server, tmp_path)
+    with ExitStack() as others:
+        for _ in range(17):
+            others.enter_context(server.session())
+        found = patient.seen(lambda: load(server))
+    assert SHOWN[name] <= set(found)
+    assert {n for n in patient.unmeasured if not n.startswith("statements.")} == set()
+    for setting, value in cures(found).items():
+        server.sql(f"ALTER SYSTEM SET {setting} = '{value}'")
+    server.stop()
+    server.start()
+    with ExitStack() as others:
+        for _ in range(17):
+            others.enter_context(server.session())
+        again = patient.seen(lambda: load(server))
+    assert not SHOWN[name] & set(again)
+
+
+def test_an_agent_shows_what_it_sees_without_the_service(postgres15: ScratchServer, tmp_path: Path) -> None:
+    found = look(config(postgres15, "http://127.0.0.1:9", tmp_path), 1.0, SystemClock())
+    assert found.windows == 1
+    assert show(found, as_json=False).startswith("1 windows, 1 s\n")

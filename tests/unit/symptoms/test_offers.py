@@ -1,0 +1,56 @@
+"""What a symptom may offer: what somebody set is said, and what cannot move says why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from lutra_models.server import Policy
+from lutra_models.symptoms import Cure
+
+from tests.support.servers import a_server
+from tests.unit.symptoms.cases import CASES, Case
+
+SPILLS = next(c for c in CASES if c.name == "sorts_spill")
+SMALL = next(c for c in CASES if c.name == "buffers_small")
+
+
+def cure(case: Case, policy: Policy | None = None) -> Cure:
+    found = next(s for s in case.diagnosis(case.shown, policy).symptoms if s.name == case.name)
+    return found.cures[0]
+
+
+def test_a_value_that_somebody_set_is_marked_and_the_servers_own_is_not() -> None:
+    assert cure(SPILLS).set_by is None
+    by_hand = replace(SPILLS, server=a_server("15", memory_gb=16, work_mem="5MB"))
+    assert cure(by_hand).set_by == "configuration file"
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (Policy(pins={"work_mem": "4MB"}), "work_mem is pinned"),
+        (Policy(movable=frozenset({"jit"})), "not among the settings that the policy lets move"),
+    ],
+)
+def test_what_the_policy_holds_is_not_offered_and_says_why(policy: Policy, why: str) -> None:
+    found = cure(SPILLS, policy)
+    assert found.after is None
+    assert why in str(found.obstacle)
+
+
+def test_a_restart_that_is_not_allowed_is_an_obstacle() -> None:
+    assert cure(SMALL).applies == "restart"
+    found = cure(SMALL, Policy(restart=False))
+    assert (found.after, "restart" in str(found.obstacle)) == (None, True)
+
+
+def test_the_memory_limit_leaves_as_much_as_fits_and_says_so() -> None:
+    found = cure(replace(SPILLS, server=a_server("15", memory_gb=8)))
+    assert found.after is not None
+    assert 4096 < int(found.after) < 24576
+    assert "worst case" in str(found.obstacle)
+
+
+def test_a_range_of_the_policy_bounds_the_cure() -> None:
+    assert cure(SPILLS, Policy(ranges={"work_mem": ("1MB", "10MB")})).after == 10240

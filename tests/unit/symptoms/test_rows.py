@@ -1,0 +1,57 @@
+"""Each symptom: what shows it, what ends it, what it then offers; and what all of them have in common."""
+
+from __future__ import annotations
+
+import pytest
+from lutra_models.symptoms import of_engine
+
+from tests.unit.symptoms.cases import CASES, Case
+
+ENGINES = ("mariadb", "mysql", "postgresql")
+by_name = pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.server.engine}-{c.name}")
+
+
+@by_name
+def test_an_hour_shows_it_with_its_numbers_and_offers_the_cure(case: Case) -> None:
+    found = case.seen(case.shown)
+    assert found is not None
+    assert 0.3 <= found.strength <= case.row.most
+    assert case.says in found.sentence
+    assert "{" not in found.sentence + "".join(c.reason for c in found.cures)
+    offered = {c.setting: c.after for c in found.cures if c.after is not None}
+    assert {n: offered.get(n) for n in case.cures} == dict(case.cures)
+    assert all(c.after is not None or c.obstacle for c in found.cures)
+
+
+@by_name
+def test_it_is_silent_just_below_its_bound_and_where_a_condition_fails(case: Case) -> None:
+    for changed in (case.just, *case.silent):
+        assert case.seen({**case.shown, **changed}) is None, changed
+
+
+@by_name
+def test_it_is_silent_without_any_one_of_its_metrics(case: Case) -> None:
+    needed = {case.row.measured[n].metric for f in case.row.formulas for n in f.names if n in case.row.measured}
+    defaulted = {case.row.measured[n].metric for n in case.row.defaults if n in case.row.measured}
+    read = (needed & case.shown.keys()) - defaulted
+    assert read
+    for metric in read:
+        assert case.seen({n: v for n, v in case.shown.items() if n != metric}) is None, metric
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_row_has_a_case(engine: str) -> None:
+    assert {r.name for r in of_engine(engine)} == {c.name for c in CASES if c.server.engine == engine}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_there_are_twenty_and_more_that_a_setting_is_at_fault_for(engine: str) -> None:
+    assert sum(r.kind == "fault" for r in of_engine(engine)) >= 20
+
+
+def test_every_row_says_where_its_bounds_come_from() -> None:
+    for engine in ENGINES:
+        for row in of_engine(engine):
+            assert row.source.startswith("https://"), row.name
+            assert row.threshold.endswith("."), row.name
+            assert row.sentence.endswith((".", "helps.")), row.name
