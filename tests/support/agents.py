@@ -22,6 +22,9 @@ from tests.support.databases import Where
 RUN = ("-m", "lutra_agent", "run", "--config")
 CONNECTS = ("engine", "host", "port", "user", "dbname", "include_file")
 TOKEN = "lutra_test-token"
+RATED = ("pgbench", "sysbench")
+"""The kinds of driver that can hold a number of transactions a second."""
+
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.2
 EVERY_SETTING = "SELECT name, setting, pending_restart FROM pg_settings ORDER BY name"
 
@@ -67,9 +70,10 @@ def _toml(value: Any) -> str:
 
 
 def suggested(server: Mapping[str, Any]) -> Driver:
-    """The driver that `lutra-agent lab` suggests for its server, for a second."""
+    """The driver that `lutra-agent lab` suggests for its server, for a second; gently, where it knows a rate."""
+    rate = {"rate": 100} if server["driver"]["kind"] in RATED else {}
     where = Where(**{name: server[name] for name in ("engine", "host", "port", "user", "dbname") if name in server})
-    return build({**server["driver"], "warmup_s": 1, "duration_s": 1}, where)
+    return build({**server["driver"], **rate, "warmup_s": 1, "duration_s": 1}, where)
 
 
 @contextmanager
