@@ -6,7 +6,7 @@ Shapes: n observations, m configurations to predict, k knobs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from lutra_models.gp.learning.fit import ENOUGH
 from sklearn.ensemble import RandomForestRegressor
 
 from benchmarks.tuning import cube, named
-from benchmarks.tuning.optimisers import Lutra, Random
+from benchmarks.tuning.optimisers import Lutra, Optimiser, Random
 from benchmarks.tuning.options import Progress, results_option, seeds_option, tasks_option
 from benchmarks.tuning.rows import CODE, Results
 from benchmarks.tuning.tasks import Task
@@ -75,18 +75,19 @@ def check(task: Task, design: Design, seed: int) -> list[dict[str, Any]]:
 def observed(task: Task, design: Design, seed: int, count: int) -> list[Observation]:
     """The first trials of a tuning run, or uniformly random ones after the default."""
     optimiser = Lutra(task, seed, count) if design == "tuning" else Random(task, seed, count)
+    return list(watched(task, optimiser, seed, count))
+
+
+def watched(task: Task, optimiser: Optimiser, seed: int, count: int) -> Iterator[Observation]:
+    """The trials of an optimiser, the default first, each once the optimiser was told of it."""
     rng = np.random.default_rng(10_000 + seed)
-    seen: list[Observation] = []
     for trial in range(count):
         configuration = task.default if trial == 0 else task.space.normalise(optimiser.ask())
         value = task.measure(configuration, rng)
         metrics = None if value is None else {OBJECTIVE: value}
         optimiser.tell(configuration, metrics)
         failed = metrics is None
-        seen.append(
-            Observation.failed(configuration, "did_not_start") if failed else Observation(configuration, metrics)
-        )
-    return seen
+        yield Observation.failed(configuration, "did_not_start") if failed else Observation(configuration, metrics)
 
 
 def targets(task: Task, observations: Sequence[Observation], rng: np.random.Generator) -> np.ndarray:

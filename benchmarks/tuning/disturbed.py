@@ -89,12 +89,12 @@ class Drawn:
 @dataclass(frozen=True)
 class Window:
     """Where a reading stands: the share of the session that is over, the trial's number, and whether its configuration
-    is one of the restless.
+    is one of those that scatter.
     """
 
     share: float
     trial: int
-    restless: bool
+    scatters: bool
 
 
 Disturb = Callable[[Window, np.random.Generator], float]
@@ -130,7 +130,7 @@ DISTURBANCES: Mapping[str, Disturb] = {
     "faster": _also(lambda w: np.log(0.67) * (w.share < 0.5)),
     "fading": _also(lambda w: np.log(0.67) * w.share),
     "warming": _also(lambda w: np.log(0.6) * np.exp(-w.trial / 3.0)),
-    "restless": lambda w, rng: (0.3 if w.restless else 0.05) * rng.standard_normal(),
+    "scattering": lambda w, rng: (0.3 if w.scatters else 0.05) * rng.standard_normal(),
 }
 RELIABLE = 1.2816
 """How many deviations below its median a reading's tenth percentile is."""
@@ -148,18 +148,18 @@ def session(task: Surface, disturbance: str, seed: int, trials: int, options: Op
     for trial in range(trials):
         configuration = task.space.normalise(task.default if trial == 0 else lutra.ask())
         distinct.add(configuration)
-        window = Window(trial / trials, trial, _restless(task, configuration))
+        window = Window(trial / trials, trial, _scatters(task, configuration))
         factor = float(np.exp(disturb(window, rng)))
         lutra.tell(
             configuration, None if task.fails(configuration) else {OBJECTIVE: task.truth(configuration) * factor}
         )
     handed = task.space.normalise(lutra.deploy())
-    penalty = RELIABLE * 0.25 if disturbance == "restless" and _restless(task, handed) else 0.0
+    penalty = RELIABLE * 0.25 if disturbance == "scattering" and _scatters(task, handed) else 0.0
     score = task.score(task.truth(handed) * float(np.exp(-task.sign * penalty)))
     return {"score": round(score, 4), "repeats": trials - len(distinct)}
 
 
-def _restless(task: Surface, configuration: Mapping[str, Any]) -> bool:
+def _scatters(task: Surface, configuration: Mapping[str, Any]) -> bool:
     """Every configuration on one side of its first knob."""
     knobs = task.space.knobs
     return bool(cube.to_unit(knobs, cube.matrix(knobs, [configuration]))[0, 0] > 0.65)

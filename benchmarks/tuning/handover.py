@@ -1,6 +1,7 @@
 """`handover`: how many settings what is handed over changes, and what of the full configuration's true gain it keeps.
 
-The full configuration is the measured one that the handover is shortened from. Gains are scores: 0 is the default's
+The full configuration is the best by posterior, in place of which one with fewer changes is handed over. Gains are
+scores: 0 is the default's
 true value, 1 the best known. A configuration under which the server would not run gains nothing.
 """
 
@@ -16,7 +17,7 @@ from lutra_models import Configuration
 from lutra_models.gp import fit
 
 from benchmarks.tuning import named
-from benchmarks.tuning.coverage import observed
+from benchmarks.tuning.coverage import watched
 from benchmarks.tuning.optimisers import Lutra
 from benchmarks.tuning.options import Progress, results_option, seeds_option, tasks_option
 from benchmarks.tuning.rows import CODE, Results, Row
@@ -55,12 +56,11 @@ def handover_command(tasks: Sequence[str], seeds: int, results: Path) -> None:
 
 def handed_over(task: Task, seed: int) -> list[dict[str, Any]]:
     """A row for each number of trials of one run."""
-    optimiser = Lutra(task, seed, AFTER[-1])
+    optimiser = Lutra(task, seed, AFTER[-1], baseline=task.default)
     rows = []
-    for trial, observation in enumerate(observed(task, "tuning", seed, AFTER[-1]), 1):
-        optimiser.tell(observation.configuration, observation.metrics if observation.completed else None)
+    for trial, _ in enumerate(watched(task, optimiser, seed, AFTER[-1]), 1):
         if trial in AFTER:
-            best = fit(optimiser.history, rng=np.random.default_rng([seed, trial])).best(task.default)
+            best = fit(optimiser.history, rng=np.random.default_rng([seed, trial])).best()
             full = best.shortened_from or best.configuration
             rows.append({"trials": trial, **compared(task, full, best.configuration)})
     return rows

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from lutra_models import History, Objective, Observation
+from lutra_models import Configuration, History, Objective, Observation
 from lutra_models.gp import Options, Snapshot, handover, recommend
 
 from benchmarks.tuning import cube
@@ -42,7 +42,10 @@ class Contender:
 
 
 class Lutra:
-    """The project's recommender through its public interface; `past`, `safe` and `options` as in `recommend`."""
+    """The project's recommender through its public interface; `past`, `safe` and `options` as in `recommend`.
+
+    With a `baseline`, as every session of the service has one, changes count.
+    """
 
     def __init__(
         self,
@@ -53,7 +56,9 @@ class Lutra:
         past: Sequence[History | Snapshot] = (),
         safe: bool = False,
         options: Options | None = None,
+        baseline: Configuration | None = None,
     ) -> None:
+        self._baseline = baseline
         self._task, self._seed, self._past, self._safe = task, seed, past, safe
         self._options = options or Options()
         self._seen: list[Observation] = []
@@ -61,7 +66,9 @@ class Lutra:
     @property
     def history(self) -> History:
         objective = Objective(OBJECTIVE, self._task.goal)
-        return History(self._task.space, objective, observations=self._seen, current=self._task.default)
+        return History(
+            self._task.space, objective, observations=self._seen, current=self._task.default, baseline=self._baseline
+        )
 
     def ask(self) -> Mapping[str, Any]:
         advice = recommend(self.history, self._past, rng=self._rng, safe=self._safe, options=self._options)

@@ -7,30 +7,30 @@ from dataclasses import dataclass, field
 from random import Random
 
 import click
-from lutra_models.verification import ROUNDS, Name
+from lutra_models.verification import ROUNDS, FinalistName
 
 from benchmarks.verification.servers import DIFFERENCE, End, Server, Weather, verified
 
-Speeds = Callable[[Random], dict[Name, float]]
+Speeds = Callable[[Random], dict[FinalistName, float]]
 
 
-def same_three(_rng: Random) -> dict[Name, float]:
+def same_three(_rng: Random) -> dict[FinalistName, float]:
     return {"best": 100.0, "rule_based": 100.0, "baseline": 100.0}
 
 
-def same_two(_rng: Random) -> dict[Name, float]:
+def same_two(_rng: Random) -> dict[FinalistName, float]:
     return {"best": 100.0, "baseline": 100.0}
 
 
-def better(rng: Random) -> dict[Name, float]:
+def better(rng: Random) -> dict[FinalistName, float]:
     return {"best": 100.0 * (1 + rng.uniform(*DIFFERENCE)), "baseline": 100.0}
 
 
-def worse(rng: Random) -> dict[Name, float]:
+def worse(rng: Random) -> dict[FinalistName, float]:
     return {"best": 100.0, "baseline": 100.0 * (1 + rng.uniform(*DIFFERENCE))}
 
 
-def rules_ahead(rng: Random) -> dict[Name, float]:
+def rules_ahead(rng: Random) -> dict[FinalistName, float]:
     rules = 100.0 * (1 + rng.uniform(*DIFFERENCE))
     return {"best": rules, "rule_based": rules, "baseline": 100.0}
 
@@ -44,9 +44,9 @@ class Case:
 
     title: str
     speeds: Speeds
-    right: Name
+    right: FinalistName
     weather: Weather = FAIR
-    breaks: dict[Name, float] = field(default_factory=dict)
+    breaks: dict[FinalistName, float] = field(default_factory=dict)
 
 
 STALLS, HEAVY, SLOWED = Weather(stalls=0.05), Weather(tails=True), Weather(slows=True)

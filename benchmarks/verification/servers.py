@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from lutra_models.metrics import Objective
-from lutra_models.verification import ROUNDS, Contest, Finalist, Gain, Name, gains, verdict
+from lutra_models.verification import ROUNDS, Contest, Finalist, FinalistName, Gain, gains, verdict
 
 NOISE = (0.05, 0.15)
 DIFFERENCE = (0.10, 0.30)
@@ -35,9 +35,9 @@ class Weather:
 class Server:
     """`speeds` is the true mean by finalist; `breaks` the chance that a finalist alone stalls, by name."""
 
-    speeds: dict[Name, float]
+    speeds: dict[FinalistName, float]
     weather: Weather
-    breaks: dict[Name, float]
+    breaks: dict[FinalistName, float]
     rng: Random
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class Server:
         self._slow = range(first, first + self.rng.randint(2, 16)) if self.weather.slows else range(0)
         self._read = 0
 
-    def read(self, name: Name) -> float:
+    def read(self, name: FinalistName) -> float:
         value = self.speeds[name] * math.exp(self.noise * self._deviate() - self.weather.trend * self._read)
         if self._read in self._slow:
             value *= 2 / 3
@@ -66,10 +66,10 @@ class Server:
 class End:
     """What a session handed over, after how many readings, its gains as told, and later ones over three rounds."""
 
-    handed_over: Name
+    handed_over: FinalistName
     readings: int
-    told: dict[Name, Gain]
-    later: dict[Name, float]
+    told: dict[FinalistName, Gain]
+    later: dict[FinalistName, float]
 
 
 def verified(server: Server, rounds: int = ROUNDS) -> End:
@@ -88,7 +88,7 @@ def verified(server: Server, rounds: int = ROUNDS) -> End:
     return End(decided.name, readings, told, _later(server, decided.name, list(told)))
 
 
-def _later(server: Server, chosen: Name, references: list[Name]) -> dict[Name, float]:
+def _later(server: Server, chosen: FinalistName, references: list[FinalistName]) -> dict[FinalistName, float]:
     """By reference, the mean gain over three rounds that are measured in turns once the weather is fair."""
     fair = replace(server, weather=Weather(tails=server.weather.tails), breaks={})
     fair.noise = server.noise

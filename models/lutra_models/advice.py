@@ -9,7 +9,7 @@ from typing import Any, Literal
 from lutra_models.knobs import Configuration, Value
 
 SearchOrigin = Literal[
-    "current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat", "reference"
+    "current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat", "reference", "shorter"
 ]
 """Which step of the search proposed a configuration."""
 FinalOrigin = Literal["handover", "baseline"]

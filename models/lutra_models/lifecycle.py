@@ -43,6 +43,7 @@ class Origin(StrEnum):
     IMPROVEMENT = "improvement"
     REPEAT = "repeat"
     REFERENCE = "reference"
+    SHORTER = "shorter"
     HANDOVER = "handover"
     BASELINE = "baseline"
     MANUAL = "manual"

@@ -23,6 +23,7 @@ ORIGINS = {
     "space_filling": "somewhere new, to learn",
     "improvement": "where the model expects more",
     "repeat": "once more, to know the noise",
+    "shorter": "fewer changes, to see whether they do as well",
     "reference": "once more, to see whether the server has changed",
 }
 FINALISTS = {"baseline": "default", "rule_based": "rule-based", "best": "best"}

@@ -73,12 +73,13 @@ class Model:
         return recommendations(self, count, safe, self._generator(), max_changes)
 
     def best(self, baseline: Configuration | None = None, *, max_changes: int | None = None) -> Recommendation:
-        """What to deploy now: the best by posterior of what was measured and never failed, with the changes that earn.
+        """What to deploy now: the best by posterior of what was measured and never failed.
 
-        Settings whose undoing costs next to none of the predicted gain are as in `baseline` (without one, as in the
-        history's, or in its current configuration). So it may not have been measured itself: `shortened_from` then
-        names what was. At most `max_changes` settings differ. The current configuration stays, and so does `baseline`,
-        where nothing is better by more than a reading's noise; see `search.final`. Raises NotEnoughObservations where
+        With a `baseline` (the history's, where none is given) it gives way to what was measured too, changes fewer of
+        its settings, and loses next to none of the predicted gain; `shortened_from` then names it. At most
+        `max_changes` settings differ: what changes so few may never have been measured. The current configuration
+        stays, and so does `baseline`, where nothing is better by more than a reading's noise; see `search.final`.
+        Raises NotEnoughObservations where
         nothing was measured and there is no `baseline`, and ValueError for `max_changes` below 1 or with nothing to
         count changes from.
         """
@@ -185,7 +186,7 @@ def _next(
         history = with_few_starts(history, most)
     step = strategy.choose(history, learned, rng, model.options)
     if most is not None:
-        step = with_few_changes(history, learned, step, most, safe)
+        step = with_few_changes(history, learned, step, most, safe, model.options.search)
     origin, configuration = step
     before = history.current or (history.observations[0].configuration if history.observations else None)
     snapshot = learned.snapshot if learned else None

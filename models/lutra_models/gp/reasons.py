@@ -12,6 +12,7 @@ _NOTICEABLE = 0.005
 _WHY = {
     "rule_based": "as the rules for this hardware suggest",
     "repeat": "to read once more what was read before",
+    "shorter": "to see whether fewer changes do as well",
     "reference": "to see whether the server still reads as it did",
 }
 

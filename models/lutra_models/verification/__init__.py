@@ -1,6 +1,6 @@
 """The end of a lab session: its finalists measured in turns, and what may be handed over after that."""
 
-from lutra_models.verification.contest import NAMES, ROUNDS, Contest, Finalist, Name
+from lutra_models.verification.contest import NAMES, ORIGINS, ROUNDS, Contest, Finalist, FinalistName
 from lutra_models.verification.documents import contest_from_dict, contest_to_dict
 from lutra_models.verification.gains import LEAST_ROUNDS, Gain
 from lutra_models.verification.verdict import CALLED, Verdict, gains, verdict
@@ -9,11 +9,12 @@ __all__ = [
     "CALLED",
     "LEAST_ROUNDS",
     "NAMES",
+    "ORIGINS",
     "ROUNDS",
     "Contest",
     "Finalist",
+    "FinalistName",
     "Gain",
-    "Name",
     "Verdict",
     "contest_from_dict",
     "contest_to_dict",

@@ -13,12 +13,19 @@ from functools import cached_property
 from statistics import median
 from typing import Literal
 
+from lutra_models.advice import FinalOrigin, SearchOrigin
 from lutra_models.knobs import Value
 from lutra_models.metrics import Limit, Objective
 from lutra_models.verification.gains import LEAST_ROUNDS, Comparison, compared, log_ratios
 
-Name = Literal["best", "rule_based", "baseline"]
-NAMES: tuple[Name, ...] = ("best", "rule_based", "baseline")
+FinalistName = Literal["best", "rule_based", "baseline"]
+NAMES: tuple[FinalistName, ...] = ("best", "rule_based", "baseline")
+ORIGINS: Mapping[FinalistName, SearchOrigin | FinalOrigin] = {
+    "best": "handover",
+    "rule_based": "rule_based",
+    "baseline": "baseline",
+}
+"""Which step proposes to measure each, and to leave the database with it."""
 ROUNDS = 16
 """The budget that a session has where it states none."""
 NARROW = 0.10
@@ -38,7 +45,7 @@ FORGIVEN_FROM = 8
 class Finalist:
     """`readings` has the metrics of each round, in order. `failed` says why it is measured no more."""
 
-    name: Name
+    name: FinalistName
     configuration: Mapping[str, Value]
     readings: tuple[Mapping[str, float], ...] = ()
     failed: str | None = None
@@ -64,7 +71,7 @@ class Contest:
             raise ValueError(f"each finalist once, and the baseline among them, got {[f.name for f in self.finalists]}")
 
     @cached_property
-    def by_name(self) -> dict[Name, Finalist]:
+    def by_name(self) -> dict[FinalistName, Finalist]:
         return {f.name: f for f in self.finalists}
 
     @property
@@ -72,23 +79,23 @@ class Contest:
         """How many were begun."""
         return max(len(f.readings) for f in self.finalists)
 
-    def changes(self, name: Name) -> int:
+    def changes(self, name: FinalistName) -> int:
         """How many settings it has other than the baseline."""
         there, own = self.by_name["baseline"].configuration, self.by_name[name].configuration
         return sum(there.get(n) != v for n, v in own.items())
 
     @cached_property
-    def _comparisons(self) -> dict[tuple[Name, Name], Comparison]:
+    def _comparisons(self) -> dict[tuple[FinalistName, FinalistName], Comparison]:
         return {}
 
-    def compare(self, challenger: Name, reference: Name) -> Comparison:
+    def compare(self, challenger: FinalistName, reference: FinalistName) -> Comparison:
         pair = challenger, reference
         if pair not in self._comparisons:
             one, other = (self.by_name[n].values(self.objective.metric) for n in pair)
             self._comparisons[pair] = compared(one, other, self.objective.goal, self.budget)
         return self._comparisons[pair]
 
-    def breaks(self, name: Name) -> str | None:
+    def breaks(self, name: FinalistName) -> str | None:
         """The limit that half of its readings, or more, do not keep. Known from the second round on."""
         readings = self.by_name[name].readings
         if len(readings) < 2:
@@ -99,18 +106,18 @@ class Contest:
                 return str(limit)
         return None
 
-    def relied_on(self, name: Name, rounds: int) -> list[float]:
+    def relied_on(self, name: FinalistName, rounds: int) -> list[float]:
         """Its readings of the first `rounds` rounds, the worst first; from enough rounds on without a single worst."""
         values = sorted(self.by_name[name].values(self.objective.metric)[:rounds], key=self.objective.gain)
         return values[1:] if rounds >= FORGIVEN_FROM else values
 
-    def is_unsteady(self, name: Name, reference: Name) -> bool:
+    def is_unsteady(self, name: FinalistName, reference: FinalistName) -> bool:
         """Whether its readings differ much, and more than the reference's, which drift moves alike."""
         rounds = self.compare(name, reference).rounds
         own, other = (spread(self.relied_on(n, rounds)) for n in (name, reference))
         return own > STEADY and own > other + MORE_THAN_REFERENCE
 
-    def wins(self, challenger: Name, reference: Name) -> bool:
+    def wins(self, challenger: FinalistName, reference: FinalistName) -> bool:
         """Whether it is ahead with certainty, and its worst round is no worse where it is unsteady.
 
         Where the best changes fewer settings than the rule-based start, it need only be certainly no worse than that by
@@ -124,13 +131,13 @@ class Contest:
         own, other = (self.objective.gain(self.relied_on(n, found.rounds)[0]) for n in (challenger, reference))
         return own >= other
 
-    def _needed(self, challenger: Name, reference: Name) -> float:
+    def _needed(self, challenger: FinalistName, reference: FinalistName) -> float:
         """What the low end of the comparison has to exceed."""
         own = challenger == "best" and reference == "rule_based"
         shorter = own and self.changes("best") < self.changes("rule_based")
         return math.log1p(-MARGIN) if shorter else 0.0
 
-    def is_settled(self, challenger: Name, reference: Name) -> bool:
+    def is_settled(self, challenger: FinalistName, reference: FinalistName) -> bool:
         """Whether more rounds of these two are of no use."""
         found, needed = self.compare(challenger, reference), self._needed(challenger, reference)
         if self.is_hopeless(challenger, reference) or found.rounds >= self.budget:
@@ -142,14 +149,14 @@ class Contest:
         narrow = needed == 0.0 and found.high - found.low < NARROW
         return narrow or found.high < needed or found.hope <= needed
 
-    def is_hopeless(self, challenger: Name, reference: Name) -> bool:
+    def is_hopeless(self, challenger: FinalistName, reference: FinalistName) -> bool:
         metric = self.objective.metric
         one, other = (self.by_name[n].values(metric)[:2] for n in (challenger, reference))
         if min(len(one), len(other)) < 2:
             return False
         return max(log_ratios(one, other, self.objective.goal)) < math.log1p(-HOPELESS)
 
-    def out(self, name: Name) -> str | None:
+    def out(self, name: FinalistName) -> str | None:
         """Why it can be handed over no more, where it cannot."""
         if (failed := self.by_name[name].failed) is not None:
             return f"failed ({failed})"
@@ -158,12 +165,12 @@ class Contest:
         ahead = next((n for n in self.references(name) if self.is_hopeless(name, n)), None)
         return None if ahead is None else f"was behind by more than {HOPELESS:.0%} in each of two rounds"
 
-    def references(self, name: Name) -> list[Name]:
+    def references(self, name: FinalistName) -> list[FinalistName]:
         """Whom it has to be ahead of: of those after it in NAMES the ones that are not out themselves."""
         after = NAMES[NAMES.index(name) + 1 :]
         return [n for n in after if n in self.by_name and self.out(n) is None]
 
-    def _wanting(self, name: Name) -> set[Name]:
+    def _wanting(self, name: FinalistName) -> set[FinalistName]:
         """Who has to be measured on, so that it is known whether `name` is handed over."""
         if self.out(name) is not None:
             return set()
@@ -175,7 +182,7 @@ class Contest:
             return set()
         return {side for pair in pairs if pair not in settled for side in pair}
 
-    def turn(self) -> Name | None:
+    def turn(self) -> FinalistName | None:
         """Who is measured next; None once the verdict stands."""
         challengers = [n for n in NAMES[:-1] if n in self.by_name]
         measured = {wanted for name in challengers for wanted in self._wanting(name)}
@@ -185,7 +192,7 @@ class Contest:
         order = self._order(done)
         return next(n for n in order if n in measured and len(self.by_name[n].readings) == done)
 
-    def _order(self, number: int) -> list[Name]:
+    def _order(self, number: int) -> list[FinalistName]:
         """Everybody, in the order of round `number`, counted from 0."""
         names = [n for n in NAMES if n in self.by_name]
         first = number // 2 % len(names)

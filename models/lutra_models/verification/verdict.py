@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_models.verification.contest import MARGIN, NAMES, STEADY, Contest, Name, spread
+from lutra_models.verification.contest import MARGIN, NAMES, STEADY, Contest, FinalistName, spread
 from lutra_models.verification.gains import LEAST_ROUNDS, Gain
 
-CALLED: Mapping[Name, str] = {
+CALLED: Mapping[FinalistName, str] = {
     "best": "the best of the trials",
     "rule_based": "the rule-based start",
     "baseline": "the baseline",
@@ -19,11 +19,11 @@ CALLED: Mapping[Name, str] = {
 class Verdict:
     """What is handed over, and why, in one sentence."""
 
-    name: Name
+    name: FinalistName
     sentence: str
 
 
-def gains(contest: Contest, name: Name) -> dict[Name, Gain]:
+def gains(contest: Contest, name: FinalistName) -> dict[FinalistName, Gain]:
     """By reference, how much better than it; without those that have no interval yet."""
     after = [n for n in NAMES[NAMES.index(name) + 1 :] if n in contest.by_name]
     told = {n: contest.compare(name, n).told(contest.objective.goal) for n in after}
@@ -45,13 +45,13 @@ def verdict(contest: Contest) -> Verdict | None:
     return Verdict(chosen, "; ".join(parts))
 
 
-def _is_proven(contest: Contest, name: Name) -> bool:
+def _is_proven(contest: Contest, name: FinalistName) -> bool:
     if contest.out(name) is not None or len(contest.by_name[name].readings) < LEAST_ROUNDS:
         return False
     return all(contest.wins(name, other) for other in contest.references(name))
 
 
-def _handed_over(contest: Contest, chosen: Name) -> str:
+def _handed_over(contest: Contest, chosen: FinalistName) -> str:
     if chosen == "baseline":
         alone = len(contest.finalists) == 1
         why = "nothing else was left to compare it with" if alone else "nothing is ahead of it with certainty"
@@ -63,7 +63,7 @@ def _handed_over(contest: Contest, chosen: Name) -> str:
     return f"{CALLED[chosen]} holds: {contest.objective.metric} better by {', '.join(told)}"
 
 
-def _shorter(contest: Contest, chosen: Name) -> str | None:
+def _shorter(contest: Contest, chosen: FinalistName) -> str | None:
     """What to say of a best that is handed over for being shorter."""
     if chosen != "best" or "rule_based" not in contest.references(chosen):
         return None
@@ -73,14 +73,14 @@ def _shorter(contest: Contest, chosen: Name) -> str | None:
     return f"no worse than that by more than {MARGIN:.0%}, and {own} changed settings instead of {other}"
 
 
-def _one_bad_round(contest: Contest, chosen: Name) -> str | None:
+def _one_bad_round(contest: Contest, chosen: FinalistName) -> str | None:
     values = contest.by_name[chosen].values(contest.objective.metric)
     if spread(values) <= STEADY:
         return None
     return f"with readings from {min(values):,.4g} to {max(values):,.4g}"
 
 
-def _passed_over(contest: Contest, name: Name) -> str:
+def _passed_over(contest: Contest, name: FinalistName) -> str:
     out = contest.out(name)
     if out is not None:
         return f"{CALLED[name]} {out}"
@@ -95,7 +95,7 @@ def _passed_over(contest: Contest, name: Name) -> str:
     return f"{CALLED[name]} is not ahead of {CALLED[lost[0]]} with certainty{told}"
 
 
-def _unreliable(contest: Contest, name: Name, reference: Name, rounds: int) -> str:
+def _unreliable(contest: Contest, name: FinalistName, reference: FinalistName, rounds: int) -> str:
     own, other = (contest.relied_on(n, rounds) for n in (name, reference))
     return (
         f"{CALLED[name]} cannot be relied on: its readings differ by {spread(own):.0%}, and at its worst it read "

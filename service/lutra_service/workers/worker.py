@@ -10,21 +10,15 @@ from typing import Any
 
 import numpy as np
 from lutra_models import gp, serial
-from lutra_models.advice import FinalOrigin, Reason, Recommendation, SearchOrigin
+from lutra_models.advice import Reason, Recommendation
 from lutra_models.catalog import meet
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.options import Options
 from lutra_models.knobs import Configuration
-from lutra_models.verification import Name, contest_from_dict, verdict
+from lutra_models.verification import ORIGINS, contest_from_dict, verdict
 
 from lutra_service.common.documents import Document
 from lutra_service.common.serialize import predictions_to_dict, reason_to_dict, share_to_dict
-
-ORIGINS: dict[Name, SearchOrigin | FinalOrigin] = {
-    "best": "handover",
-    "rule_based": "rule_based",
-    "baseline": "baseline",
-}
 
 
 def recommend(request: Mapping[str, Any]) -> Document:

@@ -25,6 +25,8 @@ from benchmarks.tuning import cube
 from benchmarks.tuning.rows import read
 from tests.support.servers import a_server
 
+pytestmark = pytest.mark.slow
+
 CONTEST = named("tpcc-postgresql")
 SERVER = a_server("15", 3, 2, rotational=True)
 SETTING = Setting(Path("/nowhere"))

@@ -14,7 +14,7 @@ from lutra_models.verification import (
     LEAST_ROUNDS,
     Contest,
     Finalist,
-    Name,
+    FinalistName,
     contest_from_dict,
     contest_to_dict,
     gains,
@@ -22,7 +22,7 @@ from lutra_models.verification import (
 )
 from lutra_models.verification.student import probability, quantile
 
-SETTINGS: dict[Name, dict[str, int]] = {
+SETTINGS: dict[FinalistName, dict[str, int]] = {
     "baseline": {"a": 0, "b": 0, "c": 0},
     "rule_based": {"a": 1, "b": 1, "c": 0},
     "best": {"a": 2, "b": 2, "c": 2},
@@ -200,7 +200,7 @@ def test_a_finalist_that_failed_is_neither_handed_over_nor_in_the_way(failing: s
 
 def test_a_baseline_that_breaks_a_limit_gives_way_to_rules_that_keep_it() -> None:
     limit = Limit("p99_ms", at_most=20.0)
-    read: dict[Name, tuple[float, float]] = {"baseline": (100.0, 50.0), "rule_based": (90.0, 10.0)}
+    read: dict[FinalistName, tuple[float, float]] = {"baseline": (100.0, 50.0), "rule_based": (90.0, 10.0)}
     finalists = tuple(Finalist(n, SETTINGS[n], ({"qps": qps, "p99_ms": p99},) * 3) for n, (qps, p99) in read.items())
     assert named(Contest(Objective("qps", "maximize"), (limit,), finalists)) == "rule_based"
 
@@ -228,7 +228,7 @@ def test_a_contest_comes_back_from_its_document() -> None:
 
 
 @pytest.mark.parametrize("names", [("best",), ("baseline", "baseline"), ()])
-def test_a_contest_has_each_finalist_once_and_a_baseline(names: tuple[Name, ...]) -> None:
+def test_a_contest_has_each_finalist_once_and_a_baseline(names: tuple[FinalistName, ...]) -> None:
     finalists = tuple(Finalist(n, SETTINGS[n]) for n in names)
     with pytest.raises(ValueError, match="baseline among them"):
         Contest(Objective("qps", "maximize"), (), finalists)

@@ -15,6 +15,7 @@ from lutra_models.gp.learning.levelled import drifts, levelled
 from lutra_models.gp.options import DEFAULT as OPTIONS
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.surrogate.drift import Change, Drift
+from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.steadiness import windows
 from lutra_models.history import Window
 
@@ -108,6 +109,14 @@ def test_a_model_that_is_saved_keeps_its_drift_to_the_bit() -> None:
     assert again.learned.history.key == model.learned.history.key
     assert again.recommend() == model.recommend()
     assert again.best() == model.best()
+
+
+def test_readings_that_admit_no_posterior_tell_of_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object) -> GaussianProcess:
+        raise np.linalg.LinAlgError("the covariance of 20 rows is not positive definite")
+
+    monkeypatch.setattr("lutra_models.gp.surrogate.drift.posterior_at", refuse)
+    assert drift_of(slowed(again=(0, 1, 2))) == Drift()
 
 
 def test_a_slope_shifts_readings_by_how_far_they_are_from_its_end() -> None:

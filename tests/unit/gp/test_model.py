@@ -160,7 +160,7 @@ THIRD = DEFAULT.replace({"shared_buffers": 1_000_000, "jit": "off"})
         (DEFAULT, (1000, 1001, 1002), DEFAULT, "baseline"),
         (THIRD, (1000, 1000, 1003), DEFAULT, "baseline"),
         (THIRD, (1000, 1000, 500), DEFAULT, "baseline"),
-        (THIRD, (1000, 2001, 2000), THIRD, "handover"),
+        (THIRD, (1000, 2001, 2000), OTHER, "handover"),  # as good, with one change in place of two
         (THIRD, (1000, 3000, 2000), OTHER, "handover"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,15 @@ def wide() -> History:
     return History(KnobSpace(knobs, [rule]), Objective("qps", "maximize"), observations=seen, current=rows[0])
 
 
+def from_a_start(trials: int) -> History:
+    """A session with a baseline, whose rule-based start read best."""
+    plain = history(trials - 1)
+    first = plain.observations[0].configuration
+    start = first.replace({"random_page_cost": 1.1})
+    seen = [Observation(start, {"qps": 1e6, "p99_ms": 1.0}), *plain.observations]
+    return replace(plain, observations=tuple(seen), starts=(start,), baseline=first)
+
+
 class Undigested(Options):
     """A digest reads every option, and says nothing of what is used."""
 
@@ -84,7 +93,8 @@ def test_every_option_is_read_by_some_recommendation() -> None:
     plain = Options()
     options = Undigested(**{f.name: watched(getattr(plain, f.name), seen, f"{f.name}.") for f in fields(plain)})
     past = [with_counters(20, seed=4)]
-    for known, others in ((with_counters(13), ()), (with_counters(13), past), (with_counters(1), past), (wide(), ())):
+    sessions = ((with_counters(13), ()), (with_counters(13), past), (with_counters(1), past), (wide(), ()))
+    for known, others in (*sessions, (from_a_start(3), ()), (from_a_start(8), ())):
         model = fit(known, others, rng=rng(), options=options)
         model.recommend(2)
         model.recommend(safe=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from lutra_models import Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
 from lutra_models.gp import Model, Options, fit, recommend
-from lutra_models.gp.search.shortening import path
+from lutra_models.gp.search.shortening import Path
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.knobs import Rule
 
@@ -38,18 +38,56 @@ def fitted(history: History) -> Model:
     return fit(history, rng=np.random.default_rng(1), options=FAST)
 
 
+def shortened(history: History, relevant: int, goal: str = "maximize") -> Model:
+    """What is fitted once the search has measured what it would hand over with fewer changes, and again, and again."""
+    history = replace(history, baseline=BASELINE)
+    for trial in range(8):
+        options = FAST.varied(**{"search.shorter_every": 1})
+        advice = recommend(history, rng=np.random.default_rng(trial), options=options)
+        if advice.origin != "shorter":
+            break
+        value = qps(advice.configuration, relevant)
+        reading = Observation(advice.configuration, {"m": value if goal == "maximize" else 1e6 / value})
+        history = replace(history, observations=(*history.observations, reading), current=advice.configuration)
+    return fitted(history)
+
+
 def changes(configuration: Configuration) -> set[str]:
     return set(BASELINE.changes_to(configuration))
 
 
 @pytest.mark.parametrize(("relevant", "goal"), [(1, "maximize"), (2, "maximize"), (3, "minimize")])
 def test_what_counts_stays_and_nothing_else_is_changed(relevant: int, goal: str) -> None:
-    history = measured(relevant, goal=goal)
-    best = fitted(history).best(BASELINE)
+    model = shortened(measured(relevant, goal=goal), relevant, goal)
+    best = model.best(BASELINE)
     assert changes(best.configuration) == set(NAMES[:relevant])
-    assert best.shortened_from in {o.configuration for o in history.observations}
-    whole = qps(best.shortened_from, relevant) - qps(BASELINE, relevant)
+    read = {o.configuration for o in model.history.observations}
+    assert best.configuration in read
+    whole = max(qps(c, relevant) for c in read) - qps(BASELINE, relevant)
     assert qps(best.configuration, relevant) - qps(BASELINE, relevant) >= 0.95 * whole
+
+
+def test_only_what_was_measured_is_handed_over() -> None:
+    history = measured(3)
+    best = fitted(history).best(BASELINE)
+    assert best.configuration in {o.configuration for o in history.observations}
+
+
+def test_without_a_baseline_no_trial_is_spent_on_fewer_changes() -> None:
+    history = measured(3, trials=32)
+    options = FAST.varied(**{"search.shorter_every": 1})
+    origins = {recommend(h, rng=np.random.default_rng(0), options=options).origin for h in (history, measured(3))}
+    assert "shorter" not in origins
+
+
+def test_one_trial_in_so_many_measures_fewer_changes_and_none_of_the_opening() -> None:
+    history = replace(measured(3), baseline=BASELINE)
+    origins = []
+    for trials in range(4, 17):
+        seen = replace(history, observations=history.observations[:trials])
+        origins.append(recommend(seen, rng=np.random.default_rng(0), options=FAST).origin)
+    assert {4 + i for i, origin in enumerate(origins) if origin == "shorter"} <= {8, 12, 16}
+    assert "shorter" in origins
 
 
 def test_the_curve_goes_from_nothing_to_all_and_the_settings_that_earn_most_come_first() -> None:
@@ -66,18 +104,16 @@ def test_the_curve_goes_from_nothing_to_all_and_the_settings_that_earn_most_come
 
 
 def test_the_loss_stays_within_its_bounds() -> None:
-    for seed in range(3):
-        model = fitted(measured(4, seed=seed))
-        best, learned = model.best(BASELINE), model.learned
-        assert learned is not None
-        assert best.shortened_from is not None
-        steps = path(learned, best.shortened_from, BASELINE)
-        mean, deviation = steps.losses
-        at = steps.steps.index(best.configuration)
-        gain = mean[-1]
+    models = [shortened(measured(4, seed=seed), 4) for seed in range(4)]
+    chosen = [(model, model.best(BASELINE)) for model in models]
+    assert any(best.shortened_from for _, best in chosen)
+    for model, best in chosen:
+        assert model.learned is not None
+        full = best.shortened_from or best.configuration
+        mean, deviation = Path(model.learned, BASELINE, (full, best.configuration, BASELINE)).losses
         search = model.options.search
-        assert mean[at] <= search.handover_loss * gain
-        assert mean[at] + deviation[at] <= search.handover_risk * gain
+        assert mean[1] <= search.handover_loss * mean[-1]
+        assert mean[1] + deviation[1] <= search.handover_risk * mean[-1]
 
 
 def test_where_little_is_known_of_what_a_setting_does_it_stays_as_it_was_measured() -> None:
@@ -94,22 +130,21 @@ def refusing(test: Callable[[Configuration], bool]) -> Rule:
 
 def test_what_rules_refuse_to_undo_alone_is_undone_together() -> None:
     apart = refusing(lambda c: (c["k6"] == BASELINE["k6"]) != (c["k7"] == BASELINE["k7"]))
-    model = fitted(measured(2, apart))
-    best = model.best(BASELINE)
-    assert model.history.space.refusal(best.configuration) is None
+    history = measured(2, apart)
+    assert ("k6", "k7") in [point.added for point in fitted(history).best(BASELINE).curve]
+    best = shortened(history, 2).best(BASELINE)
+    assert history.space.refusal(best.configuration) is None
     assert changes(best.configuration) == set(NAMES[:2])
-    assert ("k6", "k7") in [point.added for point in best.curve]
 
 
 def test_what_rules_keep_from_being_undone_stays() -> None:
-    model = fitted(measured(2, refusing(lambda c: c != BASELINE and c["k5"] == BASELINE["k5"])))
-    best = model.best(BASELINE)
-    assert changes(best.configuration) == {"k0", "k1", "k5"}
+    history = measured(2, refusing(lambda c: c != BASELINE and c["k5"] == BASELINE["k5"]))
+    assert changes(shortened(history, 2).best(BASELINE).configuration) == {"k0", "k1", "k5"}
 
 
 def test_what_failed_is_not_what_a_handover_is_shortened_to() -> None:
-    history = measured(2)
-    short = fitted(history).best(BASELINE).configuration
+    model = shortened(measured(2), 2)
+    history, short = model.history, model.best(BASELINE).configuration
     failed = replace(history, observations=(*history.observations, Observation.failed(short, "did_not_start")))
     assert fitted(failed).best(BASELINE).configuration != short
 

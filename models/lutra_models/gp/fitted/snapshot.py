@@ -89,7 +89,7 @@ class Snapshot:
         trends = [t.at(codes) for t in self.trends.get(metric, ())]
         row = np.array([*self.encoding.features(codes)[0], *trends])
         mean, variance = predictor.latent(row)
-        ends = gp.interval(np.array([mean]), np.array([variance]), level, float(gp.restless(row[None])[0]))
+        ends = gp.interval(np.array([mean]), np.array([variance]), level, float(gp.noise_factors_at(row[None])[0]))
         median, low, high = (float(end[0]) for end in ends)
         return Prediction(metric, median, low, high, level, variance > _FAR * gp.variance, kept)
 

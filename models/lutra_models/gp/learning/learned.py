@@ -88,7 +88,7 @@ class Learned:
 
     def unreliable(self, codes: Array) -> Array:
         """(m,) by how much more than usual the lower quantile of readings at (m, k) codes lies below their median."""
-        own = np.sqrt(self.wary.restless(self.wary_inputs(codes)) * self.wary.noise)
+        own = np.sqrt(self.wary.noise_factors_at(self.wary_inputs(codes)) * self.wary.noise)
         more = np.maximum(own - np.sqrt(self.usual_noise), 0.0)
         return np.asarray(NormalDist().inv_cdf(1.0 - self.options.targets.reliable) * more)
 
@@ -133,15 +133,15 @@ def lucky(learned: Learned) -> Configuration | None:
     )
 
 
-def contested(learned: Learned) -> Configuration | None:
+def contradicted(learned: Learned) -> Configuration | None:
     """A configuration whose two readings contradict each other, where it would lead by the better one."""
     gp = learned.wary
     groups = Grouped.of(learned.history.values(learned.history.objective.metric))
     lead = float(np.max(learned.sign * gp.latent(gp.x)[0]))
-    least = learned.options.search.contested * learned.usual_noise / gp.noise
-    for configuration, readings, unrest in zip(groups.configurations, groups.readings, gp.unrest, strict=True):
+    least = learned.options.search.contradicted * learned.usual_noise / gp.noise
+    for configuration, readings, factor in zip(groups.configurations, groups.readings, gp.noise_factors, strict=True):
         better = float(np.max(learned.sign * gp.transform.forward(readings)))
-        if len(readings) == 2 and unrest > least and better > lead:
+        if len(readings) == 2 and factor > least and better > lead:
             return configuration
     return None
 

@@ -33,9 +33,9 @@ class Targets:
     """… and at most this."""
     usual_readings: float = 4.0
     """How many readings that guess weighs, where repeats of the other configurations say what scatter is usual …"""
-    unrest_readings: float = 4.0
+    noise_factor_readings: float = 4.0
     """… and how many that weighs, where a configuration's own readings say that it scatters more."""
-    most_unrest: float = 9.0
+    most_noise_factor: float = 9.0
     """The largest multiple of the usual variance that they are believed to have."""
     stall: float = 3.0
     """Usual deviations from their median beyond which one of three readings or more does not pull their mean."""
@@ -218,12 +218,28 @@ class Search:
     """The share of the predicted gain that a handover is expected to lose at most for the sake of fewer changes …"""
     handover_risk: float = 0.25
     """… and what it loses at most one deviation beyond that."""
+    shorter_every: int = 4
+    """Of so many trials one measures what would be handed over with fewer changes, where a session has a baseline."""
     doubt: float = 2.0
     """Noise deviations by which the search's model may be wrong far from what was measured, without past workloads."""
     luck: float = 2.0
     """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
-    contested: float = 3.0
+    contradicted: float = 3.0
     """Multiple of the usual variance from which two readings of a configuration call for a third."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """How far the rule-based start is believed to be near the best."""
+
+    weight: float = 1.0
+    """Trials that the belief counts as: its power is this, divided by the number of trials."""
+    around: float = 0.2
+    """How far from the start's place a number of the best is, as a share of its range …"""
+    anywhere: float = 0.1
+    """… and the chance, beside that, that it is anywhere."""
+    moved: float = 0.25
+    """The share of settings that a point of the opening moves away from the start."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +270,7 @@ class Options:
     calibration: Calibration = field(default_factory=Calibration)
     transfer: Transfer = field(default_factory=Transfer)
     search: Search = field(default_factory=Search)
+    start: Start = field(default_factory=Start)
     safety: Safety = field(default_factory=Safety)
 
     @property

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lutra_models.gp.learning.learned import Learned
-from lutra_models.gp.options import Options, Search
+from lutra_models.gp.options import Options
 from lutra_models.gp.search import initial_design
+from lutra_models.gp.search.around_start import around_start
+from lutra_models.gp.search.final import shortened
 from lutra_models.gp.search.maximise import Score, maximise, passing
 from lutra_models.gp.search.scoring import field_of, score_of
 from lutra_models.gp.search.sparse import simplified
@@ -31,9 +33,9 @@ class Exploring:
         known, search = tried(history), options.search
         opening = len(known) < search.opening_trials
         if learned is None or (opening and not learned.trends):
-            found = _farthest(history, known, rng, search)
+            found = _farthest(history, known, rng, options)
             return ("space_filling", found) if found else ("repeat", history.current or known[0])
-        step = reference(history, learned) or doubted(history, learned)
+        step = reference(history, learned) or doubted(history, learned) or shorter(history, learned)
         if step:
             return step
         step = _improved(history, learned, rng)
@@ -45,6 +47,20 @@ class Exploring:
 EXPLORING = Exploring()
 
 
+def shorter(history: History, learned: Learned) -> Step | None:
+    """What would be handed over, without the changes to the baseline that the model holds to earn nothing.
+
+    A model of few readings is too sure that a setting does nothing. Only a reading tells, and only what was read is
+    handed over.
+    """
+    trials, options = len(history.completed), learned.options.search
+    if history.baseline is None or trials <= options.opening_trials or trials % options.shorter_every:
+        return None
+    found = shortened(learned, history.baseline)
+    known = found in tried(history) or not initial_design.legal(history, found)
+    return None if known else ("shorter", found)
+
+
 def _spread(
     history: History, learned: Learned, chosen: Configuration, known: list[Configuration], rng: np.random.Generator
 ) -> Configuration:
@@ -52,14 +68,14 @@ def _spread(
     shared = {name for trend in learned.trends for name in trend.bridge.shared}
     fixed = np.array([name in shared for name in history.space.names])
     pinned = np.where(fixed, learned.encoding.codes([chosen])[0], np.nan)
-    return _farthest(history, known, rng, learned.options.search, pinned) or chosen
+    return _farthest(history, known, rng, learned.options, pinned) or chosen
 
 
 def _farthest(
     history: History,
     known: list[Configuration],
     rng: np.random.Generator,
-    options: Search,
+    options: Options,
     pinned: Array | None = None,
 ) -> Configuration | None:
     """The allowed candidate that lies farthest from everything tried, wherever rules made it end up.
@@ -68,9 +84,11 @@ def _farthest(
     where no way leads on.
     """
     encoding = Encoding(history.space.knobs)
-    field = field_of(history, encoding, options)
+    field = field_of(history, encoding, options.search)
     field = replace(field, pinned=pinned, anchors=field.anchors[:1])
-    codes = field.pin(initial_design.candidates(encoding, len(known), rng, options.opening_candidates))
+    codes = initial_design.candidates(encoding, len(known), rng, options.search.opening_candidates)
+    near = around_start(history, encoding, options.start) if pinned is None else None
+    codes = field.pin(codes if near is None else near.draw(codes, rng))
     x = encoding.encode(known)
 
     def score(codes: Array) -> Array:

@@ -17,6 +17,7 @@ from lutra_models.gp.search import initial_design
 from lutra_models.gp.search.maximise import Score, passing, single_moves
 from lutra_models.gp.search.safety import shortfall
 from lutra_models.gp.search.scoring import field_of, score_of
+from lutra_models.gp.search.shortening import counted_from
 from lutra_models.gp.search.sparse import reduced
 from lutra_models.gp.search.strategy import Step
 from lutra_models.gp.space.encoding import Encoding
@@ -29,16 +30,9 @@ def verify_most(most: int | None) -> None:
         raise ValueError(f"max_changes must be at least 1, got {most}")
 
 
-def reference_of(history: History) -> Configuration:
-    """What changes are counted from. Raises ValueError where there is nothing."""
-    if history.reference is None:
-        raise ValueError("max_changes needs a baseline, or a current configuration, to count changes from")
-    return history.reference
-
-
 def with_few_starts(history: History, most: int) -> History:
     """The history whose starts change at most so many settings: those that move farthest."""
-    reference, encoding = reference_of(history), Encoding(history.space.knobs)
+    reference, encoding = counted_from(history.reference), Encoding(history.space.knobs)
     origin = encoding.encode([reference])
     starts = [
         _shorter(encoding, start, reference, most, lambda codes: initial_design.spread(encoding, codes, origin))
@@ -47,13 +41,15 @@ def with_few_starts(history: History, most: int) -> History:
     return replace(history, starts=tuple(s for s in starts if initial_design.legal(history, s)))
 
 
-def with_few_changes(history: History, learned: Learned | None, step: Step, most: int, safe: bool) -> Step:
+def with_few_changes(
+    history: History, learned: Learned | None, step: Step, most: int, safe: bool, options: Search
+) -> Step:
     """The step, or one in its place that changes at most so many settings."""
-    reference = reference_of(history)
+    reference = counted_from(history.reference)
     if _changes(reference, step[1]) <= most:
         return step
     encoding = Encoding(history.space.knobs)
-    field = field_of(history, encoding, Search() if learned is None else learned.options.search)
+    field = field_of(history, encoding, options)
     score = _score(history, learned, encoding, safe)
     chosen = _shorter(encoding, step[1], reference, most, score)
     if field.allowed(chosen) and _sound(learned, chosen, safe):

@@ -9,7 +9,7 @@ import numpy as np
 from lutra_models.advice import FinalOrigin, Share
 from lutra_models.gp.learning.learned import Learned, ahead
 from lutra_models.gp.search import initial_design
-from lutra_models.gp.search.shortening import Allowed, Path, path
+from lutra_models.gp.search.shortening import Allowed, Path, counted_from, path
 from lutra_models.knobs import Configuration
 
 
@@ -17,8 +17,8 @@ from lutra_models.knobs import Configuration
 class Final:
     """Whether it is a choice of the search or where the session began, and the configuration.
 
-    `shortened_from` is the measured configuration that it is a part of, None where it is that one; `curve` says what
-    few settings of that one give.
+    `shortened_from` is the best by posterior where one with fewer changes is chosen instead; `curve` says what few
+    settings of that best give.
     """
 
     origin: FinalOrigin
@@ -28,31 +28,38 @@ class Final:
 
 
 def final(learned: Learned, baseline: Configuration | None, max_changes: int | None = None) -> Final:
-    """The best that was measured, without the changes to the baseline that earn next to nothing.
+    """The best that was measured, or one that was measured as well and gains nearly as much with fewer changes.
 
     A configuration gives way only to one that is `ahead` of it. The baseline (what was active when the session began)
     gives way to the current configuration, and whichever of the two then stays gives way to the best by posterior of
     what was measured and never failed. Without a baseline the current configuration comes first, and changes are
-    counted from it. No more than `max_changes` settings change; where so few are not ahead, the baseline stays. Raises
-    ValueError for `max_changes` without a configuration to count from.
+    counted from it. With a baseline the fewest changes that lose little are chosen. No more than `max_changes` settings
+    change; where so few are not ahead, the baseline stays. Raises ValueError for `max_changes` without a configuration
+    to count from.
     """
     ranked, history = learned.ranked(), learned.history
     best = _best(learned, ranked, (baseline, history.current))
     full = _ahead_of_all(learned, ranked, baseline, best)
     reference = history.current if baseline is None else baseline
+    if max_changes is not None:
+        reference = counted_from(reference)
     if reference is None:
-        if max_changes is not None:
-            raise ValueError("max_changes needs a baseline, or a current configuration, to count changes from")
         return Final("handover", full)
     if not reference.changes_to(full):
         return Final("baseline" if full == baseline != best else "handover", full)
     steps = path(learned, full, reference, _allowed(learned))
-    options = learned.options.search
-    chosen = steps.shortest(options.handover_loss, options.handover_risk)
+    chosen = full if baseline is None else _shortest(learned, ranked, full, baseline)
     if max_changes is not None and len(reference.changes_to(chosen)) > max_changes:
         chosen = _few(learned, steps, ranked, reference, max_changes)
     origin: FinalOrigin = "baseline" if chosen == baseline else "handover"
     return Final(origin, chosen, full if chosen not in (full, reference) else None, steps.shares())
+
+
+def shortened(learned: Learned, baseline: Configuration) -> Configuration:
+    """What `final` chooses, with every setting back at the baseline whose undoing is held to cost next to nothing."""
+    options = learned.options.search
+    steps = path(learned, final(learned, baseline).configuration, baseline, _allowed(learned))
+    return steps.shortest(options.handover_loss, options.handover_risk)
 
 
 def _best(learned: Learned, ranked: list[Configuration], running: tuple[Configuration | None, ...]) -> Configuration:
@@ -68,6 +75,17 @@ def _ahead_of_all(
         if challenger is not None and (stays is None or ahead(learned, challenger, stays)):
             stays = challenger
     return best if stays is None else stays
+
+
+def _shortest(
+    learned: Learned, ranked: list[Configuration], full: Configuration, baseline: Configuration
+) -> Configuration:
+    """Of what was measured the one with the fewest changes that loses little of what the full one gains."""
+    allowed, most, options = _allowed(learned), len(baseline.changes_to(full)), learned.options.search
+    shorter = [c for c in ranked if 0 < len(baseline.changes_to(c)) < most and allowed(c)]
+    shorter.sort(key=lambda c: len(baseline.changes_to(c)), reverse=True)
+    measured = Path(learned, baseline, (full, *shorter))
+    return measured.shortest(options.handover_loss, options.handover_risk)
 
 
 def _allowed(learned: Learned) -> Allowed:

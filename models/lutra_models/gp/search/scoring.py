@@ -11,6 +11,7 @@ from lutra_models.gp.learning.learned import Learned, codes_of, fantasised
 from lutra_models.gp.options import Search
 from lutra_models.gp.search import initial_design
 from lutra_models.gp.search.acquisition import acquisition
+from lutra_models.gp.search.around_start import around_start
 from lutra_models.gp.search.maximise import Field, Score
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.history import History
@@ -30,13 +31,17 @@ def score_of(history: History, learned: Learned, ranked: list[Configuration], do
     believed = fantasised(learned.searching, learned.inputs(pending))
     wary = fantasised(learned.wary, learned.wary_inputs(pending))
     worth = acquisition(learned.options.search.acquisition)
+    near = around_start(history, learned.encoding, learned.options.start)
+    trials = len(history.observations) + len(pending)
+    power = learned.options.start.weight / max(trials, 1)
 
     def score(codes: Array) -> Array:
         mean, variance = believed.latent(learned.inputs(codes))
         if doubt:
             variance = variance + doubt**2 * believed.noise * wary.ignorance(learned.wary_inputs(codes))
         gain = worth.score(learned.sign * mean, np.sqrt(variance), best)
-        return np.asarray(learned.log_running(codes) + learned.log_limits(codes) + (gain if keeps else 0.0))
+        total = learned.log_running(codes) + learned.log_limits(codes) + (gain if keeps else 0.0)
+        return np.asarray(total if near is None else total + power * near.log(codes))
 
     return score
 

@@ -1,4 +1,4 @@
-"""Fewer changes for nearly the same gain: what a handover is left with once settings that earn nothing went back.
+"""Fewer changes for nearly the same gain: settings that earn nothing go back, and what is left is measured.
 
 Settings go back to the baseline one at a time, always the one whose undoing costs least by the wary posterior (backward
 elimination; Ax calls it pruning towards a target). What stays longest earns most: read backwards, the same path says
@@ -101,6 +101,13 @@ class Path:
         """The settings that step `i` changes and the next shorter one does not."""
         shorter = self.steps[i + 1] if i + 1 < len(self.steps) else self.baseline
         return tuple(shorter.changes_to(self.steps[i]))
+
+
+def counted_from(reference: Configuration | None) -> Configuration:
+    """What changes are counted from. Raises ValueError where there is nothing."""
+    if reference is None:
+        raise ValueError("max_changes needs a baseline, or a current configuration, to count changes from")
+    return reference
 
 
 def path(learned: Learned, full: Configuration, baseline: Configuration, allowed: Allowed | None = None) -> Path:

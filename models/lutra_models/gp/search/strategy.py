@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from lutra_models.advice import SearchOrigin
-from lutra_models.gp.learning.learned import Learned, contested, lucky
+from lutra_models.gp.learning.learned import Learned, contradicted, lucky
 from lutra_models.gp.options import Options
 from lutra_models.gp.search import initial_design
 from lutra_models.gp.space.encoding import Array
@@ -72,7 +72,7 @@ def _unwitnessed(history: History, interval: int) -> bool:
 
 def doubted(history: History, learned: Learned) -> Step | None:
     """The best reading measured again, where it looks like luck or another one of its configuration contradicts it."""
-    found = lucky(learned) or contested(learned)
+    found = lucky(learned) or contradicted(learned)
     if found is None or found in history.pending or not initial_design.legal(history, found):
         return None
     return "repeat", found

@@ -52,5 +52,5 @@ def posterior_at(readings: Readings, lengthscales: Array, variance: float, noise
         readings.transform,
         readings.slopes,
         readings.doubts,
-        readings.unrest,
+        readings.noise_factors,
     )

@@ -37,7 +37,7 @@ class Readings:
     """One metric's readings, aggregated per configuration, in standard units.
 
     `repeats` (n,) counts each row's readings, by their weights; `scatter` is the sum of squares of the readings around
-    their rows' means and `freedom` its degrees of freedom. `unrest` (n,) says by how much a reading of each row
+    their rows' means and `freedom` its degrees of freedom. `noise_factors` (n,) says by how much a reading of each row
     scatters more than usual: multiples of the noise's variance, which `repeats` and `scatter` are divided by. `trends`
     (n, p) are columns that enter linearly, with coefficients distributed as N(`slopes`, `doubts`²), both (p,): what
     other workloads say.
@@ -54,7 +54,7 @@ class Readings:
     trends: Array
     slopes: Array
     doubts: Array
-    unrest: Array = field(default_factory=lambda: np.zeros(0))
+    noise_factors: Array = field(default_factory=lambda: np.zeros(0))
     """Of the first rows; 1 for the others."""
 
     def thinned(self, most: int) -> Readings:
@@ -62,9 +62,9 @@ class Readings:
         if len(self.z) <= most:
             return self
         kept = np.linspace(0, len(self.z) - 1, most).round().astype(int)
-        unrest = self.unrest[kept[kept < len(self.unrest)]]
+        noise_factors = self.noise_factors[kept[kept < len(self.noise_factors)]]
         rows = {"x": self.x[kept], "z": self.z[kept], "repeats": self.repeats[kept], "trends": self.trends[kept]}
-        return replace(self, **rows, unrest=unrest)
+        return replace(self, **rows, noise_factors=noise_factors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,13 +123,13 @@ def readings_of(grouped: Grouped, encoding: Encoding, good: float, options: Targ
     z = np.array([_middle(v, w, width) for v, w, width in zip(each, weights, widths, strict=True)])
     if drawn:
         z = good * _drawn_in(good * z, options.least_half)
-    rows = options.unrest_readings
+    rows = options.noise_factor_readings
     seen = np.maximum((rows * grouped.within + squares / usual) / (rows + freedom), 1.0)
-    unrest = np.minimum(seen, options.most_unrest)
-    repeats = np.array([np.sum(w) for w in weights]) / unrest
+    noise_factors = np.minimum(seen, options.most_noise_factor)
+    repeats = np.array([np.sum(w) for w in weights]) / noise_factors
     scatter, none, x = float(np.sum(squares / seen)), np.zeros(0), encoding.encode(grouped.configurations)
     trends = np.zeros((len(z), 0))
-    return Readings(x, z, repeats, scatter, int(np.sum(freedom)), transform, guess, trends, none, none, unrest)
+    return Readings(x, z, repeats, scatter, int(np.sum(freedom)), transform, guess, trends, none, none, noise_factors)
 
 
 def _usual(squares: Array, freedom: Array, guess: float, options: Targets) -> Array:

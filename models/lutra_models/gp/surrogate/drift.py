@@ -73,7 +73,10 @@ STEADY = Drift()
 
 
 def drift(pairs: Sequence[tuple[Configuration, float]], encoding: Encoding, good: float, options: Options) -> Drift:
-    """The drift of a metric's readings, in their order; `good` is +1 where a larger reading is better, else -1."""
+    """The drift of a metric's readings, in their order; `good` is +1 where a larger reading is better, else -1.
+
+    Readings that admit no posterior tell of no change.
+    """
     skipped = max(0, len(pairs) - options.drift.most_rows)
     newest = pairs[skipped:]
     if len(newest) < options.drift.least_rows:
@@ -83,7 +86,10 @@ def drift(pairs: Sequence[tuple[Configuration, float]], encoding: Encoding, good
     transform, twice = readings.transform, readings.transform.relative(1.0, alone.values)
     scale = 1.0 / twice if transform.log else transform.scale
     doubt = options.drift.size * twice
-    found, doubtful = _Look(readings, _sides(alone.configurations), doubt, options).found()
+    try:
+        found, doubtful = _Look(readings, _sides(alone.configurations), doubt, options).found()
+    except np.linalg.LinAlgError:
+        return STEADY
 
     def placed(change: Change) -> Change:
         return Change(skipped + change.first, skipped + change.last, scale * change.size)

@@ -64,7 +64,7 @@ class GaussianProcess:
     """(p,) what a trend's coefficient is believed to be …"""
     doubts: Array = field(default_factory=lambda: _NONE)
     """(p,) … and the deviation of that belief."""
-    unrest: Array = field(default_factory=lambda: _NONE)
+    noise_factors: Array = field(default_factory=lambda: _NONE)
     """(≤ n,) of the first rows, by how much a reading there scatters more: multiples of the noise's variance."""
     spread: Spread = Spread()
     factor: Array = field(init=False)
@@ -129,11 +129,11 @@ class GaussianProcess:
         precision = np.sum(self.factor * self.factor, 0)
         return self.z - self.weights / precision, 1.0 / precision
 
-    def restless(self, x: Array) -> Array:
-        """(m,) the `unrest` at (m, d + p): 1 where no such row was measured."""
-        measured = self.x[: len(self.unrest), : self.d]
+    def noise_factors_at(self, x: Array) -> Array:
+        """(m,) the `noise_factors` at (m, d + p): 1 where no such row was measured."""
+        measured = self.x[: len(self.noise_factors), : self.d]
         same = np.all(x[:, None, : self.d] == measured[None, :, :], axis=2)
-        return np.asarray(np.max(np.where(same, self.unrest, 1.0), axis=1, initial=1.0))
+        return np.asarray(np.max(np.where(same, self.noise_factors, 1.0), axis=1, initial=1.0))
 
     def interval(self, mean: Array, variance: Array, level: float, more: float = 1.0) -> tuple[Array, Array, Array]:
         """Median, low and high (m,) of one reading, in the metric's unit, where the latent target is so distributed.
@@ -152,7 +152,7 @@ class GaussianProcess:
         return back(mean), back(mean - below), back(mean + above)
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("x", "z", "share", "lengthscales", "slopes", "doubts", "unrest")
+        names = ("x", "z", "share", "lengthscales", "slopes", "doubts", "noise_factors")
         arrays = {n: getattr(self, n).tolist() for n in names}
         s = self.spread
         spread = [s.good, s.worse, s.better, s.noise, s.headroom if math.isfinite(s.headroom) else None]
@@ -161,12 +161,12 @@ class GaussianProcess:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GaussianProcess:
-        x, z, share, lengthscales, slopes, doubts, unrest = (
+        x, z, share, lengthscales, slopes, doubts, noise_factors = (
             np.array(data.get(n, ()), dtype=float)
-            for n in ("x", "z", "share", "lengthscales", "slopes", "doubts", "unrest")
+            for n in ("x", "z", "share", "lengthscales", "slopes", "doubts", "noise_factors")
         )
         good, worse, better, more, headroom = data["spread"]
         spread = Spread(good, worse, better, more, math.inf if headroom is None else headroom)
         transform = Transform.from_dict(data["transform"])
         variance, noise = float(data["variance"]), float(data["noise"])
-        return cls(x, z, share, lengthscales, variance, noise, transform, slopes, doubts, unrest, spread)
+        return cls(x, z, share, lengthscales, variance, noise, transform, slopes, doubts, noise_factors, spread)

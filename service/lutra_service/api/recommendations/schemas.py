@@ -186,7 +186,7 @@ class RecommendationAnswer(Answer):
     curve: list[ShareAnswer]
     """What share of the predicted gain few settings give, from none on; empty where no gain is predicted."""
     shortened_from: Values | None
-    """The measured configuration that it is a part of: settings that earn next to nothing are left out."""
+    """The best by posterior, where one that was measured too does nearly as well with fewer changes."""
     memory: MemoryAnswer | None
     """The worst case of its memory; null while it is being computed."""
     restart_needed: bool | None

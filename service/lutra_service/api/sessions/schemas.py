@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
 from lutra_models.metrics import Goal, P99Of, P99Source
-from lutra_models.verification import ROUNDS
+from lutra_models.verification import ROUNDS, FinalistName
 from lutra_models.wire import Name
 from pydantic import Field
 
@@ -27,7 +27,6 @@ from lutra_service.api.recommendations.schemas import (
 )
 from lutra_service.common.documents import Document
 
-FinalistName = Literal["baseline", "rule_based", "best"]
 SessionState = Literal["running", "paused", "completed", "stopped"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 

@@ -13,7 +13,7 @@ from lutra_models.knobs import fingerprint
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.verification import Name, contest_to_dict
+from lutra_models.verification import ORIGINS, FinalistName, contest_to_dict
 
 from lutra_service.app.access import audit, quota
 from lutra_service.app.databases.current_server import context_of
@@ -68,9 +68,9 @@ def _last(unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[R
     return _measure(unit, at, found, turn)
 
 
-def _measure(unit: UnitOfWork, at: ServerContext, found: Verification, name: Name) -> Recommendation:
+def _measure(unit: UnitOfWork, at: ServerContext, found: Verification, name: FinalistName) -> Recommendation:
     """Propose to measure this finalist once more. What may move no longer stays where it is."""
-    session, origin = found.session, verification.ORIGINS[name]
+    session, origin = found.session, Origin(ORIGINS[name])
     wanted = found.contest.by_name[name].configuration
     known = [session.baseline or {}, found.named.before]
     configuration = admitted(unit, at, {n: v for n, v in wanted.items() if n in at.space}, known)
@@ -105,13 +105,13 @@ def _compute(
     """
     seen = histories.history(unit, at, session)
     task = "recommend" if kind == Kind.SEARCH else "handover"
-    number, handovers, turns = (sum(r.kind == k for r in own) + 1 for k in COMPUTED)
+    number, handovers, verifications = (sum(r.kind == k for r in own) + 1 for k in COMPUTED)
     entropy = [session.seed, number if kind == Kind.SEARCH else HANDOVER_ENTROPY]
     payload = _payload(unit, at, session, seen, entropy)
     if verified is not None:
         payload["verification"] = {**contest_to_dict(verified.contest), "named": _told_of(verified.named)}
-    asked = [session.id, task, entropy, number, handovers, turns, seen.key, at.server.settings_hash, __version__]
-    asked += [OPTIONS.fingerprint, session.max_changes]
+    asked = [session.id, task, entropy, number, handovers, verifications, seen.key]
+    asked += [at.server.settings_hash, __version__, OPTIONS.fingerprint, session.max_changes]
     recommendation = Recommendation(
         id=unit.new_id("rec"),
         database_id=at.database.id,

@@ -10,18 +10,13 @@ from lutra_models.knobs import Configuration
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.verification import Contest, Finalist, Name
+from lutra_models.verification import ORIGINS, Contest, Finalist, FinalistName
 
 from lutra_service.app.recommendations import trial_record
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
-ORIGINS: dict[Name, Origin] = {
-    "best": Origin.HANDOVER,
-    "rule_based": Origin.RULE_BASED,
-    "baseline": Origin.BASELINE,
-}
 FAILURES_OF_THE_BASELINE = 2
 """So often nothing is read of the baseline until it is measured no more; of another finalist once."""
 
@@ -41,21 +36,21 @@ class Verification:
         session = self.session
         return Contest(session.objective, session.limits, finalists, session.verification_rounds or 0)
 
-    def of(self, name: Name) -> list[Recommendation]:
+    def of(self, name: FinalistName) -> list[Recommendation]:
         """The recommendations that measured this finalist, in order."""
         return [r for r in self.rows if self._name(r) == name]
 
     @cached_property
-    def _configurations(self) -> dict[Name, Configuration]:
+    def _configurations(self) -> dict[FinalistName, Configuration]:
         """Each another one: of equal ones the one that changes least to the server counts."""
         best = Configuration(self.named.configuration or {})
         baseline = best.replace({n: v for n, v in self._began.items() if n in best})
-        found: dict[Name, Configuration] = {"baseline": baseline}
+        found: dict[FinalistName, Configuration] = {"baseline": baseline}
         rules = self.rule_based.configuration if self.rule_based else None
         if rules is not None and all(n in rules for n in best):
             found["rule_based"] = Configuration(rules).restrict(best)
         found["best"] = best
-        distinct: dict[Name, Configuration] = {}
+        distinct: dict[FinalistName, Configuration] = {}
         for name, configuration in found.items():
             if configuration not in distinct.values():
                 distinct[name] = configuration
@@ -66,13 +61,13 @@ class Verification:
         """What was active when the session began; of settings that began to move later, when the best was named."""
         return {**self.named.before, **(self.session.baseline or {})}
 
-    def _name(self, row: Recommendation) -> Name | None:
+    def _name(self, row: Recommendation) -> FinalistName | None:
         if row.id == self.named.id:
             best = Configuration(self.named.configuration or {})
             return next((n for n, c in self._configurations.items() if c == best), None)
         return next((n for n, origin in ORIGINS.items() if origin == row.origin), None)
 
-    def _finalist(self, name: Name, configuration: Configuration) -> Finalist:
+    def _finalist(self, name: FinalistName, configuration: Configuration) -> Finalist:
         rows, metric = self.of(name), self.session.objective.metric
         measured = [_numbers(r) for r in rows if _is_reading(r, metric)]
         failures = [why for r in rows if (why := _failure(r, metric)) is not None]

@@ -179,9 +179,9 @@ class RecommendationRow(Table):
     configuration's, to find it by. `trial` numbers the recommendations of a session from 1. `kind` is search,
     verification (one reading of a finalist, see `app.recommendations.verification`), handover (what a session ends
     with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
-    of its changes give; `shortened_from` is the measured configuration of which it is a part. `handed_to` is the agent
-    that was given it as a directive; one that was withdrawn after that keeps its state until this agent's outcome is
-    known.
+    of its changes give; `shortened_from` is the best by posterior that it replaces, with fewer changes. `handed_to` is
+    the agent that was given it as a directive; one that was withdrawn after that keeps its state until this agent's
+    outcome is known.
     """
 
     __tablename__ = "recommendations"

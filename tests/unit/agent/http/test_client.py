@@ -18,6 +18,8 @@ from lutra_agent.reporting.transport import Transport
 from tests.support.fake_clock import START
 from tests.support.raw_server import RawServer, Say, answering, dripping, raw_server
 
+pytestmark = pytest.mark.slow
+
 BOUND = Bound(seconds=30.0, size=1 << 20)
 OK = b"HTTP/1.1 200 OK\r\n"
 ENDLESS = OK + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -13,6 +13,8 @@ from lutra_service.app.retention.policy import prune
 
 from tests.support.service import Agent, Document, Service, approved, look
 
+pytestmark = pytest.mark.slow
+
 UNAUDITED = {"POST /v1/databases/{database}/reports", "POST /v1/databases/{database}/predictions"}
 """Reports are kept whole, and a prediction changes nothing."""
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}

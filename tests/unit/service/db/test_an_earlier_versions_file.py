@@ -11,6 +11,8 @@ from lutra_service.db.schema.records import StoredReport
 
 from tests.support.service import Agent, Document, Service, running
 
+pytestmark = pytest.mark.slow
+
 DUMP = Path(__file__).parents[3] / "support/data/lutra_0004.sql"
 """Made with the schema of revision 0004, by a service whose models were fitted for real."""
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.service import Agent, Service, approved
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_same_report_sent_many_times_at_once_is_stored_once(service: Service, agent: Agent, database: str) -> None:
     body = agent.report(**agent.window(qps=10.0))

@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.listening import Listening, ended, head, listening, until
 
+pytestmark = pytest.mark.slow
+
 MADE_UP = "Authorization: Bearer lutra_" + "x" * 43
 
 

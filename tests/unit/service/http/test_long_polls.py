@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from lutra_service.api.http.notifier import Notifier
 
 from tests.support.listening import head, listening, until
 from tests.support.service import Agent, Service, approved, running
+
+pytestmark = pytest.mark.slow
 
 
 def waiting(notifier: Notifier, id_: str) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from lutra_service.api.routes import ROUTERS, allowed_methods
 
 from tests.support.application import first_application
 from tests.support.service import Agent, Service
+
+pytestmark = pytest.mark.slow
 
 LISTS = ("recommendations", "sessions", "windows", "events", "tokens")
 

@@ -12,6 +12,8 @@ import pytest
 from tests.support import certificates
 from tests.support.listening import Listening, ended, head, listening, until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Listening]:

@@ -16,6 +16,8 @@ from lutra_service.workers.protocol import NoWorker, WorkerLost
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 OBSERVE = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
 
 

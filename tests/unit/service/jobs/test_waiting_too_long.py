@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from lutra_service.app.jobs import lease
 
 from tests.support.service import Agent, Document, Service
+
+pytestmark = pytest.mark.slow
 
 LATE = lease.MEASUREMENT_LATE + timedelta(minutes=1)
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.service import MEMORY_BYTES, Agent, Document, Service, applied, approved, look
 
+pytestmark = pytest.mark.slow
+
 
 def reinstalled(agent: Agent) -> None:
     """The same agent without its state: what it had changed provisionally it no longer knows."""

@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.service import Agent, Service, approved, silent_for, some_minutes_later
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def first(service: Service, database: str) -> Agent:

@@ -11,6 +11,8 @@ from prometheus_client import REGISTRY
 
 from tests.support.service import Agent, Service, approved
 
+pytestmark = pytest.mark.slow
+
 LONG = "wait=30"
 
 

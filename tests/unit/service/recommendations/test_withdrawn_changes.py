@@ -9,6 +9,8 @@ from lutra_service.app.jobs import lease
 
 from tests.support.service import Agent, Document, Service, approved, look, silent_for, some_minutes_later
 
+pytestmark = pytest.mark.slow
+
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
 
 

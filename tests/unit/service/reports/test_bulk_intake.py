@@ -18,6 +18,8 @@ from sqlalchemy import select
 
 from tests.support.service import Agent, Service
 
+pytestmark = pytest.mark.slow
+
 Tables = dict[str, list[dict[str, Any]]]
 
 

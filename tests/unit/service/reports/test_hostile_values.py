@@ -11,6 +11,8 @@ from lutra_service.db.schema.storable import Unstorable
 
 from tests.support.service import Agent, Document, Service, approved
 
+pytestmark = pytest.mark.slow
+
 FAR_EAST, FAR_WEST = "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"
 
 

@@ -27,6 +27,8 @@ from sqlalchemy import create_engine, update
 
 from tests.support.service import Agent, Document, Fakes, Service, a_model, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = timedelta(seconds=-60)
 DAY = timedelta(days=1)
 SESSION = {

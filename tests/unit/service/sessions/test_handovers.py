@@ -13,6 +13,8 @@ from lutra_service.db.store import UnitOfWork
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
 
+pytestmark = pytest.mark.slow
+
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
     "mode": "lab",

@@ -9,6 +9,8 @@ from lutra_models import serial
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running, some_minutes_later
 
+pytestmark = pytest.mark.slow
+
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
     "limits": [],

@@ -13,6 +13,8 @@ from lutra_service.db.schema.records import StoredReport
 
 from tests.support.service import Agent, Service
 
+pytestmark = pytest.mark.slow
+
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
 
 

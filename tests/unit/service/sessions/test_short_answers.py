@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
     "mode": "lab",

@@ -15,6 +15,8 @@ from lutra_service.app.jobs import replay
 from tests.support.fakes import Document, Fakes, answer
 from tests.support.service import Agent, Service, fake_executor, running, some_minutes_later
 
+pytestmark = pytest.mark.slow
+
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
     "mode": "lab",
@@ -27,6 +29,7 @@ BASELINE, RULES, BEST = 4096, 8192, 16384
 SEARCHED = ((BASELINE, "current"), (RULES, "rule_based"), (BEST, "improvement"))
 WOBBLE = (1.0, 0.99, 1.01, 1.0, 1.02, 0.98, 0.99)
 Speeds = dict[int, float]
+SPEEDS: Speeds = {BASELINE: 1000.0, RULES: 1300.0, BEST: 1700.0}
 
 
 class Search(Fakes):
@@ -73,6 +76,15 @@ def go_on(service: Service, agent: Agent, path: str, speeds: Speeds, turns: int 
     return found
 
 
+@contextmanager
+def verifying(folder: Path, readings: int = 0) -> Iterator[tuple[Service, Agent, str]]:
+    """A session after its trials and so many readings of finalists, with its path."""
+    with lab(folder) as (service, agent):
+        path = begin(service, agent)
+        go_on(service, agent, path, SPEEDS, turns=len(SEARCHED) + readings)
+        yield service, agent, path
+
+
 def handed_over(service: Service, session: Document) -> Document:
     found: Document = service.take("GET", f"/v1/recommendations/{session['handover']}")
     return found
@@ -80,7 +92,7 @@ def handed_over(service: Service, session: Document) -> Document:
 
 def test_what_is_ahead_with_certainty_is_handed_over_with_its_gain(tmp_path: Path) -> None:
     with lab(tmp_path) as (service, agent):
-        session = go_on(service, agent, begin(service, agent), {BASELINE: 1000.0, RULES: 1300.0, BEST: 1700.0})
+        session = go_on(service, agent, begin(service, agent), SPEEDS)
         assert (session["state"], session["trials_done"]) == ("completed", 3)
         told = session["verification"]
         assert told["verdict"] == "best"
@@ -113,46 +125,35 @@ def test_where_nothing_is_ahead_the_baseline_is_made_active_again(tmp_path: Path
 
 
 def test_a_finalist_that_does_not_start_is_out(tmp_path: Path) -> None:
-    speeds = {BASELINE: 1000.0, RULES: 1300.0, BEST: 1700.0}
-    with lab(tmp_path) as (service, agent):
-        path = begin(service, agent)
-        go_on(service, agent, path, speeds, turns=3)
+    with verifying(tmp_path) as (service, agent, path):
         directive = agent.directive(wait=5) or {}
         assert directive["settings"]["work_mem"] == BEST
         outcome = agent.outcome(directive, "reverted", code="did_not_start")
         agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="did_not_start"))
-        session = go_on(service, agent, path, speeds)
+        session = go_on(service, agent, path, SPEEDS)
         assert session["verification"]["verdict"] == "rule_based"
         best = next(f for f in session["verification"]["finalists"] if f["name"] == "best")
         assert (best["readings"], best["failed"]) == ([], "failed (did_not_start)")
 
 
 def test_a_reading_that_a_guard_ended_counts_as_a_failure(tmp_path: Path) -> None:
-    speeds = {BASELINE: 1000.0, RULES: 1300.0, BEST: 1700.0}
-    with lab(tmp_path) as (service, agent):
-        path = begin(service, agent)
-        go_on(service, agent, path, speeds, turns=3)
+    with verifying(tmp_path) as (service, agent, path):
         directive = agent.directive(wait=5) or {}
         agent.send(agent.report(outcomes=[agent.outcome(directive, "reverted", code="guardrail", message="disk full")]))
-        session = go_on(service, agent, path, speeds)
+        session = go_on(service, agent, path, SPEEDS)
         assert session["verification"]["verdict"] == "rule_based"
         assert "disk full" in session["message"]
 
 
 def test_a_refusal_of_the_moment_is_asked_again(tmp_path: Path) -> None:
-    speeds = {BASELINE: 1000.0, RULES: 1300.0, BEST: 1700.0}
-    with lab(tmp_path) as (service, agent):
-        path = begin(service, agent)
-        go_on(service, agent, path, speeds, turns=3)
+    with verifying(tmp_path) as (service, agent, path):
         directive = agent.directive(wait=5) or {}
         agent.send(agent.report(outcomes=[agent.outcome(directive, "refused", code="database_unavailable")]))
-        assert go_on(service, agent, path, speeds)["verification"]["verdict"] == "best"
+        assert go_on(service, agent, path, SPEEDS)["verification"]["verdict"] == "best"
 
 
 def test_readings_that_never_come_pause_the_session(tmp_path: Path) -> None:
-    with lab(tmp_path) as (service, agent):
-        path = begin(service, agent)
-        go_on(service, agent, path, {BASELINE: 1000.0, RULES: 1300.0, BEST: 1700.0}, turns=3)
+    with verifying(tmp_path) as (service, agent, path):
         for _ in range(5):
             directive = agent.directive(wait=5) or {}
             agent.send(agent.report(outcomes=[agent.outcome(directive, "refused", code="database_unavailable")]))
@@ -184,10 +185,7 @@ def test_a_limit_counts_in_the_verdict(tmp_path: Path) -> None:
 
 
 def test_a_stop_withdraws_what_is_under_way_and_hands_nothing_over(tmp_path: Path) -> None:
-    speeds = {BASELINE: 1000.0, RULES: 1300.0, BEST: 1700.0}
-    with lab(tmp_path) as (service, agent):
-        path = begin(service, agent)
-        go_on(service, agent, path, speeds, turns=5)
+    with verifying(tmp_path, readings=2) as (service, agent, path):
         directive = agent.directive(wait=5) or {}
         service.take("POST", f"{path}/stop")
         some_minutes_later(service, directive)
@@ -198,32 +196,26 @@ def test_a_stop_withdraws_what_is_under_way_and_hands_nothing_over(tmp_path: Pat
 
 
 def test_a_pause_keeps_the_readings_and_a_resume_goes_on_with_the_next(tmp_path: Path) -> None:
-    speeds = {BASELINE: 1000.0, RULES: 1300.0, BEST: 1700.0}
-    with lab(tmp_path) as (service, agent):
-        path = begin(service, agent)
-        go_on(service, agent, path, speeds, turns=5)
+    with verifying(tmp_path, readings=2) as (service, agent, path):
         directive = agent.directive(wait=5)
         service.take("POST", f"{path}/pause")
-        measure(agent, speeds, 0, directive)
+        measure(agent, SPEEDS, 0, directive)
         assert agent.directive() is None
         before = service.take("GET", path)["verification"]
         assert sum(len(f["readings"]) for f in before["finalists"]) == 3
         service.take("POST", f"{path}/resume")
-        assert go_on(service, agent, path, speeds)["verification"]["verdict"] == "best"
+        assert go_on(service, agent, path, SPEEDS)["verification"]["verdict"] == "best"
 
 
 def test_a_verification_survives_a_restart_of_the_service(tmp_path: Path) -> None:
-    speeds = {BASELINE: 1000.0, RULES: 1300.0, BEST: 1700.0}
-    with lab(tmp_path) as (service, agent):
-        path = begin(service, agent)
-        go_on(service, agent, path, speeds, turns=5)
+    with verifying(tmp_path, readings=2) as (service, agent, path):
         token, sequence, settings = agent.headers, agent.sequence, agent.settings
         before = service.take("GET", path)["verification"]
     with running(tmp_path, executor=fake_executor(Search())) as service:
         again = Agent(service.client, token["Authorization"].removeprefix("Bearer "), agent.database)
         again.sequence, again.settings, again.clock = sequence, settings, agent.clock
         assert service.take("GET", path)["verification"] == before
-        session = go_on(service, again, path, speeds)
+        session = go_on(service, again, path, SPEEDS)
         assert (session["state"], session["verification"]["verdict"]) == ("completed", "best")
 
 

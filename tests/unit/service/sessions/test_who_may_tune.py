@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.service import Agent, Document, Service, look
 
+pytestmark = pytest.mark.slow
+
 SESSION = {"objective": {"metric": "qps", "goal": "minimize"}, "max_trials": 1000}
 
 
