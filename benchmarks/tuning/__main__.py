@@ -12,6 +12,7 @@ from benchmarks.tuning import report
 from benchmarks.tuning.coverage import coverage_command
 from benchmarks.tuning.disturbed import disturbed_command
 from benchmarks.tuning.handover import handover_command
+from benchmarks.tuning.loads import loads_command
 from benchmarks.tuning.options import results_option
 from benchmarks.tuning.racing import race_command, safe_command
 from benchmarks.tuning.scale import scale_command
@@ -26,6 +27,7 @@ MEASURED = (
     warm_command,
     coverage_command,
     disturbed_command,
+    loads_command,
     handover_command,
 )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from lutra_models.aims import Aim
 from lutra_models.knobs import Configuration, KnobSpace, Value, fingerprint
 from lutra_models.metrics import Limit, Objective
 
@@ -97,7 +98,8 @@ class History:
     measured. `starts` are configurations worth trying early (a rule-based one). Configurations are completed and
     brought into the space's order here: observed values outside a domain are legal. `answers` are, by setting, numbers
     that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was active
-    when the session began: changes are counted from it.
+    when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by, and
+    the observations hold what was measured under each load as well.
     """
 
     space: KnobSpace
@@ -110,6 +112,7 @@ class History:
     context: Mapping[str, Value] | None = None
     answers: Mapping[str, tuple[tuple[Value, Value], ...]] = field(default_factory=dict)
     baseline: Configuration | None = None
+    aim: Aim | None = None
 
     def __init__(
         self,
@@ -124,6 +127,7 @@ class History:
         context: Mapping[str, Any] | None = None,
         answers: Mapping[str, Iterable[Sequence[Value]]] | None = None,
         baseline: Mapping[str, Any] | None = None,
+        aim: Aim | None = None,
     ) -> None:
         set_ = object.__setattr__
         set_(self, "space", space)
@@ -136,6 +140,9 @@ class History:
         set_(self, "context", dict(Configuration(context or {})))
         set_(self, "answers", {n: tuple((a, m) for a, m in p) for n, p in (answers or {}).items() if n in space})
         set_(self, "baseline", None if baseline is None else space.normalise(baseline))
+        set_(self, "aim", aim)
+        if aim is not None and objective != aim.judged:
+            raise ValueError(f"a history with an aim is judged by {aim.judged.metric}, got {objective.metric}")
 
     @property
     def completed(self) -> tuple[Observation, ...]:
@@ -168,6 +175,7 @@ class History:
                 "context": self.context,
                 **({"answers": self.answers} if self.answers else {}),
                 **({} if self.baseline is None else {"baseline": self.baseline.digest}),
+                **({} if self.aim is None else {"aim": self.aim.to_dict()}),
             }
         )
 
@@ -185,6 +193,8 @@ class TuningSession:
     """At most, after the trials and before the handover, in a lab; 0 for no verification."""
     max_changes: int | None = None
     """The most settings that a recommendation may change of what was active when the session began; None for any."""
+    aim: Aim | None = None
+    """Over which loads the objective is judged, in a lab; None for the load that the driver makes by itself."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -193,6 +203,8 @@ class TuningSession:
             raise ValueError(f"max_trials must be at least 1, got {self.max_trials}")
         if self.max_changes is not None and self.max_changes < 1:
             raise ValueError(f"max_changes must be at least 1, got {self.max_changes}")
+        if self.aim is not None and self.mode != "lab":
+            raise ValueError(f"several loads are for mode lab, where the agent makes the load; got {self.mode}")
 
 
 def same_context(one: Mapping[str, Value], two: Mapping[str, Value]) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from lutra_models.aims import MOST_LOADS
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.identity import Identity
@@ -22,6 +23,7 @@ PROTOCOL = 1
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(3000, 1, 1, tzinfo=UTC)
 
+LoadName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_\-]{1,32}$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]{0,127}$")]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
 Text = Annotated[str, StringConstraints(max_length=1000)]
@@ -43,6 +45,11 @@ def _moment(value: datetime) -> datetime:
             f"a moment is from {EARLIEST.year} on and before {LATEST.year} in UTC, got {value.isoformat()}"
         )
     return moment
+
+
+def _is_empty(value: tuple[str, ...]) -> bool:
+    """An earlier version, which does not know the field, is sent none."""
+    return not value
 
 
 Moment = Annotated[AwareDatetime, AfterValidator(_moment)]
@@ -109,8 +116,9 @@ class Directive(_Wire):
     `rollback` undoes a change that the agent reported as applied: it needs no confirmation and, in the agent, no
     maintenance window. (The service hands out a rollback that nobody asked for only within one.) Both hold only where
     the agent has these settings on its own disk; otherwise the directive is a new change. `measure` asks an agent in
-    lab mode to run its driver afterwards and to report that window as `measures`. `expects` is the server that the
-    settings were chosen for; another one refuses them.
+    lab mode to run its driver afterwards and to report that window as `measures`: under each of `loads` in turn, or
+    where none is named under the driver's own. `expects` is the server that the settings were chosen for; another one
+    refuses them.
     """
 
     id: Identifier
@@ -120,6 +128,7 @@ class Directive(_Wire):
     restore: bool = False
     rollback: bool = False
     measure: bool = False
+    loads: tuple[LoadName, ...] = Field(default=(), max_length=MOST_LOADS, exclude_if=_is_empty)
     expects: Identity | None = None
     rules: Rules | None = None
     expires_at: Moment
@@ -167,13 +176,14 @@ class GuardEvent(_Wire):
 class AgentStatus(_Wire):
     """What the agent says of itself: the most it will ever do, what it could not do, and what it watches.
 
-    `provisional` is the directive whose change is not confirmed yet.
+    `provisional` is the directive whose change is not confirmed yet. `loads` are those of its driver that have a name.
     """
 
     version: Identifier | Text = ""
     mode: Mode = "observe"
     paused: bool = False
     driver: Text | None = None
+    loads: tuple[LoadName, ...] = Field(default=(), max_length=MOST_LOADS, exclude_if=_is_empty)
     spool_dropped: int = Field(default=0, ge=0)
     spool_refused: int = Field(default=0, ge=0)
     problems: list[Text] = Field(default_factory=list, max_length=50)

@@ -192,6 +192,7 @@ def test_toml_is_what_its_reader_takes(block: Block) -> None:
     config = parse({**TABLES, **mode, **document})
     if config.driver is not None:
         drivers.build(config.driver, config.database)
+        drivers.build_loads(config.driver, config.database)
 
 
 def measured(text: str, tmp_path: Path) -> None:

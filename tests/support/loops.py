@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -91,14 +92,15 @@ class DirectLink:
 class FakeDriver:
     name = "fake"
 
-    def __init__(self, clock: FakeClock, engine: FakeEngine) -> None:
+    def __init__(self, clock: FakeClock, engine: FakeEngine, clients: int = 8) -> None:
         self.clock = clock
         self.engine = engine
+        self.clients = clients
         self.fails = False
         self.runs = 0
 
     def context(self) -> dict[str, Any]:
-        return {"clients": 8}
+        return {"clients": self.clients}
 
     def run(self, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
         self.runs += 1
@@ -129,6 +131,7 @@ class Bench:
     clock: FakeClock
     line: Line
     driver: FakeDriver
+    loads: Mapping[str, FakeDriver]
     state: State
     control: FakeControl
     measure: Measure
@@ -163,8 +166,10 @@ def bench(
     link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
     reports = Reports("host.example", spool, clock, lambda: AgentStatus(mode=mode))
     measure = Measure(engine, engine, probe, clock, lambda: None)
-    loop = Loop(database, measure, reports, link, driver if with_driver else None, NoSignals())
-    return Bench(database, loop, engine, clock, line, driver, state, control, measure, reports, spool)
+    loads = {"few": FakeDriver(clock, engine, clients=2), "many": FakeDriver(clock, engine, clients=16)}
+    lab: tuple[Any, ...] = (driver, NoSignals(), loads) if with_driver else (None, NoSignals())
+    loop = Loop(database, measure, reports, link, *lab)
+    return Bench(database, loop, engine, clock, line, driver, loads, state, control, measure, reports, spool)
 
 
 def _config(folder: Path, mode: Mode, with_driver: bool, guarding: GuardConfig | None) -> Config:

@@ -14,6 +14,7 @@ from lutra_models.server import Policy, Server
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import Config, DatabaseConfig
+from lutra_agent.drivers import build_loads
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.common.sources import permissions as permissions_of
 from lutra_agent.engines.common.telemetry import Visible
@@ -120,7 +121,8 @@ def connection(database: DatabaseConfig) -> str:
 
 def _p99(config: Config, visible: Sequence[Visible]) -> str:
     if config.driver is not None:
-        return f"the driver ({config.driver.get('kind')})"
+        loads = ", ".join(build_loads(config.driver, config.database))
+        return f"the driver ({config.driver.get('kind')}{f', loads {loads}' if loads else ''})"
     if config.prometheus is not None:
         return "the Prometheus query"
     given = next((v.p99 for v in visible if v.p99 and v.available), None)

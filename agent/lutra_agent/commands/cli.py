@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 import click
+from lutra_models.aims import Over
 from lutra_models.errors import LutraError
 from lutra_models.verification import ROUNDS
 
@@ -19,6 +20,8 @@ from lutra_agent.config.types import Config
 from lutra_agent.files.secrets import secret
 
 DEFAULT_CONFIG = Path("/etc/lutra/agent.toml")
+T = TypeVar("T")
+LOAD_HELP = "One of the file's [[driver.loads]], as in 'many' or 'many=2'.  [default: all of them]"
 ELSEWHERE = "lutra_agent.commands"
 """The group of entry points by which another distribution brings commands."""
 
@@ -120,6 +123,14 @@ def rollback(config_file: Path, target: str, restart: bool) -> None:
 )
 @click.option("--limit", "limits", multiple=True, metavar="METRIC<=NUMBER", help="As in 'p99_ms<=20' or 'qps>=900'.")
 @click.option("--max-changes", type=click.IntRange(1, 500), help="The most settings that may change.  [default: any]")
+@click.option("--load", "loads", multiple=True, metavar="NAME[=WEIGHT]", help=LOAD_HELP)
+@click.option(
+    "--aim",
+    type=click.Choice(get_args(Over)),
+    default="weighted",
+    show_default=True,
+    help="Over several loads: the weighted mean of their gains, or the worst one.",
+)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 def tune(
     config_file: Path,
@@ -128,6 +139,8 @@ def tune(
     verification_rounds: int,
     limits: tuple[str, ...],
     max_changes: int | None,
+    loads: tuple[str, ...],
+    aim: str,
     seed: int,
 ) -> None:
     """Run a tuning session in lab mode: the driver makes the load, the service chooses, this agent applies.
@@ -135,19 +148,26 @@ def tune(
     After its trials the session measures what it began with, the rule-based start and the best in turns, and hands over
     what is ahead with certainty.
 
+    Where the file names loads ([[driver.loads]]), each trial is measured under each of them in turn.
+
     When an agent already runs with the same file, that agent does the work and this command watches.
     """
     from lutra_agent.commands.tune import run_session
-    from lutra_agent.commands.tune_session import SessionRequest, limit
+    from lutra_agent.commands.tune_session import SessionRequest, limit, weight
 
     config = dialling(config_file, quiet=True)
-    try:
-        parsed = tuple(limit(text) for text in limits)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--limit") from error
+    kept, under = _parsed("--limit", limit, limits), dict(_parsed("--load", weight, loads))
     metric = "p99_ms" if objective == "p99" else objective
-    for line in run_session(config, SessionRequest(metric, trials, verification_rounds, seed, parsed, max_changes)):
+    request = SessionRequest(metric, trials, verification_rounds, seed, kept, max_changes, under, aim)
+    for line in run_session(config, request):
         click.echo(line)
+
+
+def _parsed(option: str, parse: Callable[[str], T], texts: Sequence[str]) -> tuple[T, ...]:
+    try:
+        return tuple(parse(text) for text in texts)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint=option) from error
 
 
 @main.command()

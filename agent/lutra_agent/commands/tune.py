@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from lutra_models.catalog.statements import Step, to_paste
 from lutra_models.server import ServerSetting
@@ -10,6 +12,7 @@ from lutra_models.server import ServerSetting
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.tune_session import Session, SessionRequest
 from lutra_agent.config.types import Config
+from lutra_agent.drivers import build_loads
 from lutra_agent.engines.common.sources import source_of
 from lutra_agent.errors import ConfigError
 from lutra_agent.reporting.transport import Transport
@@ -24,6 +27,7 @@ def run_session(config: Config, request: SessionRequest) -> Iterator[str]:
     """Yields the session's lines. Raises ConfigError where the agent's file does not allow a lab session."""
     if config.agent.mode != "lab" or config.driver is None:
         raise ConfigError("a tuning session needs agent.mode = 'lab' and a [driver] section")
+    request = _with_loads(config, config.driver, request)
     clock = SystemClock()
     transport = Transport(config.service, config.service.token())
     signals = DeferredSignals()
@@ -40,6 +44,14 @@ def run_session(config: Config, request: SessionRequest) -> Iterator[str]:
         yield "ended; the session is still open on the service"
     finally:
         transport.close()
+
+
+def _with_loads(config: Config, driver: Mapping[str, Any], request: SessionRequest) -> SessionRequest:
+    """Under the loads that were asked for; without any, under all that the agent's file names."""
+    known = build_loads(driver, config.database)
+    if unknown := [name for name in request.loads if name not in known]:
+        raise ConfigError(f"--load {unknown[0]}: the file's [[driver.loads]] has {', '.join(known) or 'none'}")
+    return request if request.loads else replace(request, loads=dict.fromkeys(known, 1.0))
 
 
 def _statements(config: Config) -> Iterator[str]:

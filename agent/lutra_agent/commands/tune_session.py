@@ -28,8 +28,12 @@ class SessionRequest:
     limits: tuple[Mapping[str, Any], ...] = ()
     max_changes: int | None = None
     """The most settings that may change; None for any."""
+    loads: Mapping[str, float] = field(default_factory=dict)
+    """By name, the weights of the loads that each trial is measured under; none for the driver's own load."""
+    aim: str = "weighted"
 
     def body(self) -> dict[str, Any]:
+        loads = [{"name": name, "weight": weight} for name, weight in self.loads.items()]
         return {
             "objective": {"metric": self.metric, "goal": GOALS[self.metric]},
             "limits": [dict(limit) for limit in self.limits],
@@ -38,6 +42,7 @@ class SessionRequest:
             "max_trials": self.trials,
             "verification_rounds": self.verification_rounds,
             **({} if self.max_changes is None else {"max_changes": self.max_changes}),
+            **({"loads": loads, "aim": self.aim} if loads else {}),
             "seed": self.seed,
         }
 
@@ -82,7 +87,7 @@ class Session:
                 continue
             self._shown.add(trial["trial"])
             changes = ", ".join(f"{c['setting']} → {c['after_text']}" for c in trial.get("changes") or ())
-            yield f"trial {trial['trial']}: {failed or figures(measured or {})}  {changes}".rstrip()
+            yield f"trial {trial['trial']}: {failed or self._figures(measured or {})}  {changes}".rstrip()
 
     def _result(self, session: dict[str, Any]) -> Iterator[str]:
         yield f"session {session['id']} is {session['state']} {session.get('message') or ''}".rstrip()
@@ -90,11 +95,29 @@ class Session:
         if not handover:
             return
         best = self.transport.get(f"/v1/recommendations/{handover}")
-        yield f"handed over: {figures(best.get('measured') or {})}".rstrip()
+        yield f"handed over: {self._figures(best.get('measured') or {})}".rstrip()
+        if session.get("measured_under"):
+            yield session["measured_under"]
+
+    def _figures(self, measured: Mapping[str, Any]) -> str:
+        """Without several loads the targets; else the aim, and the targets under each load."""
+        if not self.request.loads:
+            return figures(measured)
+        aim = f"aim.{self.request.metric}"
+        told = [f"aim {measured[aim]:.3f}"] if aim in measured else []
+        each = ((load, figures(measured, f".{load}")) for load in self.request.loads)
+        return "  ".join([*told, *(f"[{load}] {shown}" for load, shown in each if shown)])
 
 
-def figures(measured: Mapping[str, Any]) -> str:
-    return "  ".join(f"{m} {measured[m]:,.2f}" for m in ("qps", "tps", "p99_ms") if m in measured)
+def figures(measured: Mapping[str, Any], load: str = "") -> str:
+    """`load` is the end of the targets' names where they were measured under one of several loads."""
+    return "  ".join(f"{m} {measured[m + load]:,.2f}" for m in ("qps", "tps", "p99_ms") if m + load in measured)
+
+
+def weight(text: str) -> tuple[str, float]:
+    """`many` or `many=2`: a load's name and its weight. Raises ValueError."""
+    name, given, number = text.partition("=")
+    return name.strip(), float(number) if given else 1.0
 
 
 def limit(text: str) -> dict[str, Any]:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lutra_models import extensions
+from lutra_models.aims import MOST_LOADS
+from lutra_models.wire import LoadName
+from pydantic import TypeAdapter, ValidationError
 
 from lutra_agent.drivers import command, pgbench, sysbench
 from lutra_agent.drivers.base import Driver, Measurement
@@ -13,8 +16,10 @@ from lutra_agent.engines.common.database import Database
 from lutra_agent.engines.families import family
 from lutra_agent.errors import ConfigError, DriverFailed
 
-__all__ = ["DRIVERS", "Driver", "DriverFailed", "Measurement", "build"]
+__all__ = ["DRIVERS", "Driver", "DriverFailed", "Measurement", "build", "build_loads"]
 
+LOADS = "loads"
+NAME: TypeAdapter[str] = TypeAdapter(LoadName)
 Build = Callable[[Mapping[str, Any], Database], Driver]
 
 
@@ -35,10 +40,39 @@ def kinds() -> dict[str, Build]:
 
 
 def build(config: Mapping[str, Any], database: Database) -> Driver:
-    """The driver that `[driver]` describes. Raises ConfigError."""
+    """The driver that `[driver]` describes, without the loads of a name. Raises ConfigError."""
+    config = {key: value for key, value in config.items() if key != LOADS}
     known = kinds()
     if "kind" not in config:
         raise ConfigError(f"driver.kind is missing: one of {', '.join(known)}")
     if config["kind"] not in list(known):
         raise ConfigError(f"driver.kind: {config['kind']!r} is not one of {', '.join(known)}")
     return known[config["kind"]](config, database)
+
+
+def build_loads(config: Mapping[str, Any], database: Database) -> dict[str, Driver]:
+    """By name, the driver with what each table of `[[driver.loads]]` changes of it. Raises ConfigError."""
+    tables = config.get(LOADS, [])
+    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
+        raise ConfigError("driver.loads: expected a list of tables: [[driver.loads]]")
+    if len(tables) > MOST_LOADS:
+        raise ConfigError(f"driver.loads: at most {MOST_LOADS} loads, got {len(tables)}")
+    found: dict[str, Driver] = {}
+    for place, table in enumerate(tables):
+        name = _name_of(table, place)
+        if name in found:
+            raise ConfigError(f"driver.loads[{place}].name: {name!r} is the name of two loads")
+        changed = {**config, **{key: value for key, value in table.items() if key != "name"}}
+        try:
+            found[name] = build(changed, database)
+        except ConfigError as error:
+            raise ConfigError(f"driver.loads[{place}], {name}: {error}") from error
+    return found
+
+
+def _name_of(table: Mapping[str, Any], place: int) -> str:
+    try:
+        return NAME.validate_python(table.get("name"))
+    except ValidationError:
+        what = "letters, digits, '_' and '-', at most 32"
+        raise ConfigError(f"driver.loads[{place}].name: expected {what}, got {table.get('name')!r}") from None

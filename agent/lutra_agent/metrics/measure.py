@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 from lutra_models.guardrails import WATCHED
 
 from lutra_agent.clock import Clock
-from lutra_agent.drivers.base import Driver, Measurement
+from lutra_agent.drivers.base import Driver
 from lutra_agent.engines.common.health import Health
 from lutra_agent.engines.common.telemetry import Latency, Sample, Telemetry
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, DriverFailed
@@ -19,6 +19,7 @@ from lutra_agent.log_throttle import LogThrottle
 from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.metrics.several_loads import Driven, together
 from lutra_agent.reporting.content import Content
 
 log = logging.getLogger(__name__)
@@ -86,6 +87,13 @@ class Measure:
 
         Raises DriverFailed, also where the database went away under the load.
         """
+        return _of_driver(self._run(driver))
+
+    def driven_under(self, loads: Mapping[str, Driver]) -> Content:
+        """One run of each load's driver, one after the other, as one window. Raises DriverFailed."""
+        return together({name: self._run(driver) for name, driver in loads.items()})
+
+    def _run(self, driver: Driver) -> Driven:
         samples: list[Sample] = []
 
         def note() -> None:
@@ -99,7 +107,9 @@ class Measure:
         if isinstance(found, Discarded):
             log.warning("no runtime counters for this run: %s", found.reason)
             found = {}
-        return _of_driver(driver, measured, {**found, **request_sizes(found)})
+        if not {"p99_ms", "qps", "tps"} & set(measured.metrics):
+            raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
+        return Driven(measured, {**found, **request_sizes(found)}, driver.context())
 
     def _process_id(self) -> int | None:
         try:
@@ -125,14 +135,12 @@ class Measure:
         return latency
 
 
-def _of_driver(driver: Driver, measured: Measurement, counters: dict[str, float]) -> Content:
-    metrics = {**counters, **measured.metrics}
+def _of_driver(driven: Driven) -> Content:
+    metrics = {**driven.counters, **driven.measured.metrics}
     p99 = metrics.pop("p99_ms", None)
-    if p99 is None and not {"qps", "tps"} & set(metrics):
-        raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
     return Content(
-        window=(measured.window_start, measured.window_end),
+        window=(driven.measured.window_start, driven.measured.window_end),
         metrics=metrics,
-        latency=None if p99 is None else Latency(p99, "driver", measured.p99_of),
-        context=driver.context(),
+        latency=None if p99 is None else Latency(p99, "driver", driven.measured.p99_of),
+        context=driven.context,
     )

@@ -78,6 +78,7 @@ def _linked(config: Config, clock: Clock) -> Iterator[tuple[Spool, ThreadedLink]
 def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: SignalDeferral) -> Loop:
     config, clock = database.config, database.clock
     driver = None if config.driver is None else drivers.build(config.driver, config.database)
+    loads = {} if config.driver is None else drivers.build_loads(config.driver, config.database)
     prometheus = Prometheus(config.prometheus) if config.prometheus else None
 
     def status() -> AgentStatus:
@@ -87,6 +88,7 @@ def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: Sig
             mode=config.agent.mode,
             paused=database.state.paused,
             driver=driver and driver.name,
+            loads=tuple(loads),
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
             problems=[*loop.problems, *database.rules.problems(), *link.problems],
@@ -97,5 +99,6 @@ def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: Sig
 
     engine = database.engine
     measure = Measure(engine.telemetry, engine.health, database.probe, clock, database.data_dir, prometheus)
-    loop = Loop(database, measure, Reports(config.agent.name, spool, clock, status), link, driver, signals)
+    reports = Reports(config.agent.name, spool, clock, status)
+    loop = Loop(database, measure, reports, link, driver, signals, loads)
     return loop

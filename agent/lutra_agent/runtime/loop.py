@@ -6,7 +6,7 @@ It alone talks to the database and writes the state folder. It never talks to th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lutra_models.server import Server
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class Loop:
-    """`driver` makes a lab's load; without one, windows are measured by the clock."""
+    """`driver` makes a lab's load, and `loads` those that have a name; without, windows are measured by the clock."""
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class Loop:
         service: ServiceLink,
         driver: Driver | None,
         signals: SignalDeferral,
+        loads: Mapping[str, Driver] | None = None,
     ) -> None:
         self._database = database
         self._config = database.config.agent
@@ -54,6 +55,7 @@ class Loop:
         self._reports = reports
         self._service = service
         self._driver = driver
+        self._loads = loads or {}
         self._signals = signals
         self._windows = Windows(measure, database.monitor, database.clock, database.config.agent)
         self._changes = database.changes
@@ -220,12 +222,20 @@ class Loop:
         if self._driver is None:
             return Content(measures=directive.id, failure="driver_failed")
         try:
-            content = self._measure.driven(self._driver)
+            content = self._driven(self._driver, directive.loads)
             self._store_last_known_good(self._database.read_server())
             return replace(content, measures=directive.id)
         except (DriverFailed, DatabaseUnavailable, CollectionFailed) as error:
             log.error("no measurement under directive %s: %s", directive.id, error)
             return Content(measures=directive.id, failure="driver_failed")
+
+    def _driven(self, driver: Driver, loads: Sequence[str]) -> Content:
+        """What was measured under these loads, or without any under the driver's own. Raises DriverFailed."""
+        if not loads:
+            return self._measure.driven(driver)
+        if unknown := [name for name in loads if name not in self._loads]:
+            raise DriverFailed(f"the agent's file names no load {', '.join(unknown)}")
+        return self._measure.driven_under({name: self._loads[name] for name in loads})
 
     def _report(self, outcome: Outcome, content: Content) -> None:
         """Report an outcome; it counts as reported once the report is in the spool."""

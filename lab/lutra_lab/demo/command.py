@@ -88,6 +88,7 @@ def _run(console: Console, processes: Processes, engine: str, trials: int, secon
     finished = [as_trial(row) for row in tuned.trials]
     found = tuned.verification
     show.comparison(console, found)
+    console.print(tuned.measured_under, soft_wrap=True)
     show.record(console, finished)
     show.curve(console, tuned.handover["curve"] or [])
     show.statements(console, found["verdict"], statements_to(tuned.server, tuned.handover["configuration"]))

@@ -22,12 +22,14 @@ TRIAL_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True)
 class Tuned:
-    """A session that ended: its trials, its verification, what it handed over, and the server as it was before."""
+    """A session that ended: its trials, its verification, what it handed over, the server as it was before, and under
+    which load it was measured."""
 
     trials: list[Document]
     verification: Document
     handover: Document
     server: Server
+    measured_under: str
 
 
 class Watcher(Protocol):
@@ -71,7 +73,7 @@ def tune(stack: Stack, trials: int, rounds: int, seed: int, watcher: Watcher) ->
             handover = get(stack.client, f"/v1/recommendations/{state['handover']}")
             if handover["failed"] is not None:
                 raise DemoFailed(f"what held could not be made active: {handover['failed']}")
-            return Tuned(rows, state["verification"], handover, server)
+            return Tuned(rows, state["verification"], handover, server, state["measured_under"] or "")
         if state["state"] != "running":
             raise DemoFailed(f"the session is {state['state']}: {state['message']}")
         _wait(stack, last_news)

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
+from lutra_models.aims import Aim
 from lutra_models.catalog import meet
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import KnobSpace, Rule
@@ -37,6 +38,7 @@ def history_to_dict(history: History, server: Server | None = None, policy: Poli
         "context": dict(history.context or {}),
         "answers": {n: [list(pair) for pair in pairs] for n, pairs in history.answers.items()},
         "baseline": None if history.baseline is None else dict(history.baseline),
+        "aim": None if history.aim is None else history.aim.to_dict(),
     }
     if server is not None and policy is not None:
         document |= {"server": server_to_dict(server), "policy": policy_to_dict(policy)}
@@ -47,6 +49,7 @@ def history_from_dict(document: Mapping[str, Any]) -> History:
     """The history that `history_to_dict` wrote. Raises ValueError for a document of another format."""
     if document.get("format") != FORMAT:
         raise ValueError(f"unknown history format {document.get('format')!r}, expected {FORMAT}")
+    aim = document.get("aim")
     space = KnobSpace([knob_from_dict(k) for k in document["knobs"]], _rules(document))
     return History(
         space,
@@ -59,6 +62,7 @@ def history_from_dict(document: Mapping[str, Any]) -> History:
         context=document["context"],
         answers=document.get("answers"),
         baseline=document.get("baseline"),
+        aim=None if aim is None else Aim.from_dict(aim),
     )
 
 

@@ -1,9 +1,9 @@
 """The end of a lab session: its finalists measured in turns, and what may be handed over after that."""
 
-from lutra_models.verification.contest import NAMES, ORIGINS, ROUNDS, Contest, Finalist, FinalistName
+from lutra_models.verification.contest import NAMES, ORIGINS, ROUNDS, Contest, Finalist, FinalistName, over_loads
 from lutra_models.verification.documents import contest_from_dict, contest_to_dict
 from lutra_models.verification.gains import LEAST_ROUNDS, Gain
-from lutra_models.verification.verdict import CALLED, Verdict, gains, verdict
+from lutra_models.verification.verdict import CALLED, Verdict, gains, gains_by_load, verdict
 
 __all__ = [
     "CALLED",
@@ -19,5 +19,7 @@ __all__ = [
     "contest_from_dict",
     "contest_to_dict",
     "gains",
+    "gains_by_load",
+    "over_loads",
     "verdict",
 ]

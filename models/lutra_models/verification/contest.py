@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
 from typing import Literal
 
 from lutra_models.advice import FinalOrigin, SearchOrigin
+from lutra_models.aims import Aim, under
 from lutra_models.knobs import Value
 from lutra_models.metrics import Limit, Objective
-from lutra_models.verification.gains import LEAST_ROUNDS, Comparison, compared, log_ratios
+from lutra_models.verification.gains import LEAST_ROUNDS, Comparison, compared, log_ratios, worst_of
 
 FinalistName = Literal["best", "rule_based", "baseline"]
 NAMES: tuple[FinalistName, ...] = ("best", "rule_based", "baseline")
@@ -58,13 +59,15 @@ class Finalist:
 class Contest:
     """The finalists of a session, each of another configuration; the baseline is always one of them.
 
-    `budget` is how many rounds there are at most.
+    `budget` is how many rounds there are at most. With an `aim` the objective is what that judges by, and each reading
+    holds what was measured under each load and the aim; `over_loads` makes such readings.
     """
 
     objective: Objective
     limits: tuple[Limit, ...]
     finalists: tuple[Finalist, ...]
     budget: int = ROUNDS
+    aim: Aim | None = None
 
     def __post_init__(self) -> None:
         if "baseline" not in self.by_name or len(self.by_name) != len(self.finalists):
@@ -91,9 +94,22 @@ class Contest:
     def compare(self, challenger: FinalistName, reference: FinalistName) -> Comparison:
         pair = challenger, reference
         if pair not in self._comparisons:
-            one, other = (self.by_name[n].values(self.objective.metric) for n in pair)
-            self._comparisons[pair] = compared(one, other, self.objective.goal, self.budget)
+            if self.aim is not None and self.aim.over == "worst":
+                loads = self.aim.loads
+                found = worst_of([self._compare(*pair, under(self.aim.objective.metric, x), len(loads)) for x in loads])
+            else:
+                found = self._compare(*pair, self.objective.metric)
+            self._comparisons[pair] = found
         return self._comparisons[pair]
+
+    def compare_under(self, load: str, challenger: FinalistName, reference: FinalistName) -> Comparison:
+        """Under one of the aim's loads alone."""
+        assert self.aim is not None
+        return self._compare(challenger, reference, under(self.aim.objective.metric, load))
+
+    def _compare(self, challenger: FinalistName, reference: FinalistName, metric: str, loads: int = 1) -> Comparison:
+        one, other = (self.by_name[n].values(metric) for n in (challenger, reference))
+        return compared(one, other, self.objective.goal, self.budget, loads)
 
     def breaks(self, name: FinalistName) -> str | None:
         """The limit that half of its readings, or more, do not keep. Known from the second round on."""
@@ -198,6 +214,13 @@ class Contest:
         first = number // 2 % len(names)
         turned = names[first:] + names[:first]
         return turned if number % 2 == 0 else turned[::-1]
+
+
+def over_loads(finalists: Sequence[Finalist], aim: Aim) -> tuple[Finalist, ...]:
+    """The finalists with the aim in each of their readings; those of the baseline are its references."""
+    flat = [(f, r) for f in finalists for r in f.readings]
+    completed = iter(aim.completed([r for _, r in flat], [f.name == "baseline" for f, _ in flat]))
+    return tuple(replace(f, readings=tuple(next(completed) for _ in f.readings)) for f in finalists)
 
 
 def spread(values: Sequence[float]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lutra_models.aims import Aim
 from lutra_models.metrics import Limit, Objective
 from lutra_models.verification.contest import Contest, Finalist
 
@@ -22,9 +23,11 @@ def contest_to_dict(contest: Contest) -> dict[str, Any]:
             }
             for f in contest.finalists
         ],
+        **({} if contest.aim is None else {"aim": contest.aim.to_dict()}),
     }
 
 
 def contest_from_dict(document: Mapping[str, Any], objective: Objective, limits: Sequence[Limit]) -> Contest:
     finalists = (Finalist(**{**f, "readings": tuple(f["readings"])}) for f in document["finalists"])
-    return Contest(objective, tuple(limits), tuple(finalists), document["budget"])
+    aim = Aim.from_dict(document["aim"]) if "aim" in document else None
+    return Contest(objective, tuple(limits), tuple(finalists), document["budget"], aim)

@@ -59,16 +59,28 @@ class Comparison:
         return Gain(*(_relative(x, goal) for x in (self.middle, self.low, self.high)))
 
 
-def compared(challenger: Sequence[float], reference: Sequence[float], goal: Goal, budget: int) -> Comparison:
-    """Of readings by round; those of rounds that only one of them has do not count. `budget` is rounds at most."""
+def compared(
+    challenger: Sequence[float], reference: Sequence[float], goal: Goal, budget: int, loads: int = 1
+) -> Comparison:
+    """Of readings by round; those of rounds that only one of them has do not count. `budget` is rounds at most.
+
+    `loads` is of how many such comparisons `worst_of` takes the least: the upper end shares its tail with the others.
+    """
     rounds = min(len(challenger), len(reference))
     ratios = log_ratios(challenger[:rounds], reference[:rounds], goal)
     if rounds < LEAST_ROUNDS:
         return Comparison(rounds, fmean(ratios) if ratios else 0.0, -math.inf, math.inf, math.inf)
     middle, error, freedom = _estimated(ratios)
-    half = quantile(TAIL * min(rounds / budget, 1.0), freedom) * error
+    tail = TAIL * min(rounds / budget, 1.0)
+    below, above = (quantile(share, freedom) * error for share in (tail, tail / loads))
     hope = _hope(middle, error, rounds, budget) if rounds >= FORECAST_FROM else math.inf
-    return Comparison(rounds, middle, middle - half, middle + half, hope)
+    return Comparison(rounds, middle, middle - below, middle + above, hope)
+
+
+def worst_of(comparisons: Sequence[Comparison]) -> Comparison:
+    """The least gain over several loads. It is above a bound with certainty where each of them is (Berger 1982)."""
+    ends = ([getattr(c, end) for c in comparisons] for end in ("middle", "low", "high", "hope"))
+    return Comparison(min(c.rounds for c in comparisons), *map(min, ends))
 
 
 def _hope(middle: float, error: float, rounds: int, budget: int) -> float:

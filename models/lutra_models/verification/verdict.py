@@ -30,6 +30,16 @@ def gains(contest: Contest, name: FinalistName) -> dict[FinalistName, Gain]:
     return {n: gain for n, gain in told.items() if gain is not None}
 
 
+def gains_by_load(contest: Contest, name: FinalistName) -> dict[FinalistName, dict[str, Gain]]:
+    """By reference and load, how much better than it under that load alone; empty without an aim."""
+    loads = contest.aim.loads if contest.aim is not None else ()
+    found: dict[FinalistName, dict[str, Gain]] = {}
+    for other in gains(contest, name) if loads else ():
+        told = {x: contest.compare_under(x, name, other).told(contest.objective.goal) for x in loads}
+        found[other] = {x: gain for x, gain in told.items() if gain is not None}
+    return found
+
+
 def verdict(contest: Contest) -> Verdict | None:
     """None while more has to be measured.
 
@@ -56,11 +66,29 @@ def _handed_over(contest: Contest, chosen: FinalistName) -> str:
         alone = len(contest.finalists) == 1
         why = "nothing else was left to compare it with" if alone else "nothing is ahead of it with certainty"
         return f"{CALLED[chosen]} stays: {why}"
-    told = [f"{_percent(g)} over {CALLED[n]}" for n, g in gains(contest, chosen).items()]
+    by_load = gains_by_load(contest, chosen)
+    told = [f"{_percent(g)} over {CALLED[n]}{_each(by_load.get(n, {}))}" for n, g in gains(contest, chosen).items()]
     out = ((n, contest.out(n)) for n in NAMES[NAMES.index(chosen) + 1 :] if n in contest.by_name)
     told += [f"{CALLED[n]} {why}" for n, why in out if why is not None]
     told += filter(None, (_shorter(contest, chosen), _one_bad_round(contest, chosen)))
-    return f"{CALLED[chosen]} holds: {contest.objective.metric} better by {', '.join(told)}"
+    return f"{CALLED[chosen]} holds: {_what(contest)} better by {', '.join(told)}"
+
+
+def _what(contest: Contest) -> str:
+    """What is better, in words."""
+    aim = contest.aim
+    if aim is None:
+        return contest.objective.metric
+    if len(aim.loads) == 1:
+        return f"{aim.objective.metric} under {aim.loads[0]}"
+    how = "under the worst of" if aim.over == "worst" else "over"
+    return f"{aim.objective.metric} {how} {', '.join(aim.loads)}"
+
+
+def _each(by_load: Mapping[str, Gain]) -> str:
+    """The gains under each load, where there are several."""
+    told = [f"{load} {_percent(gain)}" for load, gain in by_load.items()]
+    return f" [{', '.join(told)}]" if len(told) > 1 else ""
 
 
 def _shorter(contest: Contest, chosen: FinalistName) -> str | None:

@@ -74,9 +74,11 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
     sentence = found["verification"]["sentence"]
     assert lines[TRIALS + 1] == f"session {session[1]} is completed {sentence}".rstrip()
     assert lines[TRIALS + 2].startswith("handed over: qps")
-    told = re.fullmatch(r"active now, (\d+) settings away from the baseline:", lines[TRIALS + 3])
-    assert told is not None, lines[TRIALS + 3]
-    statements = lines[TRIALS + 4 :]
+    under = "measured at 2 clients of simple-update, 200 a second; at other numbers of clients it was not measured"
+    assert lines[TRIALS + 3] == found["measured_under"] == under
+    told = re.fullmatch(r"active now, (\d+) settings away from the baseline:", lines[TRIALS + 4])
+    assert told is not None, lines[TRIALS + 4]
+    statements = lines[TRIALS + 5 :]
     assert len(statements) == int(told[1])
     assert all(re.match(r"  ALTER SYSTEM (SET|RESET) \w+.*;$", s) for s in statements)
     best = served.api.take("GET", f"/v1/recommendations/{found['handover']}")["configuration"]

@@ -19,8 +19,12 @@ from lutra_models.metrics import P99, TARGETS, Objective
 
 
 def targets(history: History) -> tuple[str, ...]:
-    """The metrics that a recommendation predicts: the objective's, the limits', and p99 and QPS where measured."""
+    """The metrics that a recommendation predicts: the objective's, the limits', and p99 and QPS where measured.
+
+    Under several loads those of each load.
+    """
     names = [history.objective.metric, *(limit.metric for limit in history.limits), *(m.name for m in TARGETS)]
+    names += history.aim.predicted if history.aim else ()
     return tuple(dict.fromkeys(n for n in names if any(n in o.metrics for o in history.observations)))
 
 
@@ -29,6 +33,9 @@ def direction(history: History, metric: str) -> float:
     if metric == history.objective.metric:
         return history.objective.gain(1.0)
     goals = [limit.goal for limit in history.limits if limit.metric == metric]
+    under_load = history.aim.direction(metric) if history.aim and not goals else None
+    if under_load is not None:
+        return under_load
     return Objective(metric, goals[0]).gain(1.0) if goals else (-1.0 if metric == P99.name else 1.0)
 
 

@@ -98,6 +98,8 @@ class AgentAnswer(Answer):
     """Whether somebody at the database has paused it."""
     driver: str | None = None
     """The driver of a lab; null where there is none."""
+    loads: list[str] = Field(default=[])
+    """The loads that its driver makes besides its own: a session may name them."""
     spool_dropped: int = 0
     """The number of reports that were dropped because the spool was full."""
     spool_refused: int = 0

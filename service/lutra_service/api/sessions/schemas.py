@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+from lutra_models.aims import MOST_LOADS, Over
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
 from lutra_models.metrics import Goal, P99Of, P99Source
 from lutra_models.verification import ROUNDS, FinalistName
-from lutra_models.wire import Name
+from lutra_models.wire import LoadName, Name
 from pydantic import Field
 
 from lutra_service.api.databases.guardrail_schemas import EventAnswer
@@ -51,6 +52,15 @@ class LimitBody(Body):
     """In the metric's unit."""
 
 
+class LoadBody(Body):
+    """One of several loads that a lab's trials are measured under."""
+
+    name: LoadName
+    """Its name in the agent's file."""
+    weight: float = Field(default=1.0, gt=0, le=1e6, allow_inf_nan=False)
+    """How much it counts, in proportion to the others'."""
+
+
 class NewSession(Body):
     """A tuning session to open."""
 
@@ -69,6 +79,11 @@ class NewSession(Body):
     `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified."""
     max_changes: int | None = Field(default=None, ge=1, le=500)
     """How many settings a recommendation may change at most, counted from the session's begin; null for any."""
+    loads: list[LoadBody] = Field(default=[], max_length=MOST_LOADS)
+    """In a lab, the loads that each trial is measured under, one after the other; empty for the driver's own load."""
+    aim: Over = "weighted"
+    """With `loads`, what is to become better: the weighted geometric mean of the objective's ratios to the baseline's
+    readings under each load, or the worst of these ratios."""
     seed: int = Field(default=0, ge=0, le=2**53)
     """The same seed and the same measurements give the same recommendations."""
 
@@ -100,7 +115,9 @@ class FinalistAnswer(Answer):
     failed: str | None
     """Why it is handed over in no case, where that is so."""
     gains: dict[FinalistName, GainAnswer]
-    """By finalist, the gain over that one; empty before the third round."""
+    """By finalist, the gain over that one; empty before the third round. Under several loads that of the aim."""
+    gains_by_load: dict[FinalistName, dict[str, GainAnswer]] = Field(default={})
+    """By finalist and load, the gain over that one under that load alone; empty without several loads."""
 
 
 class VerificationAnswer(Answer):
@@ -141,6 +158,10 @@ class SessionAnswer(Answer):
     """How often each finalist is measured at most before the handover; null in a session of an earlier version."""
     max_changes: int | None
     """How many settings a recommendation may change at most, counted from `baseline`; null for any."""
+    loads: list[LoadBody]
+    """The loads that each trial is measured under; empty for the driver's own load."""
+    aim: Over | None
+    """What is to become better over `loads`; null without them."""
     seed: int
     """The seed that it was opened with."""
     trials_done: int
@@ -158,13 +179,17 @@ class SessionAnswer(Answer):
     rebased_at: datetime | None
     """It began again then, on a server that had become another one."""
     p99_source: P99Source | None
-    """The only source of `p99_ms` that is used; null before the first p99."""
+    """The only source of `p99_ms` that is used; null before the first p99, and under several loads, which are a
+    driver's."""
     p99_of: P99Of | None
     """What its `p99_ms` is the latency of."""
     message: str
     """Why it paused or how it ended; empty where there is nothing to say."""
     opened_by_agent: bool
     """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
+    measured_under: str | None
+    """Under which loads what it handed over was measured, and that it was under no others; null before the handover and
+    outside a lab."""
     verification: VerificationAnswer | None
     """How the configurations that it may hand over compare; null before its trials are done and outside a lab."""
     events: list[EventAnswer]
@@ -229,6 +254,8 @@ class HistoryAnswer(Answer):
     """By setting, pairs of a number that was asked for and the number that the server set."""
     baseline: Values | None
     """The configuration that was active when the session began: changes are counted from it."""
+    aim: Document | None
+    """What `objective` is computed from, under several loads."""
     server: Document
     """The server, from which the memory rules follow."""
     policy: Document

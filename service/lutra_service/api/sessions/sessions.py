@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 from lutra_models import serial
+from lutra_models.aims import Aim
 from lutra_models.history import TuningSession
 from lutra_models.lifecycle import SessionState
 from lutra_models.metrics import Limit, Objective
@@ -118,18 +119,28 @@ def get_history(session: str, stored: StoreDep) -> Document:
 
 
 def _parsed(body: schemas.NewSession) -> TuningSession:
+    objective = Objective(body.objective.metric, body.objective.goal)
     try:
         return TuningSession(
-            Objective(body.objective.metric, body.objective.goal),
+            objective,
             tuple(Limit(x.metric, x.at_most, x.at_least) for x in body.limits),
             body.mode,
             body.approval,
             body.max_trials,
             body.verification_rounds,
             body.max_changes,
+            _aim(objective, body),
         )
     except ValueError as error:
         raise InvalidRequest(str(error)) from error
+
+
+def _aim(objective: Objective, body: schemas.NewSession) -> Aim | None:
+    """Raises ValueError."""
+    names = [load.name for load in body.loads]
+    if len(set(names)) < len(names):
+        raise ValueError(f"each load once, got {', '.join(names)}")
+    return Aim(objective, {load.name: load.weight for load in body.loads}, body.aim) if names else None
 
 
 def _steer(stored: StoreDep, who: Bearer, session: str, to: SessionState) -> Answer:

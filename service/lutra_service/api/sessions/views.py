@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_models.verification import Finalist, gains, verdict
+from lutra_models.verification import Finalist, gains, gains_by_load, verdict
 
 from lutra_service.api.databases.views import event
 from lutra_service.api.sessions.schemas import FinalistAnswer, SessionAnswer, TrialAnswer, VerificationAnswer
@@ -20,6 +20,10 @@ def session(progress: Progress) -> SessionAnswer:
             "database": record.database_id,
             "objective": vars(record.objective),
             "limits": [vars(limit) for limit in record.limits],
+            "loads": [{"name": name, "weight": weight} for name, weight in record.aim.weights.items()]
+            if record.aim
+            else [],
+            "aim": record.aim and record.aim.over,
             "trials_done": progress.trials_done,
             "current": progress.current,
             "incumbent": progress.incumbent,
@@ -51,6 +55,10 @@ def _finalist(found: Verification, finalist: Finalist) -> FinalistAnswer:
             "readings": [dict(r) for r in finalist.readings],
             "failed": found.contest.out(finalist.name),
             "gains": {over: vars(gain) for over, gain in gains(found.contest, finalist.name).items()},
+            "gains_by_load": {
+                over: {load: vars(gain) for load, gain in each.items()}
+                for over, each in gains_by_load(found.contest, finalist.name).items()
+            },
         }
     )
 

@@ -66,7 +66,7 @@ class _Share(_Part):
 class _Answer(_Part):
     configuration: dict[Name, SettingValue] = Field(min_length=1, max_length=500)
     origin: Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,40}$")]
-    predictions: dict[Name, _Prediction] = Field(max_length=50)
+    predictions: dict[Name, _Prediction] = Field(max_length=200)
     reasons: list[_Reason] = Field(max_length=500)
     snapshot: Document | None
     observations: Count

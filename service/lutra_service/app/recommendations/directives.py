@@ -74,6 +74,7 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
     mode, rollback = effective_mode(database, session), recommendation.kind == Kind.ROLLBACK
     asked = rollback and recommendation.decided_by != SERVICE
     waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not asked
+    measure = mode == "lab" and not rollback
     if mode == "observe" or (waits and closed(database.rules.maintenance_windows, unit.now)):
         return None
     assert recommendation.configuration is not None
@@ -85,7 +86,8 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
         restart_allowed=mode in ("lab", "restart_in_window") and database.settings_policy.restart,
         restore=admission.goes_back(unit, recommendation, session),
         rollback=rollback,
-        measure=mode == "lab" and not rollback,
+        measure=measure,
+        loads=session.aim.loads if measure and session is not None and session.aim is not None else (),
         expects=_expected(unit, recommendation, session),
         rules=database.rules,
         expires_at=recommendation.expires_at,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace, Value
@@ -21,17 +22,28 @@ WINDOWS_PER_CONFIGURATION = 20
 def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     """What `recommend` sees of `session`."""
     space = at.space
+    seen = observations(unit, session, space)
     return History(
         space,
-        session.objective,
-        limits=session.limits,
-        observations=observations(unit, session, space),
+        session.judged,
+        limits=session.judged_limits,
+        observations=_with_aims(session, seen),
         current=at.active,
-        starts=_starts(unit, at, session),
+        starts=_starts(unit, at, session, seen),
         context=context(at),
         answers=_answers(unit, session),
         baseline=None if session.baseline is None else at.active.replace(session.baseline),
+        aim=session.aim,
     )
+
+
+def _with_aims(session: Session, observed: list[Observation]) -> list[Observation]:
+    """With the aim over the session's loads, where it has several; the baseline's readings are its references."""
+    if session.aim is None:
+        return observed
+    of_baseline = [o.completed and trial_record.is_baseline(session, o.configuration) for o in observed]
+    completed = session.aim.completed([o.metrics for o in observed], of_baseline)
+    return [replace(o, metrics=metrics) for o, metrics in zip(observed, completed, strict=True)]
 
 
 def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, Value]]]:
@@ -45,13 +57,16 @@ def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, 
     return found
 
 
-def _starts(unit: UnitOfWork, at: ServerContext, session: Session) -> list[Configuration]:
-    """The rule-based configuration, once a session: not after it was tried, nor after an operator turned it down."""
+def _starts(unit: UnitOfWork, at: ServerContext, session: Session, seen: list[Observation]) -> list[Configuration]:
+    """The rule-based configuration, as it was measured once it was; none where it failed or somebody turned it down."""
     rule_based = at.active.replace(at.live.rule_based(at.policy))
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
-        tried = row.origin == Origin.RULE_BASED and trial_record.counts(row)
-        same = Configuration(row.configuration or {}) == rule_based.restrict(at.space.names)
-        if tried or (same and row.state == State.REJECTED and row.decided_by is not None):
+        asked = Configuration(row.configuration or {})
+        if row.origin == Origin.RULE_BASED and trial_record.counts(row):
+            active = Configuration({**asked, **(row.outcome.active if row.outcome else {})})
+            return [o.configuration for o in seen if o.completed and not active.changes_to(o.configuration)][:1]
+        same = asked == rule_based.restrict(at.space.names)
+        if same and row.state == State.REJECTED and row.decided_by is not None:
             return []
     return [rule_based]
 

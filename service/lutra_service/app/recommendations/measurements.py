@@ -9,9 +9,10 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
 
 from lutra_service.app.databases.current_server import effective_mode
+from lutra_service.app.recommendations import trial_record
 from lutra_service.app.recommendations.histories import targets_of
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, StoredReport
+from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 WINDOWS_PER_TRIAL = 3
@@ -60,7 +61,7 @@ def _measured(unit: UnitOfWork, recommendation: Recommendation, lab: bool) -> Do
     session = unit.sessions.of(recommendation)
     windows = [r for r in unit.reports.of_recommendation(recommendation.id) if r.metrics]
     if lab:
-        return _document(windows[-1], targets_of(windows[-1], session))
+        return _document(windows[-1], _of_trial(unit, recommendation, session, targets_of(windows[-1], session)))
     after_warm_up = windows[1:]
     if len(after_warm_up) < WINDOWS_PER_TRIAL:
         return None
@@ -69,8 +70,17 @@ def _measured(unit: UnitOfWork, recommendation: Recommendation, lab: bool) -> Do
     return _document(windows[-1], {n: sum(r[n] for r in readings) / len(readings) for n in sorted(names)})
 
 
+def _of_trial(
+    unit: UnitOfWork, recommendation: Recommendation, session: Session | None, metrics: dict[str, float]
+) -> dict[str, float]:
+    if session is None or session.aim is None:
+        return metrics
+    return trial_record.with_aim(session, unit.recommendations.outlined(session.id), recommendation, metrics)
+
+
 def _document(window: StoredReport, metrics: dict[str, float]) -> Document:
     told: dict[str, Any] = dict(metrics)
     if "p99_ms" in metrics:
         told |= {"p99_source": window.p99_source, "p99_of": window.p99_of}
-    return told
+    of_loads = {name: of for name, of in window.context.items() if name.startswith("p99_of.")}
+    return {**told, "p99_source": "driver", **of_loads} if of_loads else told

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
@@ -44,3 +45,29 @@ def is_of_the_configuration(refused: Recommendation) -> bool:
 def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recommendation]:
     """Those that say something of the server that the session is for now."""
     return [r for r in rows if session.rebased_at is None or r.created_at >= session.rebased_at]
+
+
+def numbers(row: Recommendation) -> dict[str, float]:
+    """What was measured, by metric."""
+    return {n: v for n, v in (row.measured or {}).items() if isinstance(v, int | float)}
+
+
+def is_baseline(session: Session, configuration: Mapping[str, Any]) -> bool:
+    """Whether it is what was active when the session began, as far as it was known then."""
+    began = session.baseline
+    return began is not None and all(began.get(name, value) == value for name, value in configuration.items())
+
+
+def with_aim(
+    session: Session, rows: Sequence[Recommendation], one: Recommendation, metrics: dict[str, float]
+) -> dict[str, float]:
+    """What was measured under `one` with the aim over the session's loads, where it has several.
+
+    The references are those of the session's `rows` until now.
+    """
+    if session.aim is None:
+        return metrics
+    earlier = [r for r in since_rebase(session, rows) if r.measured is not None and r.id != one.id]
+    readings = [*(numbers(r) for r in earlier), metrics]
+    of_baseline = [is_baseline(session, r.configuration or {}) for r in (*earlier, one)]
+    return session.aim.completed(readings, of_baseline)[-1]

@@ -10,7 +10,7 @@ from lutra_models.knobs import Configuration
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.verification import ORIGINS, Contest, Finalist, FinalistName
+from lutra_models.verification import ORIGINS, Contest, Finalist, FinalistName, over_loads
 
 from lutra_service.app.recommendations import trial_record
 from lutra_service.common.documents import Document
@@ -34,7 +34,9 @@ class Verification:
     def contest(self) -> Contest:
         finalists = tuple(self._finalist(name, c) for name, c in self._configurations.items())
         session = self.session
-        return Contest(session.objective, session.limits, finalists, session.verification_rounds or 0)
+        if session.aim is not None:
+            finalists = over_loads(finalists, session.aim)
+        return Contest(session.judged, session.judged_limits, finalists, session.verification_rounds or 0, session.aim)
 
     def of(self, name: FinalistName) -> list[Recommendation]:
         """The recommendations that measured this finalist, in order."""
@@ -68,8 +70,8 @@ class Verification:
         return next((n for n, origin in ORIGINS.items() if origin == row.origin), None)
 
     def _finalist(self, name: FinalistName, configuration: Configuration) -> Finalist:
-        rows, metric = self.of(name), self.session.objective.metric
-        measured = [_numbers(r) for r in rows if _is_reading(r, metric)]
+        rows, metric = self.of(name), self.session.judged.metric
+        measured = [trial_record.numbers(r) for r in rows if _is_reading(r, metric)]
         failures = [why for r in rows if (why := _failure(r, metric)) is not None]
         bearable = FAILURES_OF_THE_BASELINE if name == "baseline" else 1
         return Finalist(name, configuration, tuple(measured), failures[-1] if len(failures) >= bearable else None)
@@ -82,7 +84,7 @@ def of_session(unit: UnitOfWork, session: Session, rows: Sequence[Recommendation
     named = [r for r in verified if r.parent_id is None]
     if not session.verification_rounds or not named:
         return None
-    metric = session.objective.metric
+    metric = session.judged.metric
     ruled = [r for r in own if r.kind == Kind.SEARCH and r.origin == Origin.RULE_BASED and _is_reading(r, metric)]
     since = tuple(r for r in verified if r.id >= named[-1].id)
     return Verification(session, unit.recommendations.get(named[-1].id), ruled[-1] if ruled else None, since)
@@ -90,10 +92,6 @@ def of_session(unit: UnitOfWork, session: Session, rows: Sequence[Recommendation
 
 def _is_reading(row: Recommendation, metric: str) -> bool:
     return metric in (row.measured or {}) and row.state in (State.APPLIED, State.CONFIRMED)
-
-
-def _numbers(row: Recommendation) -> dict[str, float]:
-    return {n: v for n, v in (row.measured or {}).items() if isinstance(v, int | float)}
 
 
 def _failure(row: Recommendation, metric: str) -> str | None:

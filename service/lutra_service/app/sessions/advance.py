@@ -18,6 +18,8 @@ from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.session_pause import pause
 from lutra_service.app.recommendations import decide, request, trial_record, verification
+from lutra_service.app.sessions import measured_under
+from lutra_service.app.sessions.known_metrics import missing_load
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
@@ -35,6 +37,9 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
         withdraw_open(unit, session, audit.SERVICE, f"server_changed: {changed}")
         pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts again on it")
         return
+    if (missing := missing_load(database, session.aim)) is not None:
+        pause(unit, session, missing)
+        return
     try:
         session = _with_baseline(unit, database, session)
     except LutraError as error:  # a policy that contradicts the server must not cost the report that shows it
@@ -45,7 +50,10 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
         ended = handovers[-1]
         failed = trial_record.failure(ended)
         told = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
-        unit.sessions.step(session, SessionState.COMPLETED, ended_at=unit.now, message=told[:1000])
+        under = measured_under.sentence(unit, ended) if failed is None else None
+        unit.sessions.step(
+            session, SessionState.COMPLETED, ended_at=unit.now, message=told[:1000], measured_under=under
+        )
         unit.publish(session.id, database.id)
     elif session.approval == AUTOMATIC and session.baseline is not None:
         _next(unit, database, session)
@@ -106,7 +114,8 @@ def _fruitless(unit: UnitOfWork, session: Session) -> str | None:
     since = session.resumed_at or session.created_at
     made_since = session.rebased_at or session.created_at
     last = unit.recommendations.last_ended(session.id, MEASURED, since, made_since, FRUITLESS_LIMIT)
-    if len(last) < FRUITLESS_LIMIT or any(session.objective.metric in (r.measured or {}) for r in last):
+    metric = session.judged.metric
+    if len(last) < FRUITLESS_LIMIT or any(metric in (r.measured or {}) for r in last):
         return None
-    why = trial_record.failure(last[-1]) or f"{session.objective.metric} was not measured"
-    return f"the last {FRUITLESS_LIMIT} trials gave no {session.objective.metric}; the last one: {why}"
+    why = trial_record.failure(last[-1]) or f"{metric} was not measured"
+    return f"the last {FRUITLESS_LIMIT} trials gave no {metric}; the last one: {why}"

@@ -1,9 +1,10 @@
-"""Which metrics a database can be tuned for: those that are measured there."""
+"""What a database can be tuned for: metrics that are measured there, under loads that its agent makes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lutra_models.aims import PER_LOAD, Aim, under
 from lutra_models.catalog import did_you_mean
 from lutra_models.history import TuningSession
 from lutra_models.metrics import P99, QPS, TPS
@@ -25,11 +26,13 @@ def known_metrics(unit: UnitOfWork, database_id: str) -> frozenset[str]:
 
 
 def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
-    """Raises InvalidRequest where the session is about a metric that nothing measures."""
-    wanted = dict(_wanted(asked))
-    if ALWAYS.issuperset(wanted.values()):
+    """Raises InvalidRequest where the session is about a metric that nothing measures, or a load that nobody makes."""
+    if (missing := missing_load(database, asked.aim)) is not None:
+        raise InvalidRequest(missing)
+    wanted, always = dict(_wanted(asked)), ALWAYS.union(_under_loads(asked.aim))
+    if always.issuperset(wanted.values()):
         return
-    known = known_metrics(unit, database.id)
+    known = known_metrics(unit, database.id) | always
     unknown = [
         f"{place}: {name!r} is not measured on {database.id}{did_you_mean(name, known)}"
         for place, name in wanted.items()
@@ -40,6 +43,26 @@ def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) ->
         raise InvalidRequest(f"{'; '.join(unknown)}; measured there: {', '.join(shown)}")
 
 
+def missing_load(database: Database, aim: Aim | None) -> str | None:
+    """What to say where the agent does not make a load of the aim. Before its first report nobody knows its loads."""
+    if aim is None or database.agent_status is None:
+        return None
+    missing = next((load for load in aim.loads if load not in database.agent.loads), None)
+    if missing is None:
+        return None
+    known = ", ".join(database.agent.loads) or "none"
+    return f"loads: the agent of {database.id} makes no load {missing!r}; its file names {known}"
+
+
+def _under_loads(aim: Aim | None) -> Iterator[str]:
+    if aim is not None:
+        yield from (under(metric, load) for metric in PER_LOAD for load in aim.loads)
+
+
 def _wanted(asked: TuningSession) -> Iterator[tuple[str, str]]:
-    yield "objective.metric", asked.objective.metric
+    metric = asked.objective.metric
+    if asked.aim is None:
+        yield "objective.metric", metric
+    else:
+        yield from ((f"objective.metric under {load}", under(metric, load)) for load in asked.aim.loads)
     yield from ((f"limits.{i}.metric", limit.metric) for i, limit in enumerate(asked.limits))

@@ -58,7 +58,7 @@ def _may_lead(row: Recommendation) -> bool:
 
 def _incumbent(session: Session, rows: list[Recommendation]) -> str | None:
     """The best measured trial that keeps the limits."""
-    objective, limits = session.objective, session.limits
+    objective, limits = session.judged, session.judged_limits
     best: tuple[float, str] | None = None
     for row in rows:
         measured = row.measured or {}

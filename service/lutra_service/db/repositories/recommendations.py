@@ -90,6 +90,12 @@ class Recommendations(Repository[Recommendation]):
                 return True
         return False
 
+    def measured_alike(self, database_id: str, configuration: Mapping[str, Any], limit: int = 100) -> list[str]:
+        """The newest that measured exactly these settings, in order."""
+        c = self.table.c
+        same = (c.database_id == database_id, c.digest == digest_of(dict(configuration)), c.measured.is_not(None))
+        return list(self._db.execute(select(c.id).where(*same).order_by(c.id.desc()).limit(limit)).scalars())[::-1]
+
     @remembered
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:
         c = self.table.c

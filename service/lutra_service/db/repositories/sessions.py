@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from lutra_models.aims import Aim
 from lutra_models.identity import Identity
 from lutra_models.lifecycle import SessionState, advance_session
 from lutra_models.metrics import Limit, Objective
@@ -58,6 +59,7 @@ class Sessions(Repository[Session]):
             "objective_metric": objective["metric"],
             "objective_goal": objective["goal"],
             "limits": list(row["limits"]),
+            "aim": record.aim and record.aim.to_dict(),
         }
 
     def _as_record(self, row: Mapping[Any, Any]) -> Session:
@@ -67,5 +69,6 @@ class Sessions(Repository[Session]):
             "state": SessionState(row["state"]),
             "limits": tuple(Limit(**limit) for limit in row["limits"]),
             "identity": Identity(**row["identity"]) if row["identity"] else None,
+            "aim": Aim.from_dict(row["aim"]) if row["aim"] else None,
         }
         return Session(objective=objective, **{**columns, **typed})

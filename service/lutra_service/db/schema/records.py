@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from lutra_models.aims import Aim
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
@@ -28,6 +29,7 @@ class AgentState:
     paused: bool
     firing: tuple[GuardName, ...]
     guardrails: Mapping[GuardName, Guardrail]
+    loads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Database:
             paused=bool(status.get("paused")),
             firing=tuple(status.get("firing", ())),
             guardrails=Rules.model_validate({"guardrails": status.get("guardrails", {})}).guardrails,
+            loads=tuple(status.get("loads", ())),
         )
 
     @cached_property
@@ -128,6 +131,18 @@ class Session:
     opened_by_agent: bool = False
     verification_rounds: int | None = None
     max_changes: int | None = None
+    aim: Aim | None = None
+    measured_under: str | None = None
+
+    @property
+    def judged(self) -> Objective:
+        """What its trials are compared by: over several loads one number, else the objective itself."""
+        return self.objective if self.aim is None else self.aim.judged
+
+    @property
+    def judged_limits(self) -> tuple[Limit, ...]:
+        """What must hold, under each of several loads."""
+        return self.limits if self.aim is None else self.aim.limits(self.limits)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,9 @@ class SessionRow(Table):
     Where that server became another one and the operator went on, both are those of `rebased_at`, and what was measured
     before counts no more. `resumed_at` is when somebody last said that what was in the way is mended.
     `opened_by_agent`: by a token that may do no more than an agent. `verification_rounds`: at most, before a lab's
-    session hands over; 0, or none in a session of an earlier version, for no verification.
+    session hands over; 0, or none in a session of an earlier version, for no verification. `aim` says under which loads
+    each trial is measured and how they count; none for the load that the agent's driver makes by itself.
+    `measured_under` says under which loads what was handed over was measured.
     """
 
     __tablename__ = "sessions"
@@ -170,6 +172,8 @@ class SessionRow(Table):
     opened_by_agent: Mapped[bool] = mapped_column(default=False, server_default=false())
     verification_rounds: Mapped[int | None]
     max_changes: Mapped[int | None]
+    aim: Mapped[Document | None]
+    measured_under: Mapped[str | None] = mapped_column(String(1000))
 
 
 class RecommendationRow(Table):

@@ -111,6 +111,35 @@ def test_a_lab_directive_is_applied_measured_and_told_in_one_report(lab: Bench) 
     assert report.context == {"clients": 8}
 
 
+def test_a_directive_may_ask_for_several_loads_which_one_report_tells(lab: Bench) -> None:
+    lab.offer({"work_mem": 8192}, measure=True, loads=["many", "few"])
+    lab.loop.cycle()
+    lab.loop.cycle()
+    [report] = lab.told()
+    assert (report.measures, report.failure, report.p99_source) == ("rec_1", None, None)
+    assert (report.metrics["qps.few"], report.metrics["p99_ms.many"]) == (700, 31)
+    assert report.metrics["database.xact_commit_per_s"] == 100
+    assert "qps" not in report.metrics
+    assert report.context == {
+        "driver": "loads many, few",
+        "clients.many": 16,
+        "p99_of.many": "transaction",
+        "clients.few": 2,
+        "p99_of.few": "transaction",
+    }
+    assert lab.driver.runs == 0
+
+
+@pytest.mark.parametrize("loads", [["few", "gone"], ["few", "many"]])
+def test_a_load_that_is_not_there_or_fails_ends_the_whole_trial(lab: Bench, loads: list[str]) -> None:
+    lab.loads["many"].fails = True
+    lab.offer({"work_mem": 8192}, measure=True, loads=loads)
+    lab.loop.cycle()
+    lab.loop.cycle()
+    [report] = lab.told()
+    assert (report.measures, report.failure, report.metrics) == ("rec_1", "driver_failed", {})
+
+
 def test_a_measured_configuration_becomes_the_last_known_good(lab: Bench) -> None:
     lab.offer({"work_mem": 8192}, measure=True)
     lab.loop.cycle()

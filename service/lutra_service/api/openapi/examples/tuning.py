@@ -9,6 +9,7 @@ from lutra_service.api.openapi.examples.databases import metrics, p99, policy, s
 
 objective: Example = {"metric": "p99_ms", "goal": "minimize"}
 limit: Example = {"metric": "qps", "at_most": None, "at_least": 900.0}
+load: Example = {"name": "many", "weight": 2.0}
 new_session: Example = {
     "objective": objective,
     "limits": [limit],
@@ -17,6 +18,8 @@ new_session: Example = {
     "max_trials": 20,
     "verification_rounds": 16,
     "max_changes": 8,
+    "loads": [],
+    "aim": "weighted",
     "seed": 0,
 }
 identity: Example = {
@@ -35,6 +38,7 @@ finalist: Example = {
     "readings": [{"p99_ms": 11.2, "qps": 1240.0}, {"p99_ms": 11.9, "qps": 1198.0}, {"p99_ms": 11.4, "qps": 1221.0}],
     "failed": None,
     "gains": {"baseline": gain},
+    "gains_by_load": {},
 }
 verification: Example = {
     "rounds": 3,
@@ -47,6 +51,8 @@ session: Example = {
     "database": DATABASE,
     "state": "running",
     **new_session,
+    "aim": None,
+    "measured_under": None,
     "effective_mode": "reload_only",
     "trials_done": 3,
     "current": RECOMMENDATION,
@@ -173,6 +179,7 @@ history: Example = {
     "current": {"work_mem": 4096},
     "starts": [{"work_mem": 16384}],
     "baseline": {"work_mem": 4096},
+    "aim": None,
     "context": {},
     "answers": {},
     "server": {"engine": "postgresql", "version": "16.4"},

@@ -1,0 +1,48 @@
+"""Under which loads a configuration was measured, in words: what holds at 16 clients need not hold at 64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.store import UnitOfWork
+
+LONGEST = 1000
+
+
+COUNTS = ("clients", "threads")
+"""Where a driver's context says how many clients there are; the first that it has."""
+OF_LOADS = "p99_of."
+"""Begins a name for each of several loads in a window's context."""
+
+
+def sentence(unit: UnitOfWork, handed_over: Recommendation) -> str | None:
+    """Of every window that any recommendation of these very settings got on this database; None without a driver."""
+    ids = unit.recommendations.measured_alike(handed_over.database_id, handed_over.configuration or {})
+    reports = [report for id_ in ids for report in unit.reports.of_recommendation(id_)]
+    loads = [report.context for report in reports if report.window_end is not None and report.context]
+    if not loads:
+        return None
+    counted = any(name.partition(".")[0] in COUNTS for context in loads for name in context)
+    others = "at other numbers of clients" if counted else "under other loads"
+    told = ", and ".join(dict.fromkeys(map(_load, loads)))
+    return f"measured {told}; {others} it was not measured"[:LONGEST]
+
+
+def _load(context: Mapping[str, Any]) -> str:
+    """As in `at 16 clients of tpcb-like`, or `under few (at 16 clients) and many (at 64 clients)`."""
+    names = [key.removeprefix(OF_LOADS) for key in context if key.startswith(OF_LOADS)]
+    if not names:
+        return _clients(context)
+    parts = {x: {k.removesuffix(f".{x}"): v for k, v in context.items() if k.endswith(f".{x}")} for x in names}
+    return f"under {' and '.join(f'{x} ({_clients(part)})' for x, part in parts.items())}"
+
+
+def _clients(context: Mapping[str, Any]) -> str:
+    count = next((context[name] for name in COUNTS if name in context), None)
+    work = context.get("script", context.get("command"))
+    if count is None:
+        return f"under the load of {work or context.get('driver', 'its driver')}"
+    rate = f", {context['rate']:g} a second" if context.get("rate") else ""
+    return f"at {count} clients{f' of {work}' if work else ''}{rate}"
