@@ -46,4 +46,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+    # What is frozen counts for nothing when a whole collection falls due: with the default they would be frequent.
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()

@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.demo import DEMO, SHORTER
-from tests.support.engines import installed, program
+from tests.support.demo import DEMO, SHORTER, loadable
+from tests.support.engines import program
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 WITHOUT_ITS_OWN: list[Path | str] = [
@@ -61,10 +61,13 @@ def interruptible(command: list[Path | str]) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_demo_leaves_nothing_running(ending: signal.Signals) -> None:
-    installed("postgresql")
-    with interruptible(SHORTER) as demo:
+@pytest.mark.parametrize(
+    ("engine", "server", "ending"),
+    [("postgresql", "postgres", signal.SIGINT), ("mysql", "mysqld", signal.SIGTERM)],
+)
+def test_an_interrupted_demo_leaves_nothing_running(engine: str, server: str, ending: signal.Signals) -> None:
+    loadable(engine)
+    with interruptible([*SHORTER, "--engine", engine]) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
             if "trial 1/" in line:
@@ -72,7 +75,7 @@ def test_an_interrupted_demo_leaves_nothing_running(ending: signal.Signals) -> N
         time.sleep(1)
         mine = psutil.Process(demo.pid).children(recursive=True)
         names = " ".join(" ".join(p.cmdline()) for p in mine)
-        assert "postgres" in names
+        assert server in names
         assert "lutra-agent" in names
         demo.send_signal(ending)
         demo.communicate(timeout=90)

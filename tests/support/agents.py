@@ -22,6 +22,10 @@ from tests.support.databases import Where
 RUN = ("-m", "lutra_agent", "run", "--config")
 CONNECTS = ("engine", "host", "port", "user", "dbname", "include_file")
 TOKEN = "lutra_test-token"
+RATED = ("pgbench", "sysbench")
+"""The kinds of driver that can hold a number of transactions a second."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.2
 EVERY_SETTING = "SELECT name, setting, pending_restart FROM pg_settings ORDER BY name"
 
 
@@ -68,9 +72,10 @@ def _toml(value: Any) -> str:
 
 
 def suggested(server: Mapping[str, Any]) -> Driver:
-    """The driver that `lutra-agent lab` suggests for its server, for a second."""
+    """The driver that `lutra-agent lab` suggests for its server, for a second; gently, where it knows a rate."""
+    rate = {"rate": 100} if server["driver"]["kind"] in RATED else {}
     where = Where(**{name: server[name] for name in ("engine", "host", "port", "user", "dbname") if name in server})
-    return build({**server["driver"], "warmup_s": 1, "duration_s": 1}, where)
+    return build({**server["driver"], **rate, "warmup_s": 1, "duration_s": 1}, where)
 
 
 @contextmanager
@@ -89,11 +94,12 @@ def agent_process(file: Path, token: str = TOKEN, program: Sequence[str] = RUN) 
 
 def until(holds: Callable[[], Any], within_s: float = 60.0) -> Any:
     """Poll until something truthy comes; its value. The limit is a safeguard and no assertion about speed."""
-    deadline = time.monotonic() + within_s
+    deadline, pause_s = time.monotonic() + within_s, FIRST_PAUSE_S
     while not (value := holds()):
         if time.monotonic() > deadline:
             raise AssertionError("it never happened")
-        time.sleep(0.05)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
     return value
 
 

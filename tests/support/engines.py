@@ -29,7 +29,13 @@ from tests.support.leftovers import NEW_SERVERS
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100"}
-CARELESS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "max_connections": "100"}
+CARELESS = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "max_connections": "100",
+    "autovacuum": "off",
+}
 OWN_NAME = "auto.cnf"
 """The file in which a server keeps an identity that no other has; it makes one where there is none."""
 NEEDED = {"sysbench": "sysbench (apt-get install sysbench)", "openssl": "openssl (apt-get install openssl)"}
@@ -188,9 +194,9 @@ def empty_postgres_url(store_postgres: ScratchPostgres) -> Iterator[str]:
 
 
 @contextmanager
-def a_database(server: ScratchPostgres, template: str = "template1", name: str = "") -> Iterator[str]:
-    name = name or f"test_{uuid.uuid4().hex[:12]}"
-    server.sql(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
+def a_database(server: ScratchPostgres) -> Iterator[str]:
+    name = f"test_{uuid.uuid4().hex[:12]}"
+    server.sql(f"CREATE DATABASE {name} STRATEGY FILE_COPY")
     try:
         yield server.url(name)
     finally:

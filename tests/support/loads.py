@@ -1,8 +1,12 @@
-"""A small load on a real server, from a thread, until the test ends it."""
+"""A small load on a real server, from a thread, until the test ends it.
+
+It rests as long as it works: enough beside whoever polls the server, and half a processor is left to the other tests.
+"""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -24,8 +28,10 @@ class Load:
 
     def _run(self) -> None:
         while not self._ended.is_set():
+            began = time.monotonic()
             try:
                 self._step()
+                self._ended.wait(time.monotonic() - began)
             except Exception:
                 self._ended.wait(0.1)
 

@@ -40,8 +40,9 @@ def subject_of(server: ScratchServer, folder: Path, **more: Any) -> Subject:
     restart = RestartConfig(tuple(server.restart_command), tuple(server.start_command), 60.0, server.data_dir)
 
     def load() -> None:
-        for _ in range(20):
-            server.sql(facts.work)
+        with server.session() as run:
+            for _ in range(50):
+                run(facts.work)
 
     return Subject(
         engine,

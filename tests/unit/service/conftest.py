@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.application import migrated, upgraded
-from tests.support.engines import a_database
+from tests.support.application import migrated
+from tests.support.rows import Rows
 from tests.support.service import Agent, Service, running
 
 
@@ -18,11 +18,8 @@ def worker_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def migrated_postgres(store_postgres: ScratchPostgres) -> str:
-    """The name of a database that the migrations have made: every test gets a copy."""
-    store_postgres.sql("CREATE DATABASE migrated")
-    upgraded(store_postgres.url("migrated"))
-    return "migrated"
+def postgres_rows(store_postgres: ScratchPostgres) -> Rows:
+    return Rows(store_postgres)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)])
@@ -33,8 +30,7 @@ def url(request: pytest.FixtureRequest, worker_folder: Path) -> Iterator[str]:
         for file in worker_folder.iterdir():
             file.unlink()
         return
-    template = request.getfixturevalue("migrated_postgres")
-    with a_database(request.getfixturevalue("store_postgres"), template, name="rows") as url:
+    with request.getfixturevalue("postgres_rows").empty() as url:
         yield url
 
 

@@ -8,6 +8,9 @@ import random
 import sys
 import time
 
+REST_S = 0.005
+"""Between two commands of a client: a toy's load need not keep a processor busy."""
+
 
 async def client(host: str, port: int, keys: int, writes: float, span: tuple[float, float], seen: list[float]) -> None:
     reader, writer = await asyncio.open_connection(host, port)
@@ -23,6 +26,7 @@ async def client(host: str, port: int, keys: int, writes: float, span: tuple[flo
             await reader.readline()
         if began >= span[0]:
             seen.append(1000 * (time.perf_counter() - began))
+        await asyncio.sleep(REST_S)
     writer.close()
 
 

@@ -106,7 +106,7 @@ def test_a_flood_over_many_days_ends_at_the_bound(engine: Engine, few: None) -> 
     empty = used_bytes(engine)
     bound = limits.most_bytes(RETENTION / timedelta(days=1), DAILY)
     taken = refused = 0
-    for day in range(12):
+    for day in range(6):
         for part in range(4):
             some = flood(store, database, (day * 4 + part) * 60, 60)
             taken, refused = taken + some[0], refused + some[1]
