@@ -87,9 +87,10 @@ class Recommendation:
     `predictions` is by metric and empty before there is anything to predict from. `origin` names the step of the search
     (`current`, `rule_based`, `space_filling`, `improvement`, …) or of a session's end. `curve` says what share of the
     predicted gain few of the changes give, from no change on, in the order in which the settings earn; it is empty
-    where no gain is predicted. `shortened_from` is the measured configuration of which this one is a part, where it was
-    not measured itself. `must_reach` is the reading of the objective below which (above which, where less is better) it
-    is of no interest, so that its window may be ended early; None where it is worth a whole one whatever it reads.
+    where no gain is predicted. `shortened_from` is the best by posterior, where this one was measured too and does
+    nearly as well with fewer changes. `must_reach` is the reading of the objective below which (above which, where less
+    is better) it is of no interest, so that its window may be ended early; None where it is worth a whole one whatever
+    it reads.
     """
 
     configuration: Configuration

@@ -47,7 +47,7 @@ def _moment(value: datetime) -> datetime:
     return moment
 
 
-def _is_empty(value: tuple[str, ...]) -> bool:
+def _is_empty(value: object) -> bool:
     """An earlier version, which does not know the field, is sent none."""
     return not value
 
@@ -147,7 +147,7 @@ class Directive(_Wire):
     restore: bool = False
     rollback: bool = False
     measure: bool = False
-    must_reach: MustReach | None = None
+    must_reach: MustReach | None = Field(default=None, exclude_if=_is_empty)
     loads: tuple[LoadName, ...] = Field(default=(), max_length=MOST_LOADS, exclude_if=_is_empty)
     expects: Identity | None = None
     rules: Rules | None = None
@@ -204,7 +204,7 @@ class AgentStatus(_Wire):
     mode: Mode = "observe"
     paused: bool = False
     driver: Text | None = None
-    ends_early: bool = False
+    ends_early: bool = Field(default=False, exclude_if=_is_empty)
     loads: tuple[LoadName, ...] = Field(default=(), max_length=MOST_LOADS, exclude_if=_is_empty)
     spool_dropped: int = Field(default=0, ge=0)
     spool_refused: int = Field(default=0, ge=0)

@@ -62,7 +62,8 @@ def build_loads(config: Mapping[str, Any], database: Database) -> dict[str, Driv
         name = _name_of(table, place)
         if name in found:
             raise ConfigError(f"driver.loads[{place}].name: {name!r} is the name of two loads")
-        changed = {**config, **{key: value for key, value in table.items() if key != "name"}}
+        shared = config if table.get("kind", config.get("kind")) == config.get("kind") else {}
+        changed = {**shared, **{key: value for key, value in table.items() if key != "name"}}
         try:
             found[name] = build(changed, database)
         except ConfigError as error:

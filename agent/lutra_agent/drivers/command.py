@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeGuard, get_args
 
 from lutra_models.ending import Level
 from lutra_models.knobs import Value
@@ -25,14 +25,15 @@ from pydantic import TypeAdapter, ValidationError
 from lutra_agent.config.section import Section, read
 from lutra_agent.config.values import Argv, required, within
 from lutra_agent.drivers.base import Measurement, Moment, nothing, utc
-from lutra_agent.drivers.ending import Progress, Watch
+from lutra_agent.drivers.ending import MOST, Progress, Watch
 from lutra_agent.drivers.process import Finished, Span, run
 from lutra_agent.engines.common.database import Database, NamedDatabase
 from lutra_agent.errors import DriverFailed
 
 NAME: TypeAdapter[str] = TypeAdapter(Name)
 AS_A_LIST = "a list such as ['./load.py', '--clients', '8']"
-MOST = 1e18
+SHORTEST_S, LONGEST_S = 1e-3, 86_400
+"""A part of a window lasts at least, and at most, so long."""
 """The largest number that is a reading."""
 TOLERANCE_S = 1.0
 """A clock that a command read its window from may be so far off; a window never ends after the run."""
@@ -124,10 +125,14 @@ def progress(stdout: str, metric: str) -> Progress | None:
     for line in stdout.splitlines(keepends=True):
         printed = _object(line) if line.startswith("{") and line.endswith("\n") else None
         length, reading = (printed.get(key) if printed else None for key in ("interval_s", metric))
-        if isinstance(length, int | float) and isinstance(reading, int | float) and length > 0 <= reading <= MOST:
+        if _is_within(length, SHORTEST_S, LONGEST_S) and _is_within(reading, 0, MOST):
             lengths.add(float(length))
             readings.append(float(reading))
     return Progress(readings, lengths.pop()) if len(lengths) == 1 else None
+
+
+def _is_within(value: object, low: float, high: float) -> TypeGuard[float]:
+    return isinstance(value, int | float) and low <= value <= high
 
 
 def _object(line: str) -> Mapping[str, Any] | None:

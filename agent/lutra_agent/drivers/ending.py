@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from lutra_models.ending import Level, ended
 from lutra_models.wire import EndedEarly
 
+MOST = 1e18
+"""No load does more: a report holds no larger number."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -33,6 +36,7 @@ class Watch:
     def __call__(self, out: str, err: str) -> bool:
         seen = self._printed(out, err)
         bound = None if seen is None else ended(seen.readings, int(self._planned_s // seen.interval_s), self._level)
-        if bound is not None:
-            self.found = EndedEarly(metric=self._level.metric, bound=bound, planned_s=self._planned_s)
-        return bound is not None
+        if bound is None or bound > MOST:
+            return False
+        self.found = EndedEarly(metric=self._level.metric, bound=bound, planned_s=self._planned_s)
+        return True

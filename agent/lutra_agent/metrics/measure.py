@@ -107,7 +107,12 @@ class Measure:
             except DatabaseUnavailable as error:
                 self._throttle.failed("sampling under the driver", error)
 
-        measured = driver.run(note, note, must_reach)
+        try:
+            measured = driver.run(note, note) if must_reach is None else driver.run(note, note, must_reach)
+        except (DriverFailed, DatabaseUnavailable, CollectionFailed):
+            raise
+        except Exception as error:  # a driver is anybody's code: what it raises must not repeat its trial for ever
+            raise DriverFailed(f"{driver.name}: {type(error).__name__}: {error}") from error
         found = rates(*samples) if len(samples) == 2 else Discarded("no sample on both ends")
         if isinstance(found, Discarded):
             log.warning("no runtime counters for this run: %s", found.reason)

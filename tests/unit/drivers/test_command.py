@@ -196,5 +196,11 @@ def test_parts_are_lines_that_are_complete_and_of_one_length() -> None:
     )
     assert progress(lines + json.dumps({"interval_s": 5, "tps": 9}), "tps") == Progress([10.0, 12.5], 5.0)
     assert progress(lines + json.dumps({"interval_s": 1, "tps": 9}) + "\n", "tps") is None
-    for nothing in ("{}\n[]\n{\n", json.dumps({"interval_s": 0, "tps": 9}) + "\n"):
+    huge = '{"interval_s": 1' + 400 * "0" + ', "tps": 9}\n'
+    for nothing in (
+        "{}\n[]\n{\n",
+        json.dumps({"interval_s": 0, "tps": 9}) + "\n",
+        '{"interval_s": 5e-324, "tps": 9}\n',
+        huge,
+    ):
         assert progress(nothing, "tps") is None

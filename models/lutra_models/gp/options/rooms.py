@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lutra_models.gp.options.reading import laid_over
+from lutra_models.gp.options.reading import laid_over, renamed
 from lutra_models.knobs import fingerprint
 
 
@@ -260,6 +260,13 @@ class Safety:
     """How much a missing certainty weighs against any gain."""
 
 
+FORMER_NAMES = {
+    "targets": {"unrest_readings": "noise_factor_readings", "most_unrest": "most_noise_factor"},
+    "search": {"contested": "contradicted"},
+}
+"""What options were called in documents that an earlier version kept."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Everything that steers the recommender."""
@@ -284,8 +291,11 @@ class Options:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Options:
-        """The options that `to_dict` wrote; what it does not name keeps its default. Raises ValueError."""
-        read: Options = laid_over(cls(), data)
+        """The options that `to_dict` wrote, also under former names; what it does not name keeps its default.
+
+        Raises ValueError.
+        """
+        read: Options = laid_over(cls(), renamed(data, FORMER_NAMES))
         return read
 
     def varied(self, **values: Any) -> Options:

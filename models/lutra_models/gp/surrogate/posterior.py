@@ -168,6 +168,7 @@ class GaussianProcess:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GaussianProcess:
+        data = {"noise_factors": data.get("unrest", ()), **data}  # as an earlier version named them
         x, z, share, lengthscales, slopes, doubts, noise_factors = (
             np.array(data.get(n, ()), dtype=float)
             for n in ("x", "z", "share", "lengthscales", "slopes", "doubts", "noise_factors")

@@ -63,6 +63,8 @@ def _starts(unit: UnitOfWork, at: ServerContext, session: Session, seen: list[Ob
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
         asked = Configuration(row.configuration or {})
         if row.origin == Origin.RULE_BASED and trial_record.counts(row):
+            if row.state not in (State.APPLIED, State.CONFIRMED):
+                return []
             active = Configuration({**asked, **(row.outcome.active if row.outcome else {})})
             return [o.configuration for o in seen if o.completed and not active.changes_to(o.configuration)][:1]
         same = asked == rule_based.restrict(at.space.names)

@@ -121,10 +121,19 @@ def _measured(unit: UnitOfWork, database: Database, report: Report) -> Recommend
             raise InvalidReport(f"measures names {report.measures!r}, which is no directive of {database.id}")
         if report.ended_early is not None and found.must_reach is None:
             raise InvalidReport(f"ended_early: the window of {found.id} was to be measured to its end")
+        _verify_bound(unit, found, report)
         return found
     if report.window is None or not report.metrics:
         return None
     return measurements.being_watched(unit, database, report.window.start)
+
+
+def _verify_bound(unit: UnitOfWork, measured: Recommendation, report: Report) -> None:
+    if report.ended_early is None or measured.session_id is None:
+        return
+    metric, told = unit.sessions.get(measured.session_id).objective.metric, report.ended_early.metric
+    if told != metric:
+        raise InvalidReport(f"ended_early: the session of {measured.id} is about {metric}, got a bound of {told!r}")
 
 
 def _session(unit: UnitOfWork, database: Database, report: Report, measured: Recommendation | None) -> Session | None:

@@ -29,6 +29,8 @@ def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) ->
     """Raises InvalidRequest where the session is about a metric that nothing measures, or a load that nobody makes."""
     if (missing := missing_load(database, asked.aim)) is not None:
         raise InvalidRequest(missing)
+    if asked.aim is not None:
+        _require_plain_limits(asked, asked.aim)
     wanted, always = dict(_wanted(asked)), ALWAYS.union(_under_loads(asked.aim))
     if always.issuperset(wanted.values()):
         return
@@ -57,6 +59,14 @@ def missing_load(database: Database, aim: Aim | None) -> str | None:
 def _under_loads(aim: Aim | None) -> Iterator[str]:
     if aim is not None:
         yield from (under(metric, load) for metric in PER_LOAD for load in aim.loads)
+
+
+def _require_plain_limits(asked: TuningSession, aim: Aim) -> None:
+    """A load generator's own figures are measured under each load by itself, and have its name."""
+    for i, limit in enumerate(asked.limits):
+        if limit.metric not in PER_LOAD and "." not in limit.metric:
+            names = ", ".join(under(limit.metric, load) for load in aim.loads)
+            raise InvalidRequest(f"limits.{i}.metric: {limit.metric!r} is measured under each load: name {names}")
 
 
 def _wanted(asked: TuningSession) -> Iterator[tuple[str, str]]:

@@ -44,5 +44,6 @@ def _clients(context: Mapping[str, Any]) -> str:
     work = context.get("script", context.get("command"))
     if count is None:
         return f"under the load of {work or context.get('driver', 'its driver')}"
-    rate = f", {context['rate']:g} a second" if context.get("rate") else ""
-    return f"at {count} clients{f' of {work}' if work else ''}{rate}"
+    rate = context.get("rate")
+    shown = f"{rate:g}" if isinstance(rate, int | float) else rate
+    return f"at {count} clients{f' of {work}' if work else ''}{f', {shown} a second' if rate else ''}"

@@ -45,7 +45,7 @@ GROUPED = (
     _REPORTS.p99_source,
     _REPORTS.p99_of,
 )
-_WINDOW = and_(_REPORTS.window_end.is_not(None), _REPORTS.failure.is_(None))
+_WINDOW = and_(_REPORTS.window_end.is_not(None), _REPORTS.failure.is_(None), _REPORTS.ended_early.is_(None))
 _SILENT = and_(_REPORTS.window_end.is_(None), _REPORTS.failure.is_(None))
 
 

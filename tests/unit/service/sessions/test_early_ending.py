@@ -68,14 +68,14 @@ def third_trial(service: Service, agent: Agent, **more: object) -> tuple[str, Do
     session = opened(service, agent, **more)
     for qps in (900.0, 1050.0):
         directive = handed(agent)
-        assert directive["must_reach"] is None
+        assert "must_reach" not in directive
         agent.carry_out(directive, qps=qps, p99_ms=10.0)
     return session, handed(agent)
 
 
 def test_a_directive_says_what_its_window_must_reach(service: Service, agent: Agent) -> None:
     _, directive = third_trial(service, agent)
-    assert directive["must_reach"] == {"metric": "qps", "goal": "maximize", "value": 1000.0}
+    assert directive.get("must_reach") == {"metric": "qps", "goal": "maximize", "value": 1000.0}
     found = service.take("GET", f"/v1/recommendations/{directive['recommendation']}")
     assert found["must_reach"] == 1000.0
 
@@ -83,7 +83,7 @@ def test_a_directive_says_what_its_window_must_reach(service: Service, agent: Ag
 def test_an_agent_of_an_earlier_version_is_told_of_no_level(service: Service, agent: Agent) -> None:
     agent.facts = {"status": {"mode": "lab", "driver": "pgbench"}}
     _, directive = third_trial(service, agent)
-    assert directive["must_reach"] is None
+    assert directive.get("must_reach") is None
 
 
 def test_an_ended_trial_counts_and_shows_its_bound_and_its_seconds(service: Service, agent: Agent) -> None:

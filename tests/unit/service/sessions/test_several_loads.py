@@ -222,6 +222,15 @@ def test_a_session_without_loads_asks_for_none_and_says_at_how_many_clients_it_m
         assert found["measured_under"] == f"measured {both}; at other numbers of clients it was not measured"
 
 
+def test_a_rate_that_is_a_text_is_told_as_it_is(tmp_path: Path) -> None:
+    with lab(tmp_path) as (service, agent):
+        path = begin(service, agent, loads=[], limits=[], max_trials=1, verification_rounds=0)
+        agent.facts = {"context": {"clients": 16, "rate": "as fast as it goes"}}
+        for _ in range(2):
+            agent.carry_out(agent.directive(wait=5) or {})
+        assert "at 16 clients, as fast as it goes a second" in service.take("GET", path)["measured_under"]
+
+
 def test_a_load_of_ones_own_has_no_number_of_clients(tmp_path: Path) -> None:
     with lab(tmp_path) as (service, agent):
         path = begin(service, agent, loads=[], limits=[], max_trials=1, verification_rounds=0)
