@@ -29,6 +29,7 @@ def test_it_is_silent_just_below_its_bound_and_where_a_condition_fails(case: Cas
         assert case.seen({**case.shown, **changed}) is None, changed
 
 
+@pytest.mark.slow
 @by_name
 def test_it_is_silent_without_any_one_of_its_metrics(case: Case) -> None:
     needed = {case.row.measured[n].metric for f in case.row.formulas for n in f.names if n in case.row.measured}
