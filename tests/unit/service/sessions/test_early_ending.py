@@ -13,6 +13,8 @@ from lutra_models import serial
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
     "mode": "lab",

@@ -17,6 +17,8 @@ from lutra_service.app.jobs import replay
 from tests.support.fakes import Document, Fakes, answer
 from tests.support.service import Agent, Service, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 LOADS = [{"name": "few", "weight": 1.0}, {"name": "many", "weight": 1.0}]
 SESSION: Document = {
     "objective": {"metric": "qps", "goal": "maximize"},

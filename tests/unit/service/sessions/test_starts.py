@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.fakes import Document, Fakes, answer
 from tests.support.service import fake_executor, running
+
+pytestmark = pytest.mark.slow
 
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
