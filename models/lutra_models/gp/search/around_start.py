@@ -49,7 +49,7 @@ class AroundStart:
 
 
 def around_start(history: History, encoding: Encoding, options: Start) -> AroundStart | None:
-    """Around the history's first start that rules allow; None without one, or where it did not read better."""
+    """Around the history's first start that rules allow; None without one, or where it was not read or read worse."""
     start = next((s for s in history.starts if initial_design.legal(history, s)), None)
     if start is None or not _read_better(history, start):
         return None
@@ -64,5 +64,5 @@ def _read_better(history: History, start: Configuration) -> bool:
     if start not in readings:
         return False
     before = readings.get(history.reference) if history.reference is not None else None
-    sign = 1.0 if history.objective.goal == "maximize" else -1.0
-    return before is None or sign * mean(readings[start]) >= sign * mean(before)
+    gain = history.objective.gain
+    return before is None or gain(mean(readings[start])) >= gain(mean(before))
