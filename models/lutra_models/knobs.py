@@ -264,6 +264,14 @@ class KnobSpace:
             raise InvalidConfiguration(refusal.message)
         return parsed
 
+    @property
+    def least(self) -> dict[str, Value]:
+        """Of settings whose sum a rule bounds, the values from which it is least: the rule's own `least`.
+
+        A rule that has it lets pass whatever lies between a configuration that it lets pass and these values.
+        """
+        return {name: value for rule in self.rules for name, value in getattr(rule, "least", {}).items()}
+
     def refusal(self, configuration: Configuration) -> Refusal | None:
         """The first rule's objection, or None."""
         return next((r for rule in self.rules if (r := rule(configuration))), None)

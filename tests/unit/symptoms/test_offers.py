@@ -49,7 +49,7 @@ def test_the_memory_limit_leaves_as_much_as_fits_and_says_so() -> None:
     found = cure(replace(SPILLS, server=a_server("15", memory_gb=4)))
     assert found.after is not None
     assert 4096 < int(found.after) < 24576
-    assert "worst case" in str(found.obstacle)
+    assert "above the limit" in str(found.obstacle)
 
 
 def test_a_range_of_the_policy_bounds_the_cure() -> None:
