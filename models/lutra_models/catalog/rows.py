@@ -152,8 +152,8 @@ class Catalog:
 
     `defaults` stand in for settings that a version lacks or a report leaves out. `derived` are names that memory terms
     read besides, each by its formula. `shrink` are the settings that give way where the rule-based values need too much
-    memory, in this order, and `main_cache` is one that is not lowered for it. `aliases` are further names of units ("G" of "GB"). `plain` says that the server
-    takes no unit in a statement.
+    memory, in this order; `main_cache` is one that is not lowered for it. `aliases` are further names of units ("G" of
+    "GB"). `plain` says that the server takes no unit in a statement.
     """
 
     name: str

@@ -17,9 +17,7 @@ ROUND_FROM_BYTES = 16 * 2**20
 MB = 2**20
 
 
-def rule_based(
-    reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()
-) -> Configuration:
+def rule_based(reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> Configuration:
     """Complete over `space(...)`, and none of its rules refuses it."""
     searched, now = space(reported, policy, known=known), reported.values
     values = {k.name: _ruled(reported.rows[k.name], k, now[k.name], reported.overlay) for k in searched}

@@ -13,8 +13,9 @@ from lutra_models.errors import MemoryBudgetExceeded
 from lutra_models.knobs import Configuration, Knob, Number, Refusal, Value
 from lutra_models.server import MemoryCount, Policy, Server
 
-SMALLEST_HOST = 2**30
-"""The least memory of a host for which the servers' own defaults are held to be made."""
+LEAST_FOR_DEFAULTS = 2**29
+"""The servers' own defaults are held to be made for hosts that leave them at least this much; MySQL's manual says so of
+its own ("Configuring InnoDB", 512 MB of RAM)."""
 CONNECTIONS = "connections_in_use"
 """The name of the connections that a sum counts, among the catalogue's derived names."""
 MATERIAL = 0.01
@@ -75,7 +76,6 @@ class Lines:
         """The bytes of each line for what these names stand for."""
         known = {**scope, **{name: formula.number(scope) for name, formula in self.derived.items()}}
         return tuple(int(f.number(known)) for f in self.formulas)
-
 
 
 @dataclass(frozen=True)
@@ -163,15 +163,14 @@ def memory_limit(server: Server, policy: Policy) -> int:
     return int(server.host.memory_bytes * policy.memory_fraction)
 
 
-def memory_rule(
-    reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()
-) -> MemoryRule:
+def memory_rule(reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> MemoryRule:
     """`known` are configurations that the server ran under, besides the current one."""
     lines = _lines(reported, policy.memory_count)
+    limit = memory_limit(reported.server, policy)
     ran = [lines.of({}), *(lines.of(c) for c in known)]
-    if policy.memory_count == "in_use" and reported.server.host.memory_bytes >= SMALLEST_HOST:
+    if policy.memory_count == "in_use" and limit >= LEAST_FOR_DEFAULTS:
         ran.append(lines.within(reported.defaults))
-    return MemoryRule(lines, memory_limit(reported.server, policy), tuple(dict.fromkeys(ran)))
+    return MemoryRule(lines, limit, tuple(dict.fromkeys(ran)))
 
 
 def with_least(rule: MemoryRule, knobs: Iterable[Knob]) -> MemoryRule:

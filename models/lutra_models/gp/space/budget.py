@@ -7,26 +7,36 @@ Shapes: m candidates, k knobs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding, place_of
-from lutra_models.knobs import Configuration, KnobSpace, Number, Rule
+from lutra_models.knobs import Bound, Configuration, KnobSpace, Number, Value
 
-_HALVINGS = 8
+_HALVINGS = 6
+_ROUNDED = 0.95
+"""What people can read may lie a little farther out than what was computed: how much nearer is tried then …"""
+_NEARER = 6
+"""… and how often."""
 
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """`corner` (k,) holds the codes from which the sum is least, NaN for knobs that are no part of it."""
+    """`corner` holds, by knob, the place from which the sum is least. `read` says what a row of codes (k,) stands for."""
 
     encoding: Encoding
-    rules: tuple[Rule, ...]
-    corner: Array
+    bounds: tuple[Bound, ...]
+    corner: dict[int, float]
     read: Callable[[Array], Configuration]
-    """The configuration that one row of codes (k,) stands for."""
+
+    @cached_property
+    def _summed(self) -> list[int]:
+        names = {name for bound in self.bounds for name in bound.names}
+        return [j for j, knob in enumerate(self.encoding.knobs) if knob.name in names]
 
     def squeezed(self, codes: Array) -> Array:
         """Codes (m, k), each ray from the corner shortened by the share of it that lies outside.
@@ -34,60 +44,90 @@ class Budget:
         Points that filled the whole space fill what is left of it, and do not gather at its edge. A ray that lies
         inside stays as it is, to the bit.
         """
-        return self._each(codes, lambda row: self._squeezed(row))
+        return np.array([self._squeezed(row) for row in codes]) if len(codes) else codes
 
     def clipped(self, codes: Array) -> Array:
         """Codes (m, k), those outside at the end of what is inside on their ray. Others stay, to the bit."""
-        return self._each(codes, lambda row: row if self._inside(row) else self._at_end(row, 1.0, 1.0))
-
-    def _each(self, codes: Array, moved: Callable[[Array], Array]) -> Array:
-        return np.array([moved(row) for row in codes]) if len(codes) else codes
+        return np.array([self._clipped(row) for row in codes]) if len(codes) else codes
 
     def _squeezed(self, row: Array) -> Array:
-        way = self._way(row)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = np.where(way > 0, (1.0 - self.corner) / way, np.where(way < 0, -self.corner / way, np.inf))
-        exit_ = float(np.min(ends))
-        if not np.isfinite(exit_) or self._inside(self._on_ray(row, way, exit_)):
+        ray = _Ray(self, row)
+        whole = ray.whole
+        if whole is None or ray.inside(whole):
             return row
-        return self._at_end(row, exit_, 1.0 / exit_)
+        return self._at(ray, whole, 1.0 / whole)
 
-    def _at_end(self, row: Array, outside: float, share: float) -> Array:
-        """The row at `share` of the end of what is inside on its ray; as it is, where nothing there is inside."""
-        way = self._way(row)
-        if not self._inside(self._on_ray(row, way, 0.0)):
-            return row
+    def _clipped(self, row: Array) -> Array:
+        ray = _Ray(self, row)
+        return row if ray.inside(1.0) else self._at(ray, 1.0, 1.0)
+
+    def _at(self, ray: _Ray, outside: float, share: float) -> Array:
+        """The ray's row at `share` of the end of what is inside; as it is, where nothing on its ray is inside."""
+        if not ray.inside(0.0):
+            return ray.row
         inside = 0.0
         for _ in range(_HALVINGS):
             middle = 0.5 * (inside + outside)
-            inside, outside = (middle, outside) if self._inside(self._on_ray(row, way, middle)) else (inside, middle)
-        found = self._on_ray(row, way, inside * share)
-        return found if self._inside(found) else self._on_ray(row, way, 0.0)
+            inside, outside = (middle, outside) if ray.inside(middle) else (inside, middle)
+        reach = inside * share
+        for _ in range(_NEARER):
+            found = self.encoding.snap(ray.at(reach)[None])[0]
+            if all(bound.allows(self.read(found)) for bound in self.bounds):
+                return found
+            reach *= _ROUNDED
+        return self.encoding.snap(ray.at(0.0)[None])[0]
 
-    def _way(self, row: Array) -> Array:
-        """(k,) from the corner to the row; 0 for what is no part of the sum, and for special values."""
-        return np.where(np.isnan(self.corner) | (row >= SPECIAL), 0.0, row - self.corner)
 
-    def _on_ray(self, row: Array, way: Array, share: float) -> Array:
-        stays = np.isnan(self.corner) | (row >= SPECIAL)
-        return self.encoding.snap(np.where(stays, row, self.corner + share * way)[None])[0]
+class _Ray:
+    """From the corner through one row of codes (k,): the row lies at 1, the corner at 0."""
 
-    def _inside(self, row: Array) -> bool:
-        configuration = self.read(row)
-        return all(rule(configuration) is None for rule in self.rules)
+    def __init__(self, budget: Budget, row: Array) -> None:
+        self.row = row
+        self._budget = budget
+        knobs = budget.encoding.knobs
+        self._ways = {j: (at, float(row[j]) - at) for j, at in budget.corner.items() if row[j] < SPECIAL}
+        whole = budget.encoding.decode(row)
+        self._stays: dict[str, Value] = {knobs[j].name: whole[knobs[j].name] for j in budget._summed}
+
+    @property
+    def whole(self) -> float | None:
+        """Where the ray leaves the space; None where it does not leave the corner."""
+        ends = [(1.0 - at if way > 0 else -at) / way for at, way in self._ways.values() if way != 0.0]
+        return min(ends, default=None)
+
+    def at(self, share: float) -> Array:
+        """The codes (k,) there."""
+        codes = self.row.copy()
+        for j, (at, way) in self._ways.items():
+            codes[j] = min(max(at + share * way, 0.0), 1.0)
+        return codes
+
+    def inside(self, share: float) -> bool:
+        values = dict(self._stays)
+        for j, (at, way) in self._ways.items():
+            knob = self._budget.encoding.knobs[j]
+            assert isinstance(knob.domain, Number)
+            values[knob.name] = knob.domain.clip(_value(knob.domain, min(max(at + share * way, 0.0), 1.0)))
+        return all(bound.allows(values) for bound in self._budget.bounds)
 
 
 def budget(
     space: KnobSpace, encoding: Encoding, read: Callable[[Array], Configuration], pinned: Array | None
 ) -> Budget | None:
     """What the rules of `space` that bound a sum leave, where knobs `pinned` (k,) stay; None without such a rule."""
-    rules = tuple(rule for rule in space.rules if getattr(rule, "least", None))
-    least = space.least
-    if not least:
+    bounds = tuple(rule for rule in space.rules if isinstance(rule, Bound) and rule.least)
+    if not bounds:
         return None
-    corner = np.full(len(encoding.knobs), np.nan)
+    least = {name: value for bound in bounds for name, value in bound.least.items()}
+    corner: dict[int, float] = {}
     for j, knob in enumerate(encoding.knobs):
         if knob.name in least and (pinned is None or np.isnan(pinned[j])):
             assert isinstance(knob.domain, Number)
             corner[j] = float(np.clip(place_of(knob.domain, np.array(least[knob.name])), 0.0, 1.0))
-    return Budget(encoding, rules, corner, read)
+    return Budget(encoding, bounds, corner, read)
+
+
+def _value(domain: Number, place: float) -> float:
+    if domain.log:
+        return domain.low * math.exp(place * math.log(domain.high / domain.low))
+    return domain.low + place * (domain.high - domain.low)

@@ -50,7 +50,7 @@ class PredictionsAnswer(Answer):
     changes: list[ChangeAnswer]
     """What would change."""
     memory: MemoryAnswer
-    """The worst case of the server's memory with them."""
+    """The server's memory with them, line by line."""
     refusal: RefusalAnswer | None
     """Why these settings would not be let through; null where they would."""
     warnings: list[str]

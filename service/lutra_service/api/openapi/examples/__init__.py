@@ -33,6 +33,7 @@ from lutra_service.api.openapi.examples.databases import (
 )
 from lutra_service.api.openapi.examples.tuning import (
     change,
+    connections,
     ended_early,
     finalist,
     gain,
@@ -112,6 +113,7 @@ EXAMPLES: dict[str, Example] = {
     "MaintenanceBody": {"windows": [window], "open_until": None, "next": interval},
     "MaintenanceWindow": window,
     "MaintenanceWindowBody": window,
+    "ConnectionsAnswer": connections,
     "MemoryAnswer": memory,
     "MemoryTermAnswer": term,
     "NewDatabase": {"name": "shop", "engine": "postgresql"},

@@ -98,12 +98,21 @@ prediction: Example = {
     "record": {"n": 12, "held": 11},
 }
 term: Example = {
-    "name": "sorts and hashes",
-    "bytes": 1677721600.0,
-    "formula": "max_connections * work_mem",
-    "assumption": "each connection sorts once at a time",
+    "name": "sorts and hashes of connections",
+    "bytes": 754974720.0,
+    "formula": "connections_in_use / 2 * work_mem * (1 + hash_mem_multiplier)",
+    "assumption": "half of the connections in use run one sort and one hash at once, both full",
+    "worst_case_bytes": 2097152000.0,
 }
-memory: Example = {"terms": [term], "total_bytes": 1677721600.0, "limit_bytes": 6871947673.6}
+connections: Example = {"counted": 72, "seen": 50, "most": 100}
+memory: Example = {
+    "terms": [term],
+    "total_bytes": 754974720.0,
+    "limit_bytes": 6871947673.6,
+    "count": "in_use",
+    "worst_case_bytes": 2097152000.0,
+    "connections": connections,
+}
 shared: Example = {
     "state": "applied",
     "origin": "improvement",
