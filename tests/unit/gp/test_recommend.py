@@ -96,7 +96,7 @@ def test_where_a_rule_leaves_nothing_to_try_the_recommender_says_which() -> None
     space = KnobSpace(SPACE.knobs, rules=[lambda c: None if c == DEFAULT else Refusal("no", "only the default")])
     past = history(12)
     tight = History(space, past.objective, observations=past.observations, current=DEFAULT)
-    with pytest.raises(SpaceExhausted, match="no configuration is left to try: .* are refused: only the default"):
+    with pytest.raises(SpaceExhausted, match=r"no configuration is left to try: .* are refused: only the default"):
         recommend(tight, rng=rng())
 
 

@@ -26,7 +26,7 @@ _NEARER = 6
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """`corner` holds, by knob, the place from which the sum is least. `read` says what a row of codes (k,) stands for."""
+    """`corner` holds, by knob, the place from which the sum is least. `read` gives the configuration of codes (k,)."""
 
     encoding: Encoding
     bounds: tuple[Bound, ...]
