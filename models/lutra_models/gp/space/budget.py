@@ -44,11 +44,11 @@ class Budget:
         Points that filled the whole space fill what is left of it, and do not gather at its edge. A ray that lies
         inside stays as it is, to the bit.
         """
-        return np.array([self._squeezed(row) for row in codes]) if len(codes) else codes
+        return np.array([self._squeezed(row) for row in codes], dtype=float).reshape(codes.shape)
 
     def clipped(self, codes: Array) -> Array:
         """Codes (m, k), those outside at the end of what is inside on their ray. Others stay, to the bit."""
-        return np.array([self._clipped(row) for row in codes]) if len(codes) else codes
+        return np.array([self._clipped(row) for row in codes], dtype=float).reshape(codes.shape)
 
     def _squeezed(self, row: Array) -> Array:
         ray = _Ray(self, row)
@@ -71,11 +71,11 @@ class Budget:
             inside, outside = (middle, outside) if ray.inside(middle) else (inside, middle)
         reach = inside * share
         for _ in range(_NEARER):
-            found = self.encoding.snap(ray.at(reach)[None])[0]
+            found: Array = self.encoding.snap(ray.at(reach)[None])[0]
             if all(bound.allows(self.read(found)) for bound in self.bounds):
                 return found
             reach *= _ROUNDED
-        return self.encoding.snap(ray.at(0.0)[None])[0]
+        return np.asarray(self.encoding.snap(ray.at(0.0)[None])[0])
 
 
 class _Ray:

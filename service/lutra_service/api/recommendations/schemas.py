@@ -97,8 +97,12 @@ class PredictionAnswer(Answer):
     """The probability that the interval holds the reading."""
     far: bool
     """Far from all that was measured: the interval is mostly prior."""
+    unlike: list[str] = Field(default=[])
+    """The settings to whose values nothing like it was measured."""
+    without: list[str] = Field(default=[])
+    """Changes of which no model knows anything: this is what the other settings would give without them."""
     record: LeftOutAnswer | None = None
-    """How good such intervals are on what was measured; null where nothing is known of it."""
+    """How good such intervals are on the model's own readings, each left out in turn; null where there is but one."""
 
 
 class ReasonAnswer(Answer):

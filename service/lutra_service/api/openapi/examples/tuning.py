@@ -95,6 +95,8 @@ prediction: Example = {
     "high": 14.1,
     "level": 0.9,
     "far": False,
+    "unlike": [],
+    "without": [],
     "record": {"n": 12, "held": 11},
 }
 term: Example = {
@@ -170,8 +172,19 @@ recommendation: Example = {
 }
 ended_early: Example = {"metric": "p99_ms", "bound": 14.8, "planned_s": 60.0}
 trial: Example = {**shared, "recommendation": RECOMMENDATION, "spent_s": None}
+not_known: Example = {
+    "setting": "temp_buffers",
+    "before": 1024,
+    "after": 2048,
+    "meaning": "Memory that each session may use for pages of temporary tables.",
+    "manual": "19.4.1 Memory",
+    "risk": "none",
+    "applies": "reload",
+    "memory_bytes": 60397977.0,
+}
 what_if: Example = {
     **{k: shared[k] for k in ("configuration", "predictions", "changes", "memory")},
+    "not_known": [not_known],
     "refusal": None,
     "warnings": [],
     "observations": 12,
