@@ -48,7 +48,7 @@ def test_candidates_fill_what_is_left_and_do_not_gather_at_its_edge() -> None:
 
 
 def test_where_nothing_is_infeasible_nothing_moves() -> None:
-    space = meet(stock("15", 4096)).space(Policy(ranges={"shared_buffers": ("1GB", "4GB"), "work_mem": ("1MB", "8MB")}))
+    space = meet(stock("15", 128)).space(Policy(ranges={"work_mem": ("1MB", "64MB")}))
     _, found, codes = drawn(space)
     np.testing.assert_array_equal(found.squeezed(codes), codes)
     np.testing.assert_array_equal(found.clipped(codes), codes)
