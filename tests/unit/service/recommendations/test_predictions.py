@@ -102,6 +102,18 @@ def test_what_no_model_has_seen_is_not_known_instead_of_predicted_to_change_noth
 
 
 @pytest.mark.slow
+def test_an_operators_own_settings_are_not_predicted_from_what_they_are_not(tuned: tuple[Service, Agent]) -> None:
+    service, agent = tuned
+    ask = f"/v1/databases/{agent.database}/recommendations"
+    unseen = service.take("POST", ask, {"settings": {UNSEEN: 120}})
+    assert unseen["predictions"] == {}
+    both = service.take("POST", ask, {"settings": {UNSEEN: 120, "work_mem": "6MB"}})
+    assert both["predictions"]["qps"]["without"] == [UNSEEN]
+    for made in (unseen, both):
+        service.take("POST", f"/v1/recommendations/{made['id']}/reject")
+
+
+@pytest.mark.slow
 def test_beside_what_is_known_a_prediction_names_what_it_leaves_out(tuned: tuple[Service, Agent]) -> None:
     service, agent = tuned
     path = f"/v1/databases/{agent.database}/predictions"
