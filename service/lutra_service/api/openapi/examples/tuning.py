@@ -102,8 +102,8 @@ prediction: Example = {
 term: Example = {
     "name": "sorts and hashes of connections",
     "bytes": 754974720.0,
-    "formula": "connections_in_use / 2 * work_mem * (1 + hash_mem_multiplier)",
-    "assumption": "half of the connections in use run one sort and one hash at once, both full",
+    "formula": "connections_in_use / 2 * work_mem",
+    "assumption": "half of the connections in use run one full sort at once",
     "worst_case_bytes": 2097152000.0,
 }
 connections: Example = {"counted": 72, "seen": 50, "most": 100}
@@ -173,13 +173,13 @@ recommendation: Example = {
 ended_early: Example = {"metric": "p99_ms", "bound": 14.8, "planned_s": 60.0}
 trial: Example = {**shared, "recommendation": RECOMMENDATION, "spent_s": None}
 not_known: Example = {
-    "setting": "temp_buffers",
-    "before": 1024,
-    "after": 2048,
-    "meaning": "Memory that each session may use for pages of temporary tables.",
-    "manual": "19.4.1 Memory",
-    "risk": "none",
-    "applies": "reload",
+    "setting": "max_connections",
+    "before": 100,
+    "after": 200,
+    "meaning": "How many sessions may be open at once.",
+    "manual": "19.3.1 Connection Settings",
+    "risk": "availability",
+    "applies": "restart",
     "memory_bytes": 60397977.0,
 }
 what_if: Example = {
