@@ -14,6 +14,7 @@ import pytest
 from lutra_models import Configuration, History, Knob, KnobSpace, Limit, Number, Objective, Observation, Refusal
 from lutra_models.errors import NotEnoughObservations, SpaceExhausted
 from lutra_models.gp import Snapshot, fit, handover, recommend
+from lutra_models.knobs import Choice
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history, measure
 
@@ -98,6 +99,17 @@ def test_where_a_rule_leaves_nothing_to_try_the_recommender_says_which() -> None
     tight = History(space, past.objective, observations=past.observations, current=DEFAULT)
     with pytest.raises(SpaceExhausted, match=r"no configuration is left to try: .* are refused: only the default"):
         recommend(tight, rng=rng())
+
+
+def test_where_few_changes_leave_nothing_to_try_the_recommender_says_so() -> None:
+    space = KnobSpace([Knob(name, Choice(("off", "on"))) for name in ("one", "two")])
+    default = {"one": "off", "two": "off"}
+    tried = [default, {**default, "one": "on"}, {**default, "two": "on"}]
+    read = [Observation(c, {"qps": 100.0 + i}) for i, c in enumerate(tried)]
+    past = History(space, Objective("qps", "maximize"), observations=read, current=default)
+    assert recommend(past, rng=rng()).configuration == {"one": "on", "two": "on"}
+    with pytest.raises(SpaceExhausted, match="that changes at most 1 settings"):
+        recommend(past, rng=rng(), max_changes=1)
 
 
 def test_observed_values_outside_their_domains_are_legal_history() -> None:
