@@ -28,8 +28,10 @@ class Record:
 class Prediction:
     """A reading's distribution in the metric's unit, noise included: the median and a central interval at `level`.
 
-    `far` says that the configuration lies well outside what was measured, and the interval is mostly prior; `record`
-    how the same intervals fare on what was measured.
+    `far` says that the configuration lies well outside what was measured, and the interval is mostly prior; `unlike`
+    names the settings to whose values nothing like it was measured. `without` names settings that were asked about and
+    that no model has seen: the prediction is of the others alone. `record` says how the same intervals fare on what was
+    measured; None where that is one reading at most, which nothing else predicts.
     """
 
     metric: str
@@ -39,6 +41,8 @@ class Prediction:
     level: float = 0.9
     far: bool = False
     record: Record | None = None
+    unlike: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.low <= self.median <= self.high:

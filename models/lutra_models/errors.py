@@ -46,6 +46,12 @@ class NotEnoughObservations(LutraError):
     code = "not_enough_observations"
 
 
+class SpaceExhausted(LutraError):
+    """No configuration is left that was not tried and that every rule lets pass; the message says which rule it is."""
+
+    code = "space_exhausted"
+
+
 class FitFailed(LutraError):
     """The numbers were there, and no model could be fitted to them."""
 

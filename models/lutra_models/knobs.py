@@ -12,7 +12,7 @@ import numbers
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from lutra_models.errors import InvalidConfiguration
 
@@ -193,6 +193,25 @@ class Refusal:
 
 
 Rule = Callable[[Configuration], Refusal | None]
+
+
+@runtime_checkable
+class Bound(Protocol):
+    """A rule that bounds a sum over several settings, and says how to get below it.
+
+    `names` are the settings that the sum reads. `least` are values of some of them: on the way from there to any
+    configuration the sum never falls, so that what it allows is one piece of that way, from its beginning.
+    """
+
+    @property
+    def names(self) -> frozenset[str]: ...
+
+    @property
+    def least(self) -> Mapping[str, Value]: ...
+
+    def allows(self, candidate: Mapping[str, Value]) -> bool: ...
+
+    def __call__(self, candidate: Configuration) -> Refusal | None: ...
 
 
 class KnobSpace:

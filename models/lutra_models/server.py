@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from lutra_models.knobs import Applies, fingerprint
 
 SettingKind = Literal["integer", "real", "bool", "enum", "string"]
 Role = Literal["primary", "standby"]
+MemoryCount = Literal["in_use", "worst_case"]
+"""What a memory limit is held against: what can really be in use at once, or everything full at once."""
 
 SERVER = "server"
 """The setting source that is the database server itself."""
@@ -94,7 +96,8 @@ class Policy:
 
     `pins` keep a setting at a value; `ranges` narrow where to search; `movable` (None: every one of the catalogue's
     tunable settings) chooses which may move. `restart` admits settings that need one. `durability` admits settings that
-    can lose committed data. `memory_fraction` of the host's memory is the memory limit.
+    can lose committed data. `memory_fraction` of the host's memory is the memory limit, and `memory_count` says what is
+    held against it.
     """
 
     pins: Mapping[str, str | int | float] = field(default_factory=dict)
@@ -103,7 +106,10 @@ class Policy:
     restart: bool = True
     durability: bool = False
     memory_fraction: float = 0.8
+    memory_count: MemoryCount = "in_use"
 
     def __post_init__(self) -> None:
         if not 0 < self.memory_fraction <= 1:
             raise ValueError(f"memory_fraction must be in (0, 1], got {self.memory_fraction}")
+        if self.memory_count not in get_args(MemoryCount):
+            raise ValueError(f"memory_count must be one of {get_args(MemoryCount)}, got {self.memory_count!r}")

@@ -8,6 +8,7 @@ from datetime import datetime
 from lutra_models.guardrails import GuardName
 from lutra_models.history import Mode
 from lutra_models.maintenance import MaintenanceWindow, closed
+from lutra_models.server import MemoryCount
 from lutra_models.wire import Directive
 
 from lutra_agent.admission.pace import Pace
@@ -38,6 +39,7 @@ class Bounds:
     own_windows: tuple[MaintenanceWindow, ...] = ()
     by_catalogue: bool = True
     pace: Pace = field(default_factory=Pace)
+    memory_count: MemoryCount = "in_use"
 
     def measures(self, directive: Directive) -> bool:
         """Whether it is a trial of a lab, which a driver judges."""

@@ -68,7 +68,7 @@ def make_plan(
         message = f"needs a reboot of the host, which is left to its operator: {', '.join(rebooting)}"
         raise ApplyRefused("restart_not_allowed", message)
     alike = [a for a in past.configurations if leads_to(live, plan.changes, a)]
-    _within_memory(live, bounds, plan, alike)
+    _within_memory(live, bounds, plan, alike, past.lasting)
     if not bounds.durability:
         _keeps_commits(live, plan, past.lasting)
     if bounds.by_catalogue and not alike:
@@ -152,16 +152,22 @@ def _may_restart(directive: Directive, plan: Plan, bounds: Bounds, now: datetime
         raise ApplyRefused("outside_maintenance_window", f"needs a restart: {names}; {why}")
 
 
-def _within_memory(live: LiveSettings, bounds: Bounds, plan: Plan, alike: Sequence[Active]) -> None:
-    """`alike` are the configurations to which the plan leads back: no more memory than one of them is nothing new."""
+def _within_memory(
+    live: LiveSettings, bounds: Bounds, plan: Plan, alike: Sequence[Active], lasting: Sequence[Active]
+) -> None:
+    """`alike` are the configurations to which the plan leads back: no more memory than one of them is nothing new.
+
+    What takes no more memory than a `lasting` one in any part is nothing new either.
+    """
     if not plan.changes:
         return
     active = {**_waiting(live), **plan.target} if plan.restart else plan.target
-    refusal = live.memory_refusal(Policy(memory_fraction=bounds.memory_fraction), active)
+    policy = Policy(memory_fraction=bounds.memory_fraction, memory_count=bounds.memory_count)
+    refusal = live.memory_refusal(policy, active, [values_of(live, a) for a in lasting])
     if refusal is None:
         return
-    needed = live.worst_case(active).total_bytes
-    if all(needed > live.worst_case(values_of(live, a)).total_bytes for a in alike):
+    needed = live.memory(policy, active).total_bytes
+    if all(needed > live.memory(policy, values_of(live, a)).total_bytes for a in alike):
         raise ApplyRefused("memory_budget_exceeded", refusal.message)
 
 

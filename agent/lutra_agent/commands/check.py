@@ -57,8 +57,8 @@ def examine(config: Config) -> Examination:
         live = meet(server)
         movable = _movable(live, config.agent.mode, config.agent.durability)
         permissions, visible = permissions_of(database.engine.sources, movable), database.engine.telemetry.visible()
-        limit = live.memory_limit(Policy(memory_fraction=config.agent.memory_fraction))
-        total = live.worst_case({}).total_bytes
+        policy = Policy(memory_fraction=config.agent.memory_fraction, memory_count=config.agent.memory_count)
+        found = live.memory(policy, {})
         return Examination(
             server=server,
             mode=config.agent.mode,
@@ -67,7 +67,11 @@ def examine(config: Config) -> Examination:
             p99=_p99(config, visible),
             permissions=permissions,
             shadowed={n: s.shadowed for n, s in server.settings.items() if s.shadowed},
-            memory={"worst_case_bytes": round(total), "limit_bytes": round(limit)},
+            memory={
+                "counted_bytes": found.total_bytes,
+                "worst_case_bytes": found.worst_case_bytes,
+                "limit_bytes": live.memory_limit(policy),
+            },
             movable=movable,
             missing=tuple(dict.fromkeys(_missing(config, database, permissions, movable, visible))),
             service=ask_service(config.service),
@@ -144,7 +148,8 @@ def _lines(found: Examination) -> Iterator[str]:
     yield f"settings: {known} known; of the {tuned} that it may tune, this account may change {changeable}"
     for name, by in found.shadowed.items():
         yield f"  {name} is outranked by {by}"
-    yield f"memory: {_size(memory['worst_case_bytes'])} in the worst case, limit {_size(memory['limit_bytes'])}"
+    counted, worst, limit = (_size(memory[f"{part}_bytes"]) for part in ("counted", "worst_case", "limit"))
+    yield f"memory: {counted} counted, {worst} in the worst case, limit {limit}"
     yield f"service: {found.service}"
     yield ""
     yield "nothing is missing" if found.complete else "missing:"

@@ -28,7 +28,10 @@ def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
         windows = list(_windows(database, seconds, clock))
         restart = config.agent.mode != "reload_only"
         policy = Policy(
-            restart=restart, durability=config.agent.durability, memory_fraction=config.agent.memory_fraction
+            restart=restart,
+            durability=config.agent.durability,
+            memory_fraction=config.agent.memory_fraction,
+            memory_count=config.agent.memory_count,
         )
         return diagnose(meet(database.read_server()), policy, windows)
     finally:

@@ -14,6 +14,7 @@ from lutra_models.guardrails import DEFAULTS, GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow, known_zone
 from lutra_models.metrics import P99Of
+from lutra_models.server import MemoryCount
 from pydantic import AfterValidator, BeforeValidator, ValidationInfo
 
 from lutra_agent.config.section import Section
@@ -117,7 +118,8 @@ class DatabaseConfig(Section):
 
 @dataclass(frozen=True)
 class AgentConfig(Section):
-    """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit.
+    """`mode` is the most that the agent will ever do. `memory_fraction` of the host's memory is its own limit,
+    held against what can really be `memory_count` "in_use" at once, or against the "worst_case", all full at once.
     `durability`: settings may move that can lose committed data. `ranges` "catalogue": a new value lies where the
     catalogue searches; "server": wherever the server takes it. Outside a lab `changes_per_hour` are the most.
 
@@ -131,6 +133,7 @@ class AgentConfig(Section):
     warmup_windows: Annotated[Whole, within(0, 1000)] = 1
     restart_warmup_s: Annotated[float, within(0, 3600)] = 60.0
     memory_fraction: Annotated[float, within(0.05, 1)] = 0.8
+    memory_count: MemoryCount = "in_use"
     durability: bool = False
     name: OptionalText = None
     ranges: Literal["catalogue", "server"] = "catalogue"

@@ -54,6 +54,7 @@ class LocalDatabase:
             mode=agent.mode,
             paused=self.state.paused,
             memory_fraction=agent.memory_fraction,
+            memory_count=agent.memory_count,
             windows=self.rules.current.maintenance_windows,
             firing=self.monitor.firing,
             unconfirmed=change.directive if change else None,

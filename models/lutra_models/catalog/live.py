@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lutra_models.catalog import changes, spaces, starts, sums
@@ -22,16 +22,19 @@ class LiveSettings(ReportedSettings):
     InvalidConfiguration where the server reports something that is no value.
     """
 
-    def space(self, policy: Policy, reference: Configuration | None = None) -> KnobSpace:
+    def space(
+        self, policy: Policy, reference: Configuration | None = None, known: Iterable[Mapping[str, Value]] = ()
+    ) -> KnobSpace:
         """The settings that may move. Ranges hold `reference` (else the live values); rules judge memory and couplings.
 
-        Raises InvalidConfiguration where the policy contradicts the server, or no setting is left.
+        `known` are configurations that the server ran under: what needs no more memory in any part passes. Raises
+        InvalidConfiguration where the policy contradicts the server, or no setting is left.
         """
-        return spaces.space(self, policy, reference)
+        return spaces.space(self, policy, reference, known)
 
-    def rule_based(self, policy: Policy) -> Configuration:
+    def rule_based(self, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> Configuration:
         """What experience says of this host: complete over `space(policy)`, scaled into the memory limit."""
-        return starts.rule_based(self, policy)
+        return starts.rule_based(self, policy, known)
 
     def changes(self, target: Mapping[str, Value]) -> tuple[Change, ...]:
         """Each setting that differs from `target`, in the order of the change."""
@@ -45,19 +48,26 @@ class LiveSettings(ReportedSettings):
         return changes.steps(self, made)
 
     def worst_case(self, configuration: Mapping[str, Value]) -> MemorySum:
-        """The memory that the server may need with `configuration` laid over its current settings."""
-        return sums.worst_case(self, configuration)
+        """The memory that the server needs with `configuration` over its current settings, everything full at once."""
+        return sums.memory(self, configuration, "worst_case")
+
+    def memory(self, policy: Policy, configuration: Mapping[str, Value]) -> MemorySum:
+        """The memory of `configuration` laid over the current settings, as the policy counts it."""
+        return sums.memory(self, configuration, policy.memory_count)
 
     def memory_limit(self, policy: Policy) -> int:
         """The bytes that no new configuration may need."""
         return sums.memory_limit(self.server, policy)
 
-    def memory_refusal(self, policy: Policy, proposed: Mapping[str, Value]) -> Refusal | None:
-        """Why not: the worst case is above the limit or, where the current one already is, above the current sum.
+    def memory_refusal(
+        self, policy: Policy, proposed: Mapping[str, Value], known: Iterable[Mapping[str, Value]] = ()
+    ) -> Refusal | None:
+        """Why not: the sum is above the limit, and a part of it above that of every known configuration.
 
-        Going back to what was active before is not a proposal: do not ask here.
+        `known` are configurations that the server ran under, besides the current one. Going back to what was active
+        before is not a proposal: do not ask here.
         """
-        return sums.memory_rule(self, policy)(Configuration(proposed))
+        return sums.memory_rule(self, policy, known)(Configuration(proposed))
 
 
 def meet(server: Server) -> LiveSettings:

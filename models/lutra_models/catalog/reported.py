@@ -90,6 +90,12 @@ class ReportedSettings:
         return Overlay(base, factors)
 
     @property
+    def defaults(self) -> Mapping[str, float | str]:
+        """What formulas read where every setting is as the server has it by default."""
+        base = dict(self.overlay.base)
+        return {**base, **{name: default(base) for c in self.catalogs for name, default in c.defaults.items()}}
+
+    @property
     def _engine_and_version(self) -> str:
         return f"{self.server.engine} {self.server.version}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -13,7 +13,7 @@ from lutra_models.catalog.formula import Formula
 from lutra_models.catalog.units import BOOLEANS, Booleans
 from lutra_models.errors import InvalidConfiguration, NotFound
 from lutra_models.knobs import Applies, Risk
-from lutra_models.server import SERVER
+from lutra_models.server import SERVER, MemoryCount
 
 Kind = Literal["integer", "real", "bool", "enum"]
 
@@ -119,11 +119,23 @@ class KnobRow:
 
 @dataclass(frozen=True)
 class TermRow:
-    """One line of the worst-case sum: bytes by `formula`, true under `assumption`."""
+    """One line of the memory sum: bytes by `formula`, true under `assumption`.
+
+    `formula` counts the worst case. What can really be in use counts by `in_use`, under `in_use_assumption`, where the
+    file tells them apart.
+    """
 
     name: str
     formula: Formula
     assumption: str
+    in_use: Formula | None = None
+    in_use_assumption: str = ""
+
+    def counted(self, count: MemoryCount) -> tuple[Formula, str]:
+        """The formula that `count` goes by, and what it assumes."""
+        if count == "worst_case" or self.in_use is None:
+            return self.formula, self.assumption
+        return self.in_use, self.in_use_assumption
 
 
 @dataclass(frozen=True)
@@ -138,8 +150,10 @@ class Coupling:
 class Catalog:
     """What one file says of the settings of one source, without a live server.
 
-    `defaults` stand in for settings that a version lacks or a report leaves out. `aliases` are further names of units
-    ("G" of "GB"). `plain` says that the server takes no unit in a statement.
+    `defaults` stand in for settings that a version lacks or a report leaves out. `derived` are names that memory terms
+    read besides, each by its formula. `shrink` are the settings that give way where the rule-based values need too much
+    memory, in this order; `main_cache` is one that is not lowered for it. `aliases` are further names of units ("G" of
+    "GB"). `plain` says that the server takes no unit in a statement.
     """
 
     name: str
@@ -152,6 +166,8 @@ class Catalog:
     plain: bool
     version_parts: int
     source: str = SERVER
+    derived: Mapping[str, Formula] = field(default_factory=dict)
+    main_cache: str | None = None
 
     def rows_for(self, version: str) -> tuple[KnobRow, ...]:
         """The rows that a version knows. Raises InvalidConfiguration where it does not begin with a number."""
@@ -218,7 +234,7 @@ def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
     catalog = Catalog(
         name,
         rows,
-        tuple(TermRow(t["name"], Formula(t["formula"]), t["assumption"]) for t in document.get("memory", ())),
+        tuple(_term(t) for t in document.get("memory", ())),
         tuple(Coupling(Formula(c["holds"]), c["message"]) for c in document.get("coupling", ())),
         {name: Formula(text) for name, text in document.get("defaults", {}).items()},
         tuple(document.get("shrink", ())),
@@ -226,9 +242,18 @@ def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
         document.get("plain_numbers", False),
         document.get("version_parts", 1),
         source,
+        {name: Formula(text) for name, text in document.get("derived", {}).items()},
+        document.get("main_cache"),
     )
     _verify(catalog)
     return catalog
+
+
+def _term(entry: Mapping[str, Any]) -> TermRow:
+    in_use = Formula(entry["in_use"]) if "in_use" in entry else None
+    return TermRow(
+        entry["name"], Formula(entry["formula"]), entry["assumption"], in_use, entry.get("in_use_assumption", "")
+    )
 
 
 def _row(entry: Mapping[str, Any]) -> KnobRow:
@@ -246,9 +271,10 @@ def _row(entry: Mapping[str, Any]) -> KnobRow:
 
 def _verify(catalog: Catalog) -> None:
     settings = {r.name for r in catalog.rows}
-    known = settings | set(FACTS) | set(UNITS)
+    known = settings | set(FACTS) | set(UNITS) | set(catalog.derived)
     formulas = [f for r in catalog.rows for f in (r.low, r.high, r.rule, r.multiple_of, r.needs) if f is not None]
-    sums = [t.formula for t in catalog.terms] + [c.holds for c in catalog.couplings]
+    sums = [t.formula for t in catalog.terms] + [t.in_use for t in catalog.terms if t.in_use is not None]
+    sums += [*(c.holds for c in catalog.couplings), *catalog.derived.values()]
     formulas += [*sums, *catalog.defaults.values()]
     for formula in formulas:
         if formula.names - known:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.rows import KnobRow
-from lutra_models.catalog.sums import coupling_rule, memory_rule
+from lutra_models.catalog.sums import coupling_rule, memory_rule, with_least
 from lutra_models.catalog.units import show
 from lutra_models.catalog.values import Overlay, factor
 from lutra_models.errors import InvalidConfiguration
@@ -19,7 +20,12 @@ class NoRoom(Exception):
     """The live server leaves a setting no two values to choose from."""
 
 
-def space(reported: ReportedSettings, policy: Policy, reference: Configuration | None = None) -> KnobSpace:
+def space(
+    reported: ReportedSettings,
+    policy: Policy,
+    reference: Configuration | None = None,
+    known: Iterable[Mapping[str, Value]] = (),
+) -> KnobSpace:
     """The movable settings, each range holding the reference's value, else the current one.
 
     Raises InvalidConfiguration where the policy contradicts the server, or no setting is left.
@@ -42,7 +48,8 @@ def space(reported: ReportedSettings, policy: Policy, reference: Configuration |
     if not knobs:
         raise InvalidConfiguration(f"no setting may move: {'; '.join(reasons) or 'the policy names none'}")
     movable = frozenset(k.name for k in knobs)
-    return KnobSpace(knobs, (memory_rule(reported, policy), coupling_rule(reported, movable)))
+    rule = with_least(memory_rule(reported, policy, known), knobs)
+    return KnobSpace(knobs, (rule, coupling_rule(reported, movable)))
 
 
 def _verify_policy(reported: ReportedSettings, policy: Policy) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.rows import KnobRow
@@ -17,14 +17,16 @@ ROUND_FROM_BYTES = 16 * 2**20
 MB = 2**20
 
 
-def rule_based(reported: ReportedSettings, policy: Policy) -> Configuration:
+def rule_based(reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> Configuration:
     """Complete over `space(...)`, and none of its rules refuses it."""
-    searched, now = space(reported, policy), reported.values
+    searched, now = space(reported, policy, known=known), reported.values
     values = {k.name: _ruled(reported.rows[k.name], k, now[k.name], reported.overlay) for k in searched}
     _keep_couplings(values, now, searched)
     for rule in searched.rules:
         if isinstance(rule, MemoryRule):
             _shrink([n for c in reported.catalogs for n in c.shrink], values, searched, rule)
+            if any(_lowered(c.main_cache, values, now) for c in reported.catalogs):
+                values.update({n: now[n] for n in rule.names if n in values})
     candidate = Configuration(values)
     return candidate if searched.refusal(candidate) is None else now.restrict(searched.names)
 
@@ -61,10 +63,17 @@ def _keep_couplings(values: dict[str, Value], now: Configuration, searched: Knob
             values.update({n: now[n] for n in broken.holds.names if n in values})
 
 
+def _lowered(name: str | None, values: Mapping[str, Value], now: Configuration) -> bool:
+    if name is None or name not in values:
+        return False
+    after, before = values[name], now[name]
+    return not isinstance(after, str) and not isinstance(before, str) and after < before
+
+
 def _shrink(names: Sequence[str], values: dict[str, Value], searched: KnobSpace, rule: MemoryRule) -> None:
     """Lower the settings `names`, one after the other, each no further than it must."""
     for name in names:
-        if rule.total(values) <= rule.bound_bytes:
+        if rule.allows(values):
             return
         domain = searched[name].domain if name in searched else None
         if isinstance(domain, Number) and values[name] not in domain.special:
@@ -74,10 +83,10 @@ def _shrink(names: Sequence[str], values: dict[str, Value], searched: KnobSpace,
 def _largest(name: str, values: dict[str, Value], domain: Number, rule: MemoryRule) -> Value:
     """By bisection over whole units; the domain's low end where nothing fits."""
     low, high = int(domain.low), int(values[name])
-    if rule.total({**values, name: low}) > rule.bound_bytes:
+    if not rule.allows({**values, name: low}):
         return low
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if rule.total({**values, name: middle}) <= rule.bound_bytes else (low, middle)
+        low, high = (middle, high) if rule.allows({**values, name: middle}) else (low, middle)
     per_unit = factor(domain.unit)
     return max(int(domain.low), int(_rounded(low * per_unit, domain) / per_unit) // domain.step * domain.step)

@@ -1,62 +1,131 @@
-"""The worst-case memory of a configuration, term by term, and the rules that refuse one."""
+"""The memory of a configuration, term by term, and the rules that refuse one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
+from lutra_models.catalog.formula import Formula
 from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.rows import Coupling, TermRow
 from lutra_models.catalog.values import Overlay
 from lutra_models.errors import MemoryBudgetExceeded
-from lutra_models.knobs import Configuration, Refusal, Value
-from lutra_models.server import Policy, Server
+from lutra_models.knobs import Configuration, Knob, Number, Refusal, Value
+from lutra_models.server import MemoryCount, Policy, Server
+
+LEAST_FOR_DEFAULTS = 2**29
+"""The servers' own defaults are held to be made for hosts that leave them at least this much; MySQL's manual says so of
+its own ("Configuring InnoDB", 512 MB of RAM)."""
+CONNECTIONS = "connections_in_use"
+"""The name of the connections that a sum counts, among the catalogue's derived names."""
+MATERIAL = 0.01
+"""A setting that can move the sum by a smaller share of the limit is no lever of it."""
 
 
 @dataclass(frozen=True)
 class MemoryTerm:
-    """One line of the sum: `formula` as the catalogue has it, true under `assumption`."""
+    """One line of the sum: `formula` as the catalogue has it, true under `assumption`.
+
+    `worst_case_bytes` is the same line with everything full at once.
+    """
 
     name: str
     bytes: int
     formula: str
     assumption: str
+    worst_case_bytes: int
+
+
+@dataclass(frozen=True)
+class Connections:
+    """How many connections a sum counts, the most that were seen at once (0: unknown), and the most that may be open.
+
+    `counted` and `most` are None where the catalogue counts none.
+    """
+
+    counted: int | None
+    seen: int
+    most: int | None
 
 
 @dataclass(frozen=True)
 class MemorySum:
+    """The lines of one configuration as `count` has them."""
+
     terms: tuple[MemoryTerm, ...]
     total_bytes: int
+    worst_case_bytes: int
+    count: MemoryCount
+    connections: Connections
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The formulas of a sum, and the names that they read beside settings and facts."""
+
+    names: tuple[str, ...]
+    formulas: tuple[Formula, ...]
+    derived: Mapping[str, Formula]
+    overlay: Overlay
+
+    def of(self, candidate: Mapping[str, Value]) -> tuple[int, ...]:
+        """The bytes of each line with `candidate` laid over the current settings."""
+        return self.within(self.overlay.scope(candidate))
+
+    def within(self, scope: Mapping[str, float | str]) -> tuple[int, ...]:
+        """The bytes of each line for what these names stand for."""
+        known = {**scope, **{name: formula.number(scope) for name, formula in self.derived.items()}}
+        return tuple(int(f.number(known)) for f in self.formulas)
 
 
 @dataclass(frozen=True)
 class MemoryRule:
-    """`rule(configuration)`: refuses a worst case above `bound_bytes`, the limit or, where higher, the current sum."""
+    """`rule(configuration)`: refuses a sum above `limit_bytes`, unless no line of it is above that of a known one.
 
-    terms: tuple[TermRow, ...]
-    overlay: Overlay
+    `known` are the lines of configurations that the server is known to run under: the current one, what a session began
+    with, and the server's own defaults. What takes no more than one of them in any line is as safe as that is, also
+    where its sum is above the limit. `least` are the values of settings that need the least memory: moving them there
+    together leads to configurations that the rule lets pass.
+    """
+
+    lines: Lines
     limit_bytes: int
-    bound_bytes: int
+    known: tuple[tuple[int, ...], ...] = ()
+    least: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The settings that the sum reads."""
+        return frozenset(self.lines.overlay.factors)
 
     def total(self, candidate: Mapping[str, Value]) -> int:
-        scope = self.overlay.scope(candidate)
-        return sum(int(t.formula.number(scope)) for t in self.terms)
+        return sum(self.lines.of(candidate))
+
+    def allows(self, candidate: Mapping[str, Value]) -> bool:
+        return self._passes(self.lines.of(candidate))
 
     def __call__(self, candidate: Configuration) -> Refusal | None:
-        total = self.total(candidate)
-        return None if total <= self.bound_bytes else self._refusal(candidate, total)
+        found = self.lines.of(candidate)
+        return None if self._passes(found) else self._refusal(found)
 
-    def _refusal(self, candidate: Mapping[str, Value], total: int) -> Refusal:
-        scope = self.overlay.scope(candidate)
-        largest = max(self.terms, key=lambda t: t.formula.number(scope))
-        bound = f"the limit of {_mb(self.limit_bytes)}"
-        if self.bound_bytes > self.limit_bytes:
-            bound = f"the {_mb(self.bound_bytes)} of the current settings (which are above {bound})"
-        message = (
-            f"the worst case of {_mb(total)} is above {bound}; the largest part is {largest.name}, "
-            f"{_mb(int(largest.formula.number(scope)))}: lower what it is made of ({largest.formula})"
+    def _passes(self, found: tuple[int, ...]) -> bool:
+        return sum(found) <= self.limit_bytes or any(_within(found, lines) for lines in self.known)
+
+    def _refusal(self, found: tuple[int, ...]) -> Refusal:
+        largest = max(range(len(found)), key=found.__getitem__)
+        told = (
+            f"the memory of {_mb(sum(found))} is above the limit of {_mb(self.limit_bytes)}; the largest part is "
+            f"{self.lines.names[largest]}, {_mb(found[largest])}: lower what it is made of "
+            f"({self.lines.formulas[largest]})"
         )
-        return Refusal(MemoryBudgetExceeded.code, message)
+        if self.known and sum(self.known[0]) > self.limit_bytes:
+            grown = max(range(len(found)), key=lambda i: found[i] - self.known[0][i])
+            told += (
+                f". The {_mb(sum(self.known[0]))} of the current settings are above the limit too, so no part may "
+                f"take more than now: {self.lines.names[grown]} would, {_mb(found[grown])} instead of "
+                f"{_mb(self.known[0][grown])}"
+            )
+        return Refusal(MemoryBudgetExceeded.code, told)
 
 
 @dataclass(frozen=True)
@@ -79,12 +148,14 @@ class CouplingRule:
         return next((c for c in self.couplings if not c.holds(scope)), None)
 
 
-def worst_case(reported: ReportedSettings, configuration: Mapping[str, Value]) -> MemorySum:
+def memory(reported: ReportedSettings, configuration: Mapping[str, Value], count: MemoryCount) -> MemorySum:
     """The sum with `configuration` laid over the server's current settings."""
-    scope = reported.overlay.scope(configuration)
-    terms = tuple(t for c in reported.catalogs for t in c.terms)
-    made = tuple(MemoryTerm(t.name, int(t.formula.number(scope)), t.formula.text, t.assumption) for t in terms)
-    return MemorySum(made, sum(t.bytes for t in made))
+    counted, worst = _lines(reported, count), _lines(reported, "worst_case")
+    found, full = counted.of(configuration), worst.of(configuration)
+    assumed = [t.counted(count)[1] for t in _terms(reported)]
+    parts = zip(counted.names, found, counted.formulas, assumed, full, strict=True)
+    made = tuple(MemoryTerm(name, size, f.text, why, most) for name, size, f, why, most in parts)
+    return MemorySum(made, sum(found), sum(full), count, _connections(reported, counted, configuration, count))
 
 
 def memory_limit(server: Server, policy: Policy) -> int:
@@ -92,12 +163,52 @@ def memory_limit(server: Server, policy: Policy) -> int:
     return int(server.host.memory_bytes * policy.memory_fraction)
 
 
-def memory_rule(reported: ReportedSettings, policy: Policy) -> MemoryRule:
-    terms = tuple(t for c in reported.catalogs for t in c.terms)
-    needed = reported.overlay.only(frozenset(n for t in terms for n in t.formula.names))
+def memory_rule(reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> MemoryRule:
+    """`known` are configurations that the server ran under, besides the current one."""
+    lines = _lines(reported, policy.memory_count)
     limit = memory_limit(reported.server, policy)
-    free = MemoryRule(terms, needed, limit, limit)
-    return MemoryRule(terms, needed, limit, max(limit, free.total({})))
+    ran = [lines.of({}), *(lines.of(c) for c in known)]
+    if policy.memory_count == "in_use" and limit >= LEAST_FOR_DEFAULTS:
+        ran.append(lines.within(reported.defaults))
+    return MemoryRule(lines, limit, tuple(dict.fromkeys(ran)))
+
+
+def with_least(rule: MemoryRule, knobs: Iterable[Knob]) -> MemoryRule:
+    """The rule with the end of each number's range that needs the less memory, where that is material."""
+    numbers = [(k.name, k.domain) for k in knobs if isinstance(k.domain, Number) and k.name in rule.names]
+    least: dict[str, Value] = {}
+    for name, domain in numbers:
+        low, high = (rule.total({name: end}) for end in (domain.low, domain.high))
+        if abs(high - low) >= MATERIAL * rule.limit_bytes:
+            least[name] = domain.low if low < high else domain.high
+    return replace(rule, least=least)
+
+
+def _within(found: tuple[int, ...], known: tuple[int, ...]) -> bool:
+    return all(one <= other for one, other in zip(found, known, strict=True))
+
+
+def _terms(reported: ReportedSettings) -> tuple[TermRow, ...]:
+    return tuple(t for c in reported.catalogs for t in c.terms)
+
+
+def _lines(reported: ReportedSettings, count: MemoryCount) -> Lines:
+    terms = _terms(reported)
+    formulas = tuple(t.counted(count)[0] for t in terms)
+    derived = {name: f for c in reported.catalogs for name, f in c.derived.items()}
+    read = {n for f in (*formulas, *derived.values()) for n in f.names}
+    return Lines(tuple(t.name for t in terms), formulas, derived, reported.overlay.only(frozenset(read)))
+
+
+def _connections(
+    reported: ReportedSettings, lines: Lines, configuration: Mapping[str, Value], count: MemoryCount
+) -> Connections:
+    seen, formula = reported.server.peak_connections, lines.derived.get(CONNECTIONS)
+    if formula is None:
+        return Connections(None, seen, None)
+    scope = lines.overlay.scope(configuration)
+    most = int(formula.number({**scope, "peak_connections": 0.0}))
+    return Connections(int(formula.number(scope)) if count == "in_use" else most, seen, most)
 
 
 def coupling_rule(reported: ReportedSettings, movable: frozenset[str]) -> CouplingRule:

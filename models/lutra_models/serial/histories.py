@@ -94,5 +94,7 @@ def _rules(document: Mapping[str, Any]) -> Iterable[Rule]:
     if "server" not in document:
         return ()
     server, policy = server_from_dict(document["server"]), policy_from_dict(document["policy"])
-    rules: tuple[Rule, ...] = meet(server).space(policy).rules
+    began = document.get("baseline")
+    known = () if began is None else (began,)
+    rules: tuple[Rule, ...] = meet(server).space(policy, known=known).rules
     return rules

@@ -49,6 +49,7 @@ def policy_to_dict(policy: Policy) -> Document:
         "restart": policy.restart,
         "durability": policy.durability,
         "memory_fraction": policy.memory_fraction,
+        "memory_count": policy.memory_count,
     }
 
 

@@ -34,7 +34,12 @@ def _step_to_dict(step: Step) -> Document:
 
 
 def predictions_to_dict(predictions: Mapping[str, Prediction]) -> Document:
-    return {m: {k: v for k, v in asdict(p).items() if k != "metric"} for m, p in predictions.items()}
+    return {m: _prediction_to_dict(p) for m, p in predictions.items()}
+
+
+def _prediction_to_dict(prediction: Prediction) -> Document:
+    told = {name: part for name, part in asdict(prediction).items() if name != "metric"}
+    return {**told, "unlike": list(prediction.unlike), "without": list(prediction.without)}
 
 
 def reason_to_dict(reason: Reason) -> dict[str, Any]:

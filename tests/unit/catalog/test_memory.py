@@ -64,7 +64,7 @@ def test_however_a_server_is_set_its_values_are_in_range_and_the_rules_let_both_
 def test_the_rule_based_configuration_fits_the_limit_where_the_current_one_does(gb: int) -> None:
     server = a_server(memory_gb=gb)
     ruled = meet(server).rule_based(Policy())
-    assert meet(server).worst_case(ruled).total_bytes <= meet(server).memory_limit(Policy()) == int(gb * GB * 0.8)
+    assert meet(server).memory(Policy(), ruled).total_bytes <= meet(server).memory_limit(Policy()) == int(gb * GB * 0.8)
     assert ruled["shared_buffers"] == gb * GB // 4 // 8192
 
 
@@ -127,8 +127,9 @@ def test_where_the_current_sum_is_above_the_limit_it_is_the_bound() -> None:
 @given(st.integers(512, 262144), st.integers(16384, 524288))
 def test_the_rule_and_the_sum_agree(work_mem: int, shared_buffers: int) -> None:
     live, candidate = meet(a_server()), {"work_mem": work_mem, "shared_buffers": shared_buffers}
-    fits = live.worst_case(candidate).total_bytes <= live.memory_limit(Policy())
-    assert (live.memory_refusal(Policy(), candidate) is None) == fits
+    for policy in (Policy(), Policy(memory_count="worst_case")):
+        fits = live.memory(policy, candidate).total_bytes <= live.memory_limit(policy)
+        assert (live.memory_refusal(policy, candidate) is None) == fits
 
 
 def test_rules_travel_to_other_processes_and_are_small() -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lutra_models import Configuration, History, Knob, KnobSpace, Limit, Number, Objective, Observation, Refusal
-from lutra_models.errors import NotEnoughObservations
+from lutra_models.errors import NotEnoughObservations, SpaceExhausted
 from lutra_models.gp import Snapshot, fit, handover, recommend
+from lutra_models.knobs import Choice
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history, measure
 
@@ -92,11 +93,23 @@ def test_a_rule_that_refuses_most_of_the_cube_is_kept() -> None:
         assert space.parse(recommend(tight, rng=rng()).configuration)
 
 
-def test_a_rule_that_allows_one_configuration_only_leads_to_a_repeat() -> None:
+def test_where_a_rule_leaves_nothing_to_try_the_recommender_says_which() -> None:
     space = KnobSpace(SPACE.knobs, rules=[lambda c: None if c == DEFAULT else Refusal("no", "only the default")])
     past = history(12)
     tight = History(space, past.objective, observations=past.observations, current=DEFAULT)
-    assert recommend(tight, rng=rng()).configuration == DEFAULT
+    with pytest.raises(SpaceExhausted, match=r"no configuration is left to try: .* are refused: only the default"):
+        recommend(tight, rng=rng())
+
+
+def test_where_few_changes_leave_nothing_to_try_the_recommender_says_so() -> None:
+    space = KnobSpace([Knob(name, Choice(("off", "on"))) for name in ("one", "two")])
+    default = {"one": "off", "two": "off"}
+    tried = [default, {**default, "one": "on"}, {**default, "two": "on"}]
+    read = [Observation(c, {"qps": 100.0 + i}) for i, c in enumerate(tried)]
+    past = History(space, Objective("qps", "maximize"), observations=read, current=default)
+    assert recommend(past, rng=rng()).configuration == {"one": "on", "two": "on"}
+    with pytest.raises(SpaceExhausted, match="that changes at most 1 settings"):
+        recommend(past, rng=rng(), max_changes=1)
 
 
 def test_observed_values_outside_their_domains_are_legal_history() -> None:

@@ -5,7 +5,7 @@ Shapes: m configurations, k knobs, d features, p trends.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lutra_models.advice import Prediction, Record
+from lutra_models.gp.fitted.distance import unlike
 from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.fitted.trend import Trend
 from lutra_models.gp.space.encoding import Array, Encoding
@@ -64,14 +65,14 @@ class Snapshot:
         return np.hstack([self.encoding.features(codes), *columns])
 
     def predict(self, configurations: Sequence[Mapping[str, Value]], level: float = 0.9) -> list[dict[str, Prediction]]:
-        """Per configuration, a reading's distribution for each metric. Settings that are no knobs here are ignored.
+        """Per configuration, a reading's distribution for each metric; `Prediction.without` names what is no knob here.
 
         The same bits in every process, whatever else is asked with a configuration.
         """
         if not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level}")
-        kept = {m: record(p.gp, p.left_out(), level) for m, p in self._predictors.items()}
-        return [{m: self._prediction(m, c, level, kept[m]) for m in self.posteriors} for c in configurations]
+        kept = {m: record(p.gp, p.left_out(), level) for m, p in self._predictors.items() if p.gp.read > 1}
+        return [{m: self._prediction(m, c, level, kept.get(m)) for m in self.posteriors} for c in configurations]
 
     def columns(self, configurations: Sequence[Mapping[str, Value]], level: float = 0.9) -> dict[str, Array]:
         """`predict` as (m,) arrays named `qps.median`, `qps.low`, `qps.high`, …: what a data frame is made of."""
@@ -83,7 +84,9 @@ class Snapshot:
     def _predictors(self) -> dict[str, Predictor]:
         return {metric: Predictor(gp) for metric, gp in self.posteriors.items()}
 
-    def _prediction(self, metric: str, configuration: Mapping[str, Value], level: float, kept: Record) -> Prediction:
+    def _prediction(
+        self, metric: str, configuration: Mapping[str, Value], level: float, kept: Record | None
+    ) -> Prediction:
         predictor = self._predictors[metric]
         gp, codes = predictor.gp, self.encoding.codes([configuration])
         trends = [t.at(codes) for t in self.trends.get(metric, ())]
@@ -91,7 +94,24 @@ class Snapshot:
         mean, variance = predictor.latent(row)
         ends = gp.interval(np.array([mean]), np.array([variance]), level, float(gp.noise_factors_at(row[None])[0]))
         median, low, high = (float(end[0]) for end in ends)
-        return Prediction(metric, median, low, high, level, variance > _FAR * gp.variance, kept)
+        unlike = self._unlike(metric, codes)
+        far = variance > _FAR * gp.variance or bool(unlike)
+        return Prediction(metric, median, low, high, level, far, kept, unlike, self.unseen(configuration))
+
+    def unseen(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the settings that are no knobs here, and of which the model knows nothing."""
+        known = {k.name for k in self.encoding.knobs}
+        return tuple(n for n in names if n not in known)
+
+    def _unlike(self, metric: str, codes: Array) -> tuple[str, ...]:
+        """The settings to whose values at codes (1, k) nothing like it was measured, here or in a past workload."""
+        gp = self.posteriors[metric]
+        found = unlike(self.encoding, codes, gp.x[: gp.read])
+        for trend in self.trends.get(metric, ()):
+            there = trend.bridge.there
+            strange = unlike(there, trend.bridge.codes(codes), trend.gp.x[: trend.gp.read])
+            found -= set(trend.bridge.shared) - strange
+        return tuple(k.name for k in self.encoding.knobs if k.name in found)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-able numbers; `from_dict` gives the same predictions again."""

@@ -17,7 +17,7 @@ from lutra_models.gp.search.final import shortened
 from lutra_models.gp.search.maximise import Score, maximise, passing
 from lutra_models.gp.search.scoring import field_of, score_of
 from lutra_models.gp.search.sparse import simplified
-from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, reference, repeat, tried
+from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, reference, remaining, tried
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
@@ -34,7 +34,7 @@ class Exploring:
         opening = len(known) < search.opening_trials
         if learned is None or (opening and not learned.trends):
             found = _farthest(history, known, rng, options)
-            return ("space_filling", found) if found else ("repeat", history.current or known[0])
+            return "space_filling", found or remaining(history, known, options.search)
         step = reference(history, learned) or doubted(history, learned) or shorter(history, learned)
         if step:
             return step
@@ -86,9 +86,9 @@ def _farthest(
     encoding = Encoding(history.space.knobs)
     field = field_of(history, encoding, options.search)
     field = replace(field, pinned=pinned, anchors=field.anchors[:1])
-    codes = initial_design.candidates(encoding, len(known), rng, options.search.opening_candidates)
+    codes = field.filling(initial_design.candidates(encoding, len(known), rng, options.search.opening_candidates))
     near = around_start(history, encoding, options.start) if pinned is None else None
-    codes = field.pin(codes if near is None else near.draw(codes, rng))
+    codes = field.inside(field.pin(codes if near is None else near.draw(codes, rng)))
     x = encoding.encode(known)
 
     def score(codes: Array) -> Array:
@@ -109,7 +109,7 @@ def _improved(history: History, learned: Learned, rng: np.random.Generator) -> S
     effort = options.thorough if learned.trends or turn % 2 == 0 else options.cursory
     found = maximise(score, field, centres, rng, effort)
     if not found:
-        return repeat(history, ranked)
+        return "improvement", remaining(history, tried(history), options)
     return "improvement", _simplest(history, learned, score, found[0]) if learned.trends else found[0]
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from lutra_models.errors import SpaceExhausted
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.options import Search
 from lutra_models.gp.search import initial_design
@@ -44,7 +45,10 @@ def with_few_starts(history: History, most: int) -> History:
 def with_few_changes(
     history: History, learned: Learned | None, step: Step, most: int, safe: bool, options: Search
 ) -> Step:
-    """The step, or one in its place that changes at most so many settings."""
+    """The step, or one in its place that changes at most so many settings.
+
+    Raises SpaceExhausted where rules leave nothing such that was not tried; a safe one is then measured again.
+    """
     reference = counted_from(history.reference)
     if _changes(reference, step[1]) <= most:
         return step
@@ -63,7 +67,13 @@ def with_few_changes(
     for found in passing(score, nearest, within, score(within)) if len(within) else ():
         if _changes(reference, found) <= most and _sound(learned, found, safe):
             return "improvement", found
-    return "repeat", few[0] if few else reference
+    if safe:
+        return "repeat", few[0] if few else reference
+    left = (c for row in within if _changes(reference, c := field.read(row)) <= most and field.allowed(c))
+    last = next(left, None)
+    if last is None:
+        raise SpaceExhausted(f"no configuration is left to try that changes at most {most} settings")
+    return "improvement", last
 
 
 def _changes(reference: Configuration, configuration: Configuration) -> int:

@@ -3,8 +3,9 @@
 Shapes: m candidates, k knobs.
 
 Local candidates move few knobs at a time (Regis & Shoemaker 2013; TuRBO, NeurIPS 2019). Rules are asked late and
-seldom: they are Python, and most candidates are never looked at. What a rule refuses is drawn towards an allowed
-configuration until it passes.
+seldom: they are Python, and most candidates are never looked at. Candidates are drawn inside what a budget over
+several settings (of memory) leaves. What another rule refuses is drawn towards an allowed configuration until it
+passes.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import qmc
 
 from lutra_models.gp.options import DEFAULT, Effort, Search
+from lutra_models.gp.space.budget import Budget, budget
 from lutra_models.gp.space.encoding import SPECIAL, Array, Encoding
-from lutra_models.knobs import Choice, Configuration, Knob, Number, Value
+from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Number, Value
 
 Score = Callable[[Array], Array]
 """(m, k) codes → (m,) scores; larger is better."""
@@ -41,6 +44,20 @@ class Field:
     """Numbers that were asked for, and what the server made of them: what lies between would become the same again."""
 
     options: Search = DEFAULT.search
+    space: KnobSpace | None = None
+    """Whose rules bound sums over several settings: candidates are drawn inside what these leave."""
+
+    @cached_property
+    def budget(self) -> Budget | None:
+        return None if self.space is None else budget(self.space, self.encoding, self.read, self.pinned)
+
+    def filling(self, codes: Array) -> Array:
+        """Codes (m, k) that fill the space, filling what is left of it instead."""
+        return codes if self.budget is None else self.budget.squeezed(codes)
+
+    def inside(self, codes: Array) -> Array:
+        """Codes (m, k), those outside drawn in to the edge."""
+        return codes if self.budget is None else self.budget.clipped(codes)
 
     def read(self, codes: Array) -> Configuration:
         """The configuration of one row of codes (k,), new numbers rounded to what people can read."""
@@ -79,10 +96,11 @@ def maximise(
 ) -> list[Configuration]:
     """Allowed configurations, the best first; `incumbents` (i, k) codes to search around. Empty where none passes."""
     encoding, options = field.encoding, field.options
-    pool = [everywhere(encoding, options.everywhere, rng)]
+    pool = [field.filling(field.pin(everywhere(encoding, options.everywhere, rng)))]
     if len(incumbents):
-        pool.append(around(encoding, incumbents[rng.integers(len(incumbents), size=options.near)], 0.25, rng))
-    codes = field.pin(np.vstack(pool))
+        near = around(encoding, incumbents[rng.integers(len(incumbents), size=options.near)], 0.25, rng)
+        pool.append(field.inside(field.pin(near)))
+    codes = np.vstack(pool)
     values = score(codes)
     codes, values = climb(score, field, codes, values, rng, effort)
     return passing(score, field, codes, values)
@@ -153,10 +171,14 @@ def climb(
         near = field.pin(around(field.encoding, np.repeat(tops, effort.steps, axis=0), 0.2 * effort.shrink**turn, rng))
         found = score(near).reshape(len(tops), effort.steps)
         at = np.argmax(found, axis=1)
-        better = found[np.arange(len(tops)), at] > heights
         steps = near.reshape(len(tops), effort.steps, -1)[np.arange(len(tops)), at]
+        reached = found[np.arange(len(tops)), at]
+        if field.budget is not None:
+            steps = field.inside(steps)
+            reached = score(steps)
+        better = reached > heights
         tops = np.where(better[:, None], steps, tops)
-        heights = np.maximum(heights, found[np.arange(len(tops)), at])
+        heights = np.maximum(heights, reached)
     return np.vstack([tops, codes]), np.concatenate([heights, values])
 
 

@@ -59,4 +59,6 @@ def field_of(history: History, encoding: Encoding, options: Search) -> Field:
     seen = [*distinct, *(o.configuration for o in history.observations), *history.pending]
     standing = {n: tuple(dict.fromkeys(c[n] for c in seen)) for n in history.space.names}
     codes = encoding.codes(distinct)
-    return Field(encoding, allowed, codes, standing=standing, answers=history.answers, options=options)
+    return Field(
+        encoding, allowed, codes, standing=standing, answers=history.answers, options=options, space=history.space
+    )

@@ -5,15 +5,19 @@ Shapes: k knobs.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Protocol
 
 import numpy as np
 
 from lutra_models.advice import SearchOrigin
+from lutra_models.errors import SpaceExhausted
 from lutra_models.gp.learning.learned import Learned, contradicted, lucky
-from lutra_models.gp.options import Options
+from lutra_models.gp.options import Options, Search
 from lutra_models.gp.search import initial_design
-from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.search.maximise import single_moves
+from lutra_models.gp.search.scoring import field_of
+from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
 
@@ -25,7 +29,10 @@ class Strategy(Protocol):
     """Chooses the next configuration. A value without state: what it draws, it draws from the generator."""
 
     def choose(self, history: History, learned: Learned | None, rng: np.random.Generator, options: Options) -> Step:
-        """A configuration that no rule refuses; `learned` is None while there is nothing to learn from."""
+        """A configuration that no rule refuses; `learned` is None while there is nothing to learn from.
+
+        Raises SpaceExhausted where rules leave nothing that was not tried.
+        """
 
 
 def tried(history: History) -> list[Configuration]:
@@ -77,6 +84,28 @@ def doubted(history: History, learned: Learned) -> Step | None:
     if found is None or found in history.pending or not initial_design.legal(history, found):
         return None
     return "repeat", found
+
+
+def remaining(history: History, known: list[Configuration], options: Search) -> Configuration:
+    """A configuration that was never tried, next to one that was, where a search found none.
+
+    Raises SpaceExhausted where there is none, with the rule that refuses most of those next to what was tried.
+    """
+    encoding = Encoding(history.space.knobs)
+    field = field_of(history, encoding, options)
+    codes, _ = single_moves(encoding, encoding.codes(known), options.moves)
+    steps = [field.read(row) for row in np.unique(codes, axis=0)]
+    found = next((c for c in steps if field.allowed(c)), None)
+    if found is not None:
+        return found
+    refusals = Counter(r.code for c in steps if (r := history.space.refusal(c)))
+    if not refusals:
+        raise SpaceExhausted("no configuration is left to try: everything next to what was tried was tried too")
+    (code, count), *_ = refusals.most_common(1)
+    example = next(r.message for c in steps if (r := history.space.refusal(c)) and r.code == code)
+    raise SpaceExhausted(
+        f"no configuration is left to try: of {len(steps)} next to those that were, {count} are refused: {example}"
+    )
 
 
 def repeat(history: History, ranked: list[Configuration]) -> Step:

@@ -9,7 +9,7 @@ from lutra_models.catalog import own_engines
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.knobs import Value
-from lutra_models.server import Host, Role
+from lutra_models.server import Host, MemoryCount, Role
 from lutra_models.wire import Name, SettingValue
 from pydantic import Field, field_validator
 
@@ -34,7 +34,9 @@ class PolicyBody(Body):
     durability: bool = False
     """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
     memory_fraction: float = Field(default=0.8, gt=0, le=1)
-    """How much of the memory the worst case may take."""
+    """How much of the memory may be taken, as `memory_count` counts it."""
+    memory_count: MemoryCount = "in_use"
+    """What the memory sum counts: what can really be in use at once, or the worst case, everything full at once."""
     past: Past = "label"
     """Which databases it learns from, and which learn from it: all, those of the same label, or none."""
 
@@ -53,11 +55,15 @@ class PolicyPatch(Body):
     durability: bool | None = None
     """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
     memory_fraction: float | None = Field(default=None, gt=0, le=1)
-    """How much of the memory the worst case may take."""
+    """How much of the memory may be taken, as `memory_count` counts it."""
+    memory_count: MemoryCount | None = None
+    """What the memory sum counts: what can really be in use at once, or the worst case, everything full at once."""
     past: Past | None = None
     """Which databases it learns from, and which learn from it: all, those of the same label, or none."""
 
-    @field_validator("pins", "ranges", "restart", "durability", "memory_fraction", "past", mode="before")
+    @field_validator(
+        "pins", "ranges", "restart", "durability", "memory_fraction", "memory_count", "past", mode="before"
+    )
     @classmethod
     def _says_something(cls, value: Any) -> Any:
         if value is None:

@@ -24,6 +24,7 @@ STATUS = {
     "conflict": 409,
     "illegal_transition": 409,
     "session_closed": 409,
+    "space_exhausted": 409,
     "not_enough_observations": 409,
     "too_large": 413,
     "unsupported_encoding": 415,

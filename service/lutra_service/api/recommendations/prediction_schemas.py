@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
+from lutra_models.knobs import Applies, Risk
+from lutra_models.wire import SettingValue
 from pydantic import Field
 
 from lutra_service.api.databases.schemas import Settings, Values
@@ -40,19 +43,43 @@ class RefusalAnswer(Answer):
     """Why, with the values."""
 
 
+class NotKnownAnswer(Answer):
+    """A change of which no model knows what it does, and what the catalogue says of it."""
+
+    setting: str
+    """Its name."""
+    before: SettingValue
+    """In the server's own unit."""
+    after: SettingValue
+    """In the server's own unit."""
+    meaning: str
+    """What the setting means."""
+    manual: str
+    """Where the server's manual tells of it."""
+    risk: Risk
+    """What a wrong value can cost: committed data, the server's availability, or nothing but speed."""
+    applies: Applies | Literal["fixed"]
+    """What makes a new value active."""
+    memory_bytes: float
+    """What this change alone adds to the memory sum."""
+
+
 class PredictionsAnswer(Answer):
     """What settings would give."""
 
     configuration: Values
     """The whole configuration, in the server's own units."""
     predictions: dict[str, PredictionAnswer]
-    """By metric."""
+    """By metric; empty where no model has seen any of the settings that change."""
+    not_known: list[NotKnownAnswer]
+    """The changes of which no model knows what they do: the predictions are of the others."""
     changes: list[ChangeAnswer]
     """What would change."""
     memory: MemoryAnswer
-    """The worst case of the server's memory with them."""
+    """The server's memory with them, line by line."""
     refusal: RefusalAnswer | None
-    """Why these settings would not be let through; null where they would."""
+    """Why a recommendation of these settings would be refused: by the policy, a range, durability, memory or another
+    rule; null where it would be let through."""
     warnings: list[str]
     """What else to know."""
     observations: int
@@ -62,4 +89,4 @@ class PredictionsAnswer(Answer):
     fitted_at: datetime
     """When the model was fitted."""
     record: dict[str, RecordAnswer]
-    """By metric, how often such intervals held until now."""
+    """By metric, how often such intervals held until now, of those that were predicted before they were measured."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from lutra_models.advice import SearchOrigin
 from lutra_models.knobs import Applies
+from lutra_models.server import MemoryCount
 from lutra_models.wire import Name, SettingValue
 from pydantic import Field
 
@@ -96,8 +97,12 @@ class PredictionAnswer(Answer):
     """The probability that the interval holds the reading."""
     far: bool
     """Far from all that was measured: the interval is mostly prior."""
+    unlike: list[str] = Field(default=[])
+    """The settings to whose values nothing like it was measured."""
+    without: list[str] = Field(default=[])
+    """Changes of which no model knows anything: this is what the other settings would give without them."""
     record: LeftOutAnswer | None = None
-    """How good such intervals are on what was measured; null where nothing is known of it."""
+    """How good such intervals are on the model's own readings, each left out in turn; null where there is but one."""
 
 
 class ReasonAnswer(Answer):
@@ -142,20 +147,33 @@ class EndedEarlyAnswer(Answer):
 
 
 class MemoryTermAnswer(Answer):
-    """One line of the worst case."""
+    """One line of the memory sum."""
 
     name: str
     """What takes the memory."""
     bytes: float
-    """How much it takes at worst."""
+    """How much of it counts."""
     formula: str
     """How that is computed."""
     assumption: str
     """What has to be true for it."""
+    worst_case_bytes: float | None = None
+    """How much it takes with everything full at once; null in what an earlier version stored."""
+
+
+class ConnectionsAnswer(Answer):
+    """The connections that the memory sum counts."""
+
+    counted: int | None
+    """So many; null where the engine's sum counts none."""
+    seen: int
+    """The most that were seen at once; 0 where unknown."""
+    most: int | None
+    """As many as may be open."""
 
 
 class MemoryAnswer(Answer):
-    """The worst case of the server's memory, line by line."""
+    """The server's memory, line by line."""
 
     terms: list[MemoryTermAnswer]
     """Its lines."""
@@ -163,6 +181,12 @@ class MemoryAnswer(Answer):
     """Their sum."""
     limit_bytes: float
     """What the sum may be at most."""
+    count: MemoryCount = "worst_case"
+    """What the policy counts: what can really be in use at once, or everything full at once."""
+    worst_case_bytes: float | None = None
+    """The sum with everything full at once; null in what an earlier version stored."""
+    connections: ConnectionsAnswer | None = None
+    """The connections that it counts; null in what an earlier version stored."""
 
 
 class RecommendationAnswer(Answer):
@@ -201,7 +225,7 @@ class RecommendationAnswer(Answer):
     must_reach: float | None
     """What its window has to come to so as not to be ended early; null where it is measured to its end."""
     memory: MemoryAnswer | None
-    """The worst case of its memory; null while it is being computed."""
+    """Its memory, line by line; null while it is being computed."""
     restart_needed: bool | None
     """Whether any of its changes needs a restart."""
     warnings: list[str] | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from lutra_service.api.recommendations.prediction_schemas import PredictionsAnswer
 from lutra_service.api.recommendations.schemas import RecommendationAnswer
 from lutra_service.app.recommendations import trial_record
@@ -31,6 +33,7 @@ def what_if(answer: WhatIf) -> PredictionsAnswer:
             **vars(answer),
             "configuration": dict(answer.configuration),
             "predictions": serialize.predictions_to_dict(answer.predictions),
+            "not_known": [asdict(change) for change in answer.not_known],
             "session": answer.session_id,
         }
     )

@@ -231,7 +231,7 @@ class TrialAnswer(Answer):
     failed: str | None
     """Why nothing was measured, once that is certain."""
     memory: MemoryAnswer | None
-    """The worst case of its memory; null while it is being computed."""
+    """Its memory, line by line; null while it is being computed."""
 
 
 class HistoryAnswer(Answer):

@@ -42,7 +42,8 @@ def context_of(unit: UnitOfWork, database: Database, session: Session | None = N
     if mode == "reload_only" or (mode == "restart_in_window" and not windows):
         policy = replace(policy, restart=False)
     waits = closed(windows, unit.now) if mode == "restart_in_window" else None
-    return ServerContext(database, live, policy, mode, windows, waits)
+    known = () if session is None or session.baseline is None else (session.baseline,)
+    return ServerContext(database, live, policy, mode, windows, waits, known)
 
 
 def effective_mode(database: Database, session: Session | None) -> Mode:

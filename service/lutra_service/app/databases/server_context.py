@@ -21,7 +21,8 @@ from lutra_service.db.schema.records import Database
 class ServerContext:
     """A database's settings as they are `live`, and what its `policy` and `mode` allow.
 
-    `waits` says why a restart has to wait, None where it need not.
+    `waits` says why a restart has to wait, None where it need not. `known` are settings that the server ran under,
+    besides the current ones: what its session began with.
     """
 
     database: Database
@@ -30,6 +31,7 @@ class ServerContext:
     mode: Mode
     windows: tuple[MaintenanceWindow, ...] = ()
     waits: str | None = None
+    known: tuple[Mapping[str, Value], ...] = ()
 
     @property
     def server(self) -> Server:
@@ -43,16 +45,16 @@ class ServerContext:
     @cached_property
     def space(self) -> KnobSpace:
         """What the search may move. Raises InvalidConfiguration where nothing is left to move."""
-        return self.live.space(self.policy)
+        return self.live.space(self.policy, known=self.known)
 
     def space_with(self, names: Iterable[str]) -> KnobSpace:
         """The space and what an operator names besides: settings that are not searched unless somebody asks."""
         movable = frozenset(self.space.names).union(names)
-        return self.live.space(replace(self.policy, movable=movable))
+        return self.live.space(replace(self.policy, movable=movable), known=self.known)
 
     def memory_refusal(self, configuration: Mapping[str, Value]) -> Refusal | None:
-        """Why the memory's worst case does not allow these settings over the current ones; None where it does."""
-        return self.live.memory_refusal(self.policy, configuration)
+        """Why the memory does not allow these settings over the current ones; None where it does."""
+        return self.live.memory_refusal(self.policy, configuration, self.known)
 
     def parse(self, settings: Mapping[str, Any]) -> dict[str, Value]:
         """Texts with units or plain values, as the server's own numbers. Raises InvalidConfiguration."""

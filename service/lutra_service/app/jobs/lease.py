@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from lutra_models.errors import LutraError
+from lutra_models.errors import LutraError, SpaceExhausted
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
@@ -95,13 +95,19 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
 
 
 def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
-    """It will not be computed again; an automatic session pauses, for the same question has the same answer."""
+    """It will not be computed again; an automatic session pauses, for the same question has the same answer.
+
+    One whose space has nothing left to try goes on to its end.
+    """
     found = _computing(unit, id_)
     if found is None:
         return
     recommendation, session = found
     unit.recommendations.step(recommendation, State.FAILED, error=error[:1000], ended_at=unit.now, lease_until=None)
     unit.publish(id_, recommendation.database_id, recommendation.session_id)
+    if error.startswith(f"{SpaceExhausted.code}: "):
+        advance(unit, unit.databases.get(recommendation.database_id), session)
+        return
     pause(unit, session, f"{id_} could not be computed: {error}")
 
 

@@ -39,6 +39,8 @@ class _Prediction(_Part):
     level: Finite = Field(gt=0, lt=1)
     far: bool = Field(strict=True)
     record: _Record | None = None
+    unlike: list[Name] = Field(default=[], max_length=500)
+    without: list[Name] = Field(default=[], max_length=500)
 
     @model_validator(mode="after")
     def _holds_its_median(self) -> _Prediction:

@@ -27,13 +27,8 @@ def change_details(at: ServerContext, configuration: Configuration) -> Document:
 
 
 def memory_sum(at: ServerContext, configuration: Mapping[str, Value]) -> Document:
-    """The worst case term by term, in bytes, and the limit that it is held to."""
-    found = at.live.worst_case(configuration)
-    return {
-        "terms": [asdict(term) for term in found.terms],
-        "total_bytes": found.total_bytes,
-        "limit_bytes": at.live.memory_limit(at.policy),
-    }
+    """What the policy counts term by term, in bytes, the limit that it is held to, and the worst case beside it."""
+    return {**asdict(at.live.memory(at.policy, configuration)), "limit_bytes": at.live.memory_limit(at.policy)}
 
 
 def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Change, ...]) -> list[str]:

@@ -59,7 +59,7 @@ def _answers(unit: UnitOfWork, session: Session) -> dict[str, list[tuple[Value, 
 
 def _starts(unit: UnitOfWork, at: ServerContext, session: Session, seen: list[Observation]) -> list[Configuration]:
     """The rule-based configuration, as it was measured once it was; none where it failed or somebody turned it down."""
-    rule_based = at.active.replace(at.live.rule_based(at.policy))
+    rule_based = at.active.replace(at.live.rule_based(at.policy, at.known))
     for row in trial_record.since_rebase(session, unit.recommendations.outlined(session.id)):
         asked = Configuration(row.configuration or {})
         if row.origin == Origin.RULE_BASED and trial_record.counts(row):

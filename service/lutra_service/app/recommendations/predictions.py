@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lutra_models.advice import Prediction
 from lutra_models.history import same_context
-from lutra_models.knobs import Configuration
+from lutra_models.knobs import Configuration, Value
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.common.documents import Document
@@ -21,9 +22,24 @@ LOOKED_AT = 16
 
 
 def predict(unit: UnitOfWork, at: ServerContext, configuration: Configuration) -> dict[str, Prediction]:
-    """By the newest snapshot of the load of now; empty where there is none."""
+    """By the newest snapshot of the load of now; empty where there is none, or where it knows none of the changes."""
     newest = newest_of_this_load(unit, at)
-    return {} if newest is None else snapshot(newest, unit).predict([at.active.replace(configuration)], LEVEL)[0]
+    return {} if newest is None else of_changes(snapshot(newest, unit), at.active, configuration, LEVEL)
+
+
+def of_changes(
+    model: Snapshot, active: Configuration, settings: Mapping[str, Value], level: float
+) -> dict[str, Prediction]:
+    """What `settings` over the active ones would give; empty where the model has seen none of those that change.
+
+    The prediction for no change is no answer to what it does not know.
+    """
+    changed = active.changes_to(settings)
+    unseen = model.unseen(changed)
+    if changed and len(unseen) == len(changed):
+        return {}
+    names = [*(k.name for k in model.encoding.knobs), *unseen]
+    return model.predict([active.replace(settings).restrict(names)], level)[0]
 
 
 def record(unit: UnitOfWork, database_id: str) -> dict[str, Document]:

@@ -50,7 +50,7 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[
     own = unit.recommendations.outlined(session.id)
     trials_done = sum(trial_record.counts(r) for r in trial_record.since_rebase(session, own))
     at = context_of(unit, database, session)
-    if trials_done < session.max_trials:
+    if trials_done < session.max_trials and trial_record.exhausted(session, own) is None:
         return _compute(unit, at, session, own, Kind.SEARCH), True
     return _last(unit, at, session, own), True
 

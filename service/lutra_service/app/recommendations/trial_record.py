@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from lutra_models.errors import SpaceExhausted
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 
@@ -19,6 +20,14 @@ def failure(recommendation: Recommendation) -> str | None:
     if recommendation.measured is not None or recommendation.state not in (State.FAILED, State.REFUSED, State.REVERTED):
         return None
     return recommendation.error or recommendation.state
+
+
+def exhausted(session: Session, rows: Iterable[Recommendation]) -> str | None:
+    """Why its session has nothing left to try, where the newest search came to that; None where it did not."""
+    searched = [r for r in since_rebase(session, rows) if r.kind == Kind.SEARCH]
+    told = (searched[-1].error or "") if searched and searched[-1].state == State.FAILED else ""
+    code, _, why = told.partition(": ")
+    return why if code == SpaceExhausted.code else None
 
 
 def is_trial(recommendation: Recommendation) -> bool:

@@ -5,26 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from lutra_models.advice import Prediction
-from lutra_models.errors import NotEnoughObservations
-from lutra_models.knobs import Configuration
+from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
+from lutra_models.knobs import Applies, Configuration, Risk, Value
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import change_set
-from lutra_service.app.recommendations.predictions import LEVEL, newest_of_this_load, record, snapshot
+from lutra_service.app.recommendations.admission import admitted
+from lutra_service.app.recommendations.predictions import LEVEL, newest_of_this_load, of_changes, record, snapshot
 from lutra_service.common import serialize
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
 
 
 @dataclass(frozen=True)
+class NotKnown:
+    """A change of which no model knows what it does, and what the catalogue says of it.
+
+    `memory_bytes` is what this change alone adds to the memory sum.
+    """
+
+    setting: str
+    before: Value
+    after: Value
+    meaning: str
+    manual: str
+    risk: Risk
+    applies: Applies | Literal["fixed"]
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
 class WhatIf:
-    """A prediction, and what it rests on."""
+    """A prediction, and what it rests on. `not_known` are the changes that it is not about."""
 
     configuration: Configuration
     predictions: dict[str, Prediction]
+    not_known: list[NotKnown]
     changes: list[Document]
     memory: Document
     refusal: Document | None
@@ -48,21 +67,35 @@ def what_if(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], le
         raise NotEnoughObservations(
             f"{at.database.id}: nothing was fitted yet{under}; a session's third trial brings a model"
         )
-    stored = unit.snapshots.get(newest)
+    stored, model = unit.snapshots.get(newest), snapshot(newest, unit)
     asked = at.parse(settings)
-    configuration = at.active.replace(asked)
     target = at.active.restrict(at.space.names).replace(asked)
     changes = at.live.changes(target)
-    refusal = at.memory_refusal(target)
     return WhatIf(
         configuration=target,
-        predictions=snapshot(stored.id, unit).predict([configuration], level)[0],
+        predictions=of_changes(model, at.active, target, level),
+        not_known=[_not_known(at, name, target[name]) for name in model.unseen(c.name for c in changes)],
         changes=[serialize.change_to_dict(c) for c in at.live.steps(changes)],
         memory=change_set.memory_sum(at, target),
-        refusal=None if refusal is None else {"code": refusal.code, "message": refusal.message},
+        refusal=_refusal(unit, at, asked),
         warnings=change_set.warnings(at, target, changes),
         observations=stored.observations,
         session_id=stored.session_id,
         fitted_at=stored.created_at,
         record=record(unit, at.database.id),
     )
+
+
+def _refusal(unit: UnitOfWork, at: ServerContext, asked: Mapping[str, Value]) -> Document | None:
+    """Why a recommendation of these settings would be refused, by the very rules that it would meet."""
+    try:
+        admitted(unit, at, asked)
+    except InvalidConfiguration as error:
+        return {"code": error.code, "message": str(error)}
+    return None
+
+
+def _not_known(at: ServerContext, name: str, after: Value) -> NotKnown:
+    row, reported = at.live.row(name), at.server.settings[name]
+    more, now = (at.live.memory(at.policy, changed).total_bytes for changed in ({name: after}, {}))
+    return NotKnown(name, at.active[name], after, row.meaning, row.manual, row.risk, reported.applies, more - now)

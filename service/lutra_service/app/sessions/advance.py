@@ -103,10 +103,11 @@ def _handed_over(rows: list[Recommendation]) -> bool:
 
 
 def _verified(unit: UnitOfWork, session: Session) -> str:
-    """What its verification found, where it had one."""
-    found = verification.of_session(unit, session, unit.recommendations.outlined(session.id))
+    """What its verification found, where it had one, and what closed its space before its last trial."""
+    rows = unit.recommendations.outlined(session.id)
+    found, closed = verification.of_session(unit, session, rows), trial_record.exhausted(session, rows)
     told = verdict(found.contest) if found is not None else None
-    return told.sentence if told is not None else ""
+    return "; ".join(part for part in (told.sentence if told is not None else "", closed or "") if part)
 
 
 def _fruitless(unit: UnitOfWork, session: Session) -> str | None:

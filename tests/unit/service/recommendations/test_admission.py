@@ -31,7 +31,7 @@ def service(tmp_path: Path, url: str) -> Iterator[Service]:
 
 
 def handed_over(service: Service, agent: Agent) -> Document:
-    """The baseline, proposed where the policy allows so little memory by now that it would be refused as a new wish.
+    """The baseline, proposed where the policy allows so little memory by now that more than it needs is refused.
 
     Nothing was measured under it: the session's only trial was another configuration, and failed.
     """
@@ -51,7 +51,7 @@ def handed_over(service: Service, agent: Agent) -> Document:
     outcome = agent.outcome(directive, "applied")
     agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="driver_failed"))
     service.take("PATCH", f"/v1/databases/{agent.database}", LITTLE_MEMORY)
-    assert service.code("POST", ask, {"settings": {"work_mem": "4MB"}}) == (422, "memory_budget_exceeded")
+    assert service.code("POST", ask, {"settings": {"work_mem": "5MB"}}) == (422, "memory_budget_exceeded")
     handover: Document = service.take("POST", ask, None, Prefer="wait=5")
     return handover
 

@@ -22,6 +22,9 @@ SESSION = {
 }
 
 
+UNSEEN = "max_connections"
+
+
 class Fitting(Fakes):
     """The real model, fitted where there is something to fit."""
 
@@ -79,6 +82,77 @@ def test_what_would_be_refused_is_told_and_still_answered(tuned: tuple[Service, 
     assert told["refusal"]["code"] == "memory_budget_exceeded"
     assert service.code("POST", path, {"settings": {"work_mem": "much"}}) == (422, "invalid_configuration")
     assert service.code("POST", path, {"settings": {}, "level": 1}) == (422, "invalid_request")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", ["120", "400"])
+def test_what_no_model_has_seen_is_not_known_instead_of_predicted_to_change_nothing(
+    tuned: tuple[Service, Agent], value: str
+) -> None:
+    service, agent = tuned
+    path = f"/v1/databases/{agent.database}/predictions"
+    told = service.take("POST", path, {"settings": {UNSEEN: value}})
+    assert told["predictions"] == {}
+    (unknown,) = told["not_known"]
+    assert (unknown["setting"], unknown["before"], unknown["after"]) == (UNSEEN, 100, int(value))
+    assert "sessions" in unknown["meaning"]
+    assert unknown["memory_bytes"] > 0
+    none = service.take("POST", path, {"settings": {}})
+    assert (none["not_known"], none["predictions"]["qps"]["without"]) == ([], [])
+
+
+@pytest.mark.slow
+def test_an_operators_own_settings_are_not_predicted_from_what_they_are_not(tuned: tuple[Service, Agent]) -> None:
+    service, agent = tuned
+    ask = f"/v1/databases/{agent.database}/recommendations"
+    unseen = service.take("POST", ask, {"settings": {UNSEEN: 120}})
+    assert unseen["predictions"] == {}
+    both = service.take("POST", ask, {"settings": {UNSEEN: 120, "work_mem": "6MB"}})
+    assert both["predictions"]["qps"]["without"] == [UNSEEN]
+    for made in (unseen, both):
+        service.take("POST", f"/v1/recommendations/{made['id']}/reject")
+
+
+@pytest.mark.slow
+def test_beside_what_is_known_a_prediction_names_what_it_leaves_out(tuned: tuple[Service, Agent]) -> None:
+    service, agent = tuned
+    path = f"/v1/databases/{agent.database}/predictions"
+    alone = service.take("POST", path, {"settings": {"work_mem": "6MB"}})["predictions"]["qps"]
+    both = service.take("POST", path, {"settings": {"work_mem": "6MB", UNSEEN: 120}})
+    assert both["predictions"]["qps"] == {**alone, "without": [UNSEEN]}
+    assert [u["setting"] for u in both["not_known"]] == [UNSEEN]
+
+
+@pytest.mark.slow
+def test_what_was_never_varied_is_far_however_sure_the_model_is(tuned: tuple[Service, Agent]) -> None:
+    service, agent = tuned
+    path = f"/v1/databases/{agent.database}/predictions"
+    far = service.take("POST", path, {"settings": {"shared_buffers": "3GB"}})["predictions"]["qps"]
+    assert (far["far"], far["unlike"]) == (True, ["shared_buffers"])
+    near = service.take("POST", path, {"settings": {}})["predictions"]["qps"]
+    assert near["unlike"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"work_mem": "2GB"},
+        {"synchronous_commit": "off"},
+        {"max_connections": 10},
+        {"shared_buffers": "500GB"},
+        {"max_wal_size": "20MB"},
+    ],
+)
+def test_a_refusal_is_what_a_recommendation_of_the_same_settings_meets(
+    tuned: tuple[Service, Agent], settings: Document
+) -> None:
+    service, agent = tuned
+    base = f"/v1/databases/{agent.database}"
+    told = service.take("POST", f"{base}/predictions", {"settings": settings})["refusal"]
+    asked = service.ask("POST", f"{base}/recommendations", {"settings": settings})
+    assert asked.status_code == 422
+    assert (told["code"], told["message"]) == (asked.json()["code"], asked.json()["detail"])
 
 
 def qps_of(settings: Document) -> float:

@@ -33,6 +33,7 @@ from lutra_service.api.openapi.examples.databases import (
 )
 from lutra_service.api.openapi.examples.tuning import (
     change,
+    connections,
     ended_early,
     finalist,
     gain,
@@ -42,6 +43,7 @@ from lutra_service.api.openapi.examples.tuning import (
     load,
     memory,
     new_session,
+    not_known,
     objective,
     outcome,
     prediction,
@@ -112,6 +114,7 @@ EXAMPLES: dict[str, Example] = {
     "MaintenanceBody": {"windows": [window], "open_until": None, "next": interval},
     "MaintenanceWindow": window,
     "MaintenanceWindowBody": window,
+    "ConnectionsAnswer": connections,
     "MemoryAnswer": memory,
     "MemoryTermAnswer": term,
     "NewDatabase": {"name": "shop", "engine": "postgresql"},
@@ -124,6 +127,7 @@ EXAMPLES: dict[str, Example] = {
     "Outcome": outcome,
     "PolicyBody": policy,
     "PolicyPatch": {"memory_fraction": 0.7},
+    "NotKnownAnswer": not_known,
     "PredictionAnswer": prediction,
     "PredictionsAnswer": what_if,
     "Problem": problem,
@@ -138,7 +142,10 @@ EXAMPLES: dict[str, Example] = {
         "rules": rules,
     },
     "RecordAnswer": what_if["record"]["p99_ms"],
-    "RefusalAnswer": {"code": "memory_budget_exceeded", "message": "the worst case of 9.1 GB is above 6.4 GB"},
+    "RefusalAnswer": {
+        "code": "memory_budget_exceeded",
+        "message": "the memory of 9,318 MB is above the limit",
+    },
     "Report": report,
     "ReportedWindow": report["window"],
     "Rotation": {"grace_s": 3600, "expires_at": None},

@@ -13,6 +13,7 @@ policy: Example = {
     "restart": True,
     "durability": False,
     "memory_fraction": 0.8,
+    "memory_count": "in_use",
     "past": "label",
 }
 host: Example = {"memory_bytes": 8589934592, "cores": 4, "disk_bytes": 107374182400, "rotational": False}

@@ -95,15 +95,26 @@ prediction: Example = {
     "high": 14.1,
     "level": 0.9,
     "far": False,
+    "unlike": [],
+    "without": [],
     "record": {"n": 12, "held": 11},
 }
 term: Example = {
-    "name": "sorts and hashes",
-    "bytes": 1677721600.0,
-    "formula": "max_connections * work_mem",
-    "assumption": "each connection sorts once at a time",
+    "name": "sorts and hashes of connections",
+    "bytes": 754974720.0,
+    "formula": "connections_in_use / 2 * work_mem",
+    "assumption": "half of the connections in use run one full sort at once",
+    "worst_case_bytes": 2097152000.0,
 }
-memory: Example = {"terms": [term], "total_bytes": 1677721600.0, "limit_bytes": 6871947673.6}
+connections: Example = {"counted": 72, "seen": 50, "most": 100}
+memory: Example = {
+    "terms": [term],
+    "total_bytes": 754974720.0,
+    "limit_bytes": 6871947673.6,
+    "count": "in_use",
+    "worst_case_bytes": 2097152000.0,
+    "connections": connections,
+}
 shared: Example = {
     "state": "applied",
     "origin": "improvement",
@@ -161,8 +172,19 @@ recommendation: Example = {
 }
 ended_early: Example = {"metric": "p99_ms", "bound": 14.8, "planned_s": 60.0}
 trial: Example = {**shared, "recommendation": RECOMMENDATION, "spent_s": None}
+not_known: Example = {
+    "setting": "max_connections",
+    "before": 100,
+    "after": 200,
+    "meaning": "How many sessions may be open at once.",
+    "manual": "19.3.1 Connection Settings",
+    "risk": "availability",
+    "applies": "restart",
+    "memory_bytes": 60397977.0,
+}
 what_if: Example = {
     **{k: shared[k] for k in ("configuration", "predictions", "changes", "memory")},
+    "not_known": [not_known],
     "refusal": None,
     "warnings": [],
     "observations": 12,
