@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 from psycopg import pq, sql
 from psycopg.conninfo import make_conninfo
+from psycopg.pq.abc import PGresult
 
 from lutra_agent.engines.postgresql.server.deadline import within
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
@@ -34,12 +35,17 @@ ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq
 
 
 class Connection:
-    """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement."""
+    """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement.
+
+    `executed` counts the statements, each a transaction of its own that the server counts as well.
+    """
 
     def __init__(self, database: PostgresqlDatabase, answer_s: float = ANSWER_S) -> None:
+        self.executed = 0
         self._database = database
         self._answer_s = answer_s
         self._open: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._prepared: psycopg.Connection[tuple[Any, ...]] | None = None
 
     def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
         return self._execute(query, parameters, self._answer_s)[1]
@@ -59,6 +65,20 @@ class Connection:
             raise CollectionFailed("the statement gave no row")
         return names, found[0]
 
+    def prepared_row(self, query: str, parameters: Sequence[str]) -> list[bytes | None]:
+        """The texts of the first row, at a third of the price: the only statement of its connection, prepared once.
+
+        Nothing limits the wait but the server's own `statement_timeout`: it is for a thread that nobody waits for.
+        """
+        connection = self._connected()
+        if self._prepared is not connection:
+            _checked(connection.pgconn.prepare(b"", _tagged(query)), connection)
+            self._prepared = connection
+        self.executed += 1
+        result = connection.pgconn.exec_prepared(b"", [p.encode() for p in parameters])
+        _checked(result, connection)
+        return [result.get_value(0, column) for column in range(result.nfields)]
+
     def close(self) -> None:
         if self._open is not None:
             self._open.close()
@@ -68,6 +88,7 @@ class Connection:
         self, query: str, parameters: Sequence[Any] | None, answer_s: float
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
         connection = self._connected()
+        self.executed += 1
         try:
             with within(answer_s, connection.fileno()):
                 cursor = connection.execute(_tagged(query), parameters)
@@ -108,6 +129,17 @@ def message(error: psycopg.Error) -> str:
     text = error.diag.message_primary or str(error)
     asked = f" ({WAY_OUT})" if "authentication method requirement" in text else ""
     return (" ".join(text.split()) or type(error).__name__) + asked
+
+
+def _checked(result: PGresult, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+    """Raises what a failed statement stands for."""
+    if result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+        return
+    text = " ".join(result.error_message.decode(errors="replace").split())
+    if connection.pgconn.status != pq.ConnStatus.OK:
+        connection.close()
+        raise DatabaseUnavailable(text or "the connection broke")
+    raise CollectionFailed(text)
 
 
 def quoted(name: str) -> str:

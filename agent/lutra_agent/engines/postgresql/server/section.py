@@ -13,9 +13,15 @@ WHICH = "the one in which pg_stat_statements was created"
 
 @dataclass(frozen=True, kw_only=True)
 class PostgresqlDatabase(DatabaseConfig):
-    """A connection is always to a database: `dbname` is the agent's and the load's."""
+    """A connection is always to a database: `dbname` is the agent's and the load's.
+
+    `watch_transactions`: look at the running ones several times a second, for their p99. `read_log`: take the durations
+    that the server logs, where it logs any.
+    """
 
     dbname: Annotated[str, required(WHICH)]
+    watch_transactions: bool = True
+    read_log: bool = False
 
     def __post_init__(self) -> None:
         if not self.dbname:

@@ -1,4 +1,4 @@
-"""What a PostgreSQL server does: its statistics views, and the two extensions where they are installed."""
+"""What a PostgreSQL server does: its statistics views, what runs in it, and two extensions where they are installed."""
 
 from __future__ import annotations
 
@@ -8,34 +8,48 @@ from datetime import datetime
 from lutra_agent.engines.common.telemetry import Latency, Sample, Targets, Visible
 from lutra_agent.engines.postgresql.server.session import Details, Session
 from lutra_agent.engines.postgresql.telemetry import histogram, statements
+from lutra_agent.engines.postgresql.telemetry.ages.p99 import p99
+from lutra_agent.engines.postgresql.telemetry.ages.sampler import SEES, Looks, Sampler
 from lutra_agent.engines.postgresql.telemetry.collect import Collect
 from lutra_agent.engines.postgresql.telemetry.visible import visible
 from lutra_agent.errors import CollectionFailed
 
+ERROR = "p99_error_share"
+"""The standard error of a sampled p99, as a share of it."""
+UNUSED = 3
+"""After so many samples of which nobody asked for a window, as under a driver, nothing need be watched in between."""
+
 
 @dataclass(frozen=True)
-class Extensions:
-    """The two extensions' views, None where one is not installed. They may change with a restart alone."""
+class Sources:
+    """What gives statements and p99 here; None where something is not there. They may change with a restart alone."""
 
     started: str
     statements: statements.StatementsView | None
     histogram: histogram.HistogramView | None
+    watched: bool
 
 
 @dataclass(frozen=True)
-class ExtensionReadings:
-    """What the two extensions showed at a sample, where they are installed."""
+class SourceReadings:
+    """What they showed at a sample. `own` are the agent's transactions, which the server counts with the others."""
 
     statements: statements.Statements | None = None
     histogram: histogram.Histogram | None = None
+    looks: Looks | None = None
+    own: int = 0
 
 
 class PostgresTelemetry:
-    def __init__(self, session: Session) -> None:
+    """Without a `sampler` nobody looks at running transactions."""
+
+    def __init__(self, session: Session, sampler: Sampler | None = None) -> None:
         self._session = session
+        self._sampler = sampler
         self._reader = statements.StatementsReader()
-        self._extensions: Extensions | None = None
+        self._sources: Sources | None = None
         self._peak = 0.0
+        self._unused = 0
 
     @property
     def peak_connections(self) -> int:
@@ -47,50 +61,75 @@ class PostgresTelemetry:
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges["connections"])
         try:
-            return replace(sample, statements=self._extension_readings(self._found(details)))
+            return replace(sample, statements=self._readings(self._found(details)))
         except CollectionFailed as error:
             return replace(sample, problems=(*sample.problems, f"statements: {error}"))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
+        self._unused = 0
         seconds = after.monotonic_s - before.monotonic_s
-        found = _from_extensions(
-            before.statements or ExtensionReadings(), after.statements or ExtensionReadings(), seconds
-        )
+        first, last = before.statements or SourceReadings(), after.statements or SourceReadings()
+        found = _from_extensions(first, last, seconds)
         old, new = before.readings.get("database"), after.readings.get("database")
         if old is None or new is None:
             return found
         committed, rolled_back = (new.counters[c] - old.counters[c] for c in ("xact_commit", "xact_rollback"))
-        ended = max(committed + rolled_back, 0.0)
+        ended = max(committed + rolled_back - (last.own - first.own), 0.0)
         errors = {"error_share": min(max(rolled_back / ended, 0.0), 1.0)} if ended else {}
-        return replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
+        found = replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
+        return found if last.looks is None else _watched(found, first.looks, last.looks, ended, seconds)
 
     def visible(self) -> tuple[Visible, ...]:
         details = self._session.details()
-        extensions = self._found(details)
-        return visible(self._session.connection, details.major, extensions.statements, extensions.histogram)
+        found = self._found(details)
+        return visible(self._session.connection, details.major, found.statements, found.histogram)
 
-    def _found(self, details: Details) -> Extensions:
+    def _found(self, details: Details) -> Sources:
         """Looked for again after each restart."""
-        if self._extensions is None or self._extensions.started != details.started:
+        if self._sources is None or self._sources.started != details.started:
             connection = self._session.connection
-            self._extensions = Extensions(details.started, statements.find(connection), histogram.find(connection))
-        return self._extensions
+            watched = self._sampler is not None and bool(connection.row(SEES)[0])
+            views = statements.find(connection), histogram.find(connection)
+            self._sources = Sources(details.started, *views, watched)
+        return self._sources
 
-    def _extension_readings(self, extensions: Extensions) -> ExtensionReadings:
-        connection, views = self._session.connection, extensions
-        return ExtensionReadings(
+    def _readings(self, sources: Sources) -> SourceReadings:
+        connection, views = self._session.connection, sources
+        return SourceReadings(
             self._reader.read(connection, views.statements) if views.statements else None,
             histogram.read(connection, views.histogram) if views.histogram else None,
+            self._looks() if views.watched else None,
+            connection.executed + (self._sampler.executed if self._sampler else 0),
         )
 
+    def _looks(self) -> Looks | None:
+        if self._sampler is None:
+            return None
+        self._unused += 1
+        if self._unused > UNUSED:
+            self._sampler.stop()
+        else:
+            self._sampler.start()
+        return self._sampler.looks()
 
-def _from_extensions(before: ExtensionReadings, after: ExtensionReadings, seconds: float) -> Targets:
+
+def _from_extensions(before: SourceReadings, after: SourceReadings, seconds: float) -> Targets:
     """qps and p99: a histogram is a measurement and goes before the estimate."""
     found = Targets()
     if before.statements is not None and after.statements is not None:
         found = statements.targets(before.statements, after.statements, seconds)
     if before.histogram is not None and after.histogram is not None:
-        p99 = histogram.p99_ms(before.histogram, after.histogram)
-        if p99 is not None:
-            found = replace(found, latency=Latency(p99, "histogram", "statement"))
+        p99_ms = histogram.p99_ms(before.histogram, after.histogram)
+        if p99_ms is not None:
+            found = replace(found, latency=Latency(p99_ms, "histogram", "statement"))
     return found
+
+
+def _watched(found: Targets, before: Looks | None, after: Looks, transactions: float, seconds: float) -> Targets:
+    """A window in which too little was seen has no p99: another source's would be another quantity."""
+    told = None if before is None else p99(before, after, transactions, seconds)
+    if told is None:
+        return replace(found, latency=None)
+    return replace(
+        found, metrics={**found.metrics, ERROR: told.error_share}, latency=Latency(told.ms, "activity", "transaction")
+    )
