@@ -9,6 +9,7 @@ from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.server.session import Session
 from lutra_agent.engines.postgresql.source import PostgresSource
 from lutra_agent.engines.postgresql.telemetry.ages.sampler import Sampler
+from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
 from lutra_agent.engines.postgresql.telemetry.telemetry import PostgresTelemetry
 
 FAMILY = "postgresql"
@@ -19,5 +20,6 @@ def open_postgresql(database: PostgresqlDatabase) -> Engine:
     session = Session(Connection(database))
     sampler = Sampler(Connection(database)) if database.watch_transactions else None
     source = PostgresSource(session, FAMILY)
+    log = LogReader(database.log_file) if database.read_log else None
     health = PostgresHealth(session) if sampler is None else PostgresHealth(session, sampler.stop)
-    return Engine(FAMILY, health, PostgresTelemetry(session, sampler), (source,))
+    return Engine(FAMILY, health, PostgresTelemetry(session, sampler, log), (source,))

@@ -11,6 +11,9 @@ from lutra_agent.engines.postgresql.telemetry import histogram, statements
 from lutra_agent.engines.postgresql.telemetry.ages.p99 import p99
 from lutra_agent.engines.postgresql.telemetry.ages.sampler import SEES, Looks, Sampler
 from lutra_agent.engines.postgresql.telemetry.collect import Collect
+from lutra_agent.engines.postgresql.telemetry.log.durations import Durations
+from lutra_agent.engines.postgresql.telemetry.log.durations import p99 as logged_p99
+from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
 from lutra_agent.engines.postgresql.telemetry.visible import visible
 from lutra_agent.errors import CollectionFailed
 
@@ -37,13 +40,15 @@ class SourceReadings:
     statements: statements.Statements | None = None
     histogram: histogram.Histogram | None = None
     looks: Looks | None = None
+    logged: Durations | None = None
     own: int = 0
 
 
 class PostgresTelemetry:
-    """Without a `sampler` nobody looks at running transactions."""
+    """Without a `sampler` nobody looks at running transactions, without `log` nobody reads the server's."""
 
-    def __init__(self, session: Session, sampler: Sampler | None = None) -> None:
+    def __init__(self, session: Session, sampler: Sampler | None = None, log: LogReader | None = None) -> None:
+        self._log = log
         self._session = session
         self._sampler = sampler
         self._reader = statements.StatementsReader()
@@ -77,6 +82,8 @@ class PostgresTelemetry:
         ended = max(committed + rolled_back - (last.own - first.own), 0.0)
         errors = {"error_share": min(max(rolled_back / ended, 0.0), 1.0)} if ended else {}
         found = replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
+        if last.logged is not None:
+            return _logged(found, first, last, seconds)
         return found if last.looks is None else _watched(found, first.looks, last.looks, ended, seconds)
 
     def visible(self) -> tuple[Visible, ...]:
@@ -99,6 +106,7 @@ class PostgresTelemetry:
             self._reader.read(connection, views.statements) if views.statements else None,
             histogram.read(connection, views.histogram) if views.histogram else None,
             self._looks() if views.watched else None,
+            None if self._log is None else self._log.read(connection, self._session.details().data_dir),
             connection.executed + (self._sampler.executed if self._sampler else 0),
         )
 
@@ -130,6 +138,20 @@ def _watched(found: Targets, before: Looks | None, after: Looks, transactions: f
     told = None if before is None else p99(before, after, transactions, seconds)
     if told is None:
         return replace(found, latency=None)
-    return replace(
-        found, metrics={**found.metrics, ERROR: told.error_share}, latency=Latency(told.ms, "activity", "transaction")
-    )
+    return _sampled(found, Latency(told.ms, "activity", "transaction"), told.error_share)
+
+
+def _logged(found: Targets, before: SourceReadings, after: SourceReadings, seconds: float) -> Targets:
+    """As the log tells; a window of which it told too little has no p99."""
+    if before.logged is None or after.logged is None:
+        return replace(found, latency=None)
+    qps, first, last = found.metrics.get("qps"), before.looks, after.looks
+    outside = None if first is None or last is None else last.outside - first.outside
+    told = logged_p99(before.logged, after.logged, None if qps is None else qps * seconds, outside)
+    if told is None:
+        return replace(found, latency=None)
+    return _sampled(found, Latency(told.ms, "log", told.of), told.error_share)
+
+
+def _sampled(found: Targets, latency: Latency, error_share: float) -> Targets:
+    return replace(found, metrics={**found.metrics, ERROR: error_share}, latency=latency)

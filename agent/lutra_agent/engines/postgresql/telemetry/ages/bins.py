@@ -57,6 +57,6 @@ def quantile_ms(masses: Sequence[float], share: float) -> float:
     wanted, below = share * sum(masses), 0.0
     for end, mass in zip(ENDS_MS, masses, strict=True):
         if mass > 0 and below + mass >= wanted:
-            return end * RATIO ** ((wanted - below) / mass - 1)
+            return end * math.exp(_LOG * ((wanted - below) / mass - 1))
         below += mass
     return ENDS_MS[-1]

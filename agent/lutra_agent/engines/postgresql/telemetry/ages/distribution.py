@@ -11,6 +11,7 @@ with a share seen that falls exponentially with the duration as fast as the ages
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ P99 = 0.99
 BEYOND = 3.0
 """The longest duration that is thought possible, as a multiple of the longest that was seen."""
 
-WIDTHS_MS = (ENDS_MS[0], *(b - a for a, b in zip(ENDS_MS, ENDS_MS[1:], strict=False)))
+WIDTHS_MS = (ENDS_MS[0], *(b - a for a, b in itertools.pairwise(ENDS_MS)))
 MIDDLES_MS = tuple(end / math.sqrt(RATIO) for end in ENDS_MS)
 
 
@@ -107,7 +108,7 @@ def _used(seen: Seen) -> int:
 
 
 def _start(seen: Seen, used: int) -> list[float]:
-    """What was seen to end. Where nothing was: a wide log-normal of the mean that the number in flight gives (Little)."""
+    """What was seen to end; where nothing was, a wide log-normal of the mean that Little's law gives."""
     known = seen.ended.total
     if known >= FEWEST_SEEN:
         return [seen.transactions * (e / known + 0.01 / used) / 1.01 for e in seen.ended.of[:used]]

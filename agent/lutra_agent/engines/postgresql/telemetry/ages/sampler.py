@@ -26,7 +26,8 @@ ENDS = r"^\s*(commit|end|rollback|abort|prepare\s+transaction)"
 """A statement that ends a transaction of several: its own duration is not the transaction's."""
 
 LOOK = f"""SELECT extract(epoch FROM statement_timestamp()),
-array_agg((extract(epoch FROM statement_timestamp() - xact_start) * 1000)::float4) FILTER (WHERE xact_start IS NOT NULL),
+array_agg((extract(epoch FROM statement_timestamp() - xact_start) * 1000)::float4)
+  FILTER (WHERE xact_start IS NOT NULL),
 array_agg((extract(epoch FROM state_change - query_start) * 1000)::float4)
   FILTER (WHERE xact_start IS NULL AND query !~* '{ENDS}'),
 count(*) FILTER (WHERE xact_start IS NULL AND query ~* '{ENDS}'),
@@ -50,8 +51,8 @@ log = logging.getLogger(__name__)
 class Looks:
     """All that was seen since the agent began. `several` ended transactions of more than one statement.
 
-    `outside` is what an answer took beside its execution: for a client of this host, the way to the server and back, and
-    the wait of either side for a processor.
+    `outside` is what an answer took beside its execution: for a client of this host the way to the server and back,
+    and the wait of either side for a processor.
     """
 
     samples: int
@@ -62,7 +63,7 @@ class Looks:
 
 
 class Stopwatch:
-    """Times an answer, unless other threads of the agent worked meanwhile: then it may be the agent that kept us waiting."""
+    """Times an answer, unless other threads of the agent worked meanwhile: then it may be they that it waited for."""
 
     def __init__(self) -> None:
         self._began_s, self._others_s = time.perf_counter(), _others_s()
