@@ -9,12 +9,12 @@ from lutra_agent.engines.common.telemetry import Latency, Sample, Targets, Visib
 from lutra_agent.engines.postgresql.server.session import Details, Session
 from lutra_agent.engines.postgresql.telemetry import histogram, statements
 from lutra_agent.engines.postgresql.telemetry.ages.p99 import p99
-from lutra_agent.engines.postgresql.telemetry.ages.sampler import SEES, Looks, Sampler
+from lutra_agent.engines.postgresql.telemetry.ages.sampler import SEES, TRACKED, Looks, Sampler
 from lutra_agent.engines.postgresql.telemetry.collect import Collect
 from lutra_agent.engines.postgresql.telemetry.log.durations import Durations
 from lutra_agent.engines.postgresql.telemetry.log.durations import p99 as logged_p99
 from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
-from lutra_agent.engines.postgresql.telemetry.visible import visible
+from lutra_agent.engines.postgresql.telemetry.visible import log, transactions, visible
 from lutra_agent.errors import CollectionFailed
 
 ERROR = "p99_error_share"
@@ -88,8 +88,13 @@ class PostgresTelemetry:
 
     def visible(self) -> tuple[Visible, ...]:
         details = self._session.details()
-        found = self._found(details)
-        return visible(self._session.connection, details.major, found.statements, found.histogram)
+        found, connection = self._found(details), self._session.connection
+        best = []
+        if self._log is not None:
+            best.append(log(self._log.objection(connection, details.data_dir)))
+        if self._sampler is not None:
+            best.append(transactions(found.watched, bool(connection.row(TRACKED)[0])))
+        return (*best, *visible(connection, details.major, found.statements, found.histogram))
 
     def _found(self, details: Details) -> Sources:
         """Looked for again after each restart."""

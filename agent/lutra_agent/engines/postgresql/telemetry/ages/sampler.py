@@ -41,7 +41,8 @@ A connection that is idle tells its last statement: a transaction of its own, un
 two joins for names that nobody asks for.
 """
 
-SEES = "SELECT pg_has_role('pg_read_all_stats', 'USAGE') AND current_setting('track_activities')::bool"
+TRACKED = "SELECT current_setting('track_activities')::bool"
+SEES = f"{TRACKED} AND pg_has_role('pg_read_all_stats', 'USAGE')"
 """Other accounts' transactions, and any at all."""
 
 log = logging.getLogger(__name__)
