@@ -23,7 +23,7 @@ GIVEN = 0.01
 """Of each range's count to either neighbour, at each step: enough against a comb of the few that were seen."""
 FEWEST = 100
 """Transactions of a window: with fewer, a hundredth of them is none."""
-FEWEST_SEEN = 20
+FEWEST_SEEN = 10
 P99 = 0.99
 BEYOND = 3.0
 """The longest duration that is thought possible, as a multiple of the longest that was seen."""
@@ -48,7 +48,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Percentile:
-    """`error_share` is the standard error of `ms`, as a share of it: what the tail's counts allow, and no bias."""
+    """`error_share` is the standard error of `ms`, as a share of it: what the tail's counts and all allow, and no bias."""
 
     ms: float
     error_share: float
@@ -98,7 +98,8 @@ def percentile(seen: Seen, fitted: Sequence[float]) -> Percentile:
         a + e for a, e, end in zip(seen.ages.of, seen.ended.of, ENDS_MS, strict=True) if end / math.sqrt(RATIO) >= ms
     )
     spread = math.log(quantile_ms(fitted, 0.995) / quantile_ms(fitted, 0.97)) / math.log(0.03 / 0.005)
-    return Percentile(ms, max(spread, math.log(RATIO) / 2) / math.sqrt(max(sightings, 0.5)))
+    tail = max(spread, math.log(RATIO) / 2) / math.sqrt(max(sightings, 0.5))
+    return Percentile(ms, math.hypot(tail, 1 / math.sqrt(seen.ages.total + seen.ended.total)))
 
 
 def _used(seen: Seen) -> int:

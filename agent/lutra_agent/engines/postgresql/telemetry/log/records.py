@@ -116,8 +116,9 @@ def _pattern(prefix: str) -> str:
     parts, seen = [], set()
     for token in re.findall(r"%-?\d*[a-zA-Z%]|[^%]+|%", prefix):
         kind = token[-1] if token.startswith("%") and len(token) > 1 else ""
+        pad = " *" if len(token) > 2 else ""
         known = ESCAPES.get(kind) if kind not in seen else None
-        parts.append(re.escape(token) if not kind else ".*?" if known is None else known + " *" * token[1:-1].isdigit())
+        parts.append(re.escape(token) if not kind else ".*?" if known is None else f"{pad}{known}{pad}")
         seen.add(kind)
     return "".join(parts)
 
