@@ -35,13 +35,9 @@ ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq
 
 
 class Connection:
-    """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement.
-
-    `executed` counts the statements, each a transaction of its own that the server counts as well.
-    """
+    """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement."""
 
     def __init__(self, database: PostgresqlDatabase, answer_s: float = ANSWER_S) -> None:
-        self.executed = 0
         self._database = database
         self._answer_s = answer_s
         self._open: psycopg.Connection[tuple[Any, ...]] | None = None
@@ -74,7 +70,6 @@ class Connection:
         if self._prepared is not connection:
             _checked(connection.pgconn.prepare(b"", _tagged(query)), connection)
             self._prepared = connection
-        self.executed += 1
         result = connection.pgconn.exec_prepared(b"", [p.encode() for p in parameters])
         _checked(result, connection)
         return [result.get_value(0, column) for column in range(result.nfields)]
@@ -88,7 +83,6 @@ class Connection:
         self, query: str, parameters: Sequence[Any] | None, answer_s: float
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
         connection = self._connected()
-        self.executed += 1
         try:
             with within(answer_s, connection.fileno()):
                 cursor = connection.execute(_tagged(query), parameters)

@@ -22,6 +22,9 @@ ERROR = "p99_error_share"
 UNUSED = 3
 """After so many samples of which nobody asked for a window, as under a driver, nothing need be watched in between."""
 
+UNCOUNTED_SINCE = 15
+"""From this version on a backend that has touched no table reports no transactions (pgstat_report_stat)."""
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -35,7 +38,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class SourceReadings:
-    """What they showed at a sample. `own` are the agent's transactions, which the server counts with the others."""
+    """What they showed at a sample. `own` are the sampler's transactions, where the server counts them as well."""
 
     statements: statements.Statements | None = None
     histogram: histogram.Histogram | None = None
@@ -65,10 +68,16 @@ class PostgresTelemetry:
         sample = Collect(self._session.connection, details.major).sample(at, monotonic_s)
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges["connections"])
+        readings, problems = SourceReadings(), list(sample.problems)
         try:
-            return replace(sample, statements=self._readings(self._found(details)))
+            readings = self._readings(self._found(details), details.major)
         except CollectionFailed as error:
-            return replace(sample, problems=(*sample.problems, f"statements: {error}"))
+            problems.append(f"statements: {error}")
+        try:
+            readings = replace(readings, logged=self._logged(details))
+        except CollectionFailed as error:
+            problems.append(f"log: {error}")
+        return replace(sample, statements=readings, problems=tuple(problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         self._unused = 0
@@ -105,15 +114,18 @@ class PostgresTelemetry:
             self._sources = Sources(details.started, *views, watched)
         return self._sources
 
-    def _readings(self, sources: Sources) -> SourceReadings:
+    def _readings(self, sources: Sources, major: int) -> SourceReadings:
         connection, views = self._session.connection, sources
+        looks = self._looks() if views.watched else None
         return SourceReadings(
             self._reader.read(connection, views.statements) if views.statements else None,
             histogram.read(connection, views.histogram) if views.histogram else None,
-            self._looks() if views.watched else None,
-            None if self._log is None else self._log.read(connection, self._session.details().data_dir),
-            connection.executed + (self._sampler.executed if self._sampler else 0),
+            looks,
+            own=looks.samples if looks is not None and major < UNCOUNTED_SINCE else 0,
         )
+
+    def _logged(self, details: Details) -> Durations | None:
+        return None if self._log is None else self._log.read(self._session.connection, details.data_dir)
 
     def _looks(self) -> Looks | None:
         if self._sampler is None:

@@ -48,7 +48,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Percentile:
-    """`error_share` is the standard error of `ms`, as a share of it: what the tail's counts and all allow, and no bias."""
+    """`error_share` is the standard error of `ms`, as a share of it: what the counts allow, and no bias."""
 
     ms: float
     error_share: float

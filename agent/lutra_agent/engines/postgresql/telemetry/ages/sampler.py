@@ -88,11 +88,6 @@ class Sampler:
         self._ages, self._durations, self._outside = Counter(), Counter(), Counter()
         self._last = ""
 
-    @property
-    def executed(self) -> int:
-        """Statements so far: the server counts each as a transaction."""
-        return self._connection.executed
-
     def start(self) -> None:
         if self._thread is None or not self._thread.is_alive():
             self._ended = threading.Event()
