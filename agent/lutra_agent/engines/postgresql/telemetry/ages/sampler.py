@@ -123,9 +123,9 @@ class Sampler:
                 self._outside.add([] if waited_s is None else [(waited_s - float(inside)) * 1000])
 
     def _run(self, ended: threading.Event) -> None:
-        cost_s, pause_s = 0.0, 0.0
+        cost_s, pause_s = MOST_OF_A_CORE * SHORTEST_S, 0.0
         while not ended.wait(pause_s):
-            began = time.thread_time()
+            began, dials = time.thread_time(), not self._last
             try:
                 self.look()
                 self._throttle.worked("watching transactions")
@@ -133,8 +133,8 @@ class Sampler:
                 self._throttle.failed("watching transactions", error)
                 self._last, pause_s = "", AGAIN_S
                 continue
-            spent_s = time.thread_time() - began
-            cost_s = spent_s if not cost_s else cost_s + SLOWLY * (spent_s - cost_s)
+            if not dials:
+                cost_s += SLOWLY * (time.thread_time() - began - cost_s)
             mean_s = min(max(cost_s / MOST_OF_A_CORE, SHORTEST_S), LONGEST_S)
             pause_s = mean_s * self._chance.uniform(0.5, 1.5)  # in step with no load
         self._last = ""
