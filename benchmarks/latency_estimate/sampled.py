@@ -33,6 +33,8 @@ from benchmarks.latency_estimate.rated import CHOSEN_ON, LOADS, MOVED, Rated, co
 HERE = Path(__file__).parent
 KEPT = HERE / "sampled.json"
 WARM_UP_S = 3
+LOGGED_PER_S = 100
+"""Statements or transactions that the log samples, or all where there are fewer."""
 SOURCES = ("activity", "log", "estimated")
 SERVER = {
     "shared_preload_libraries": "pg_stat_statements",
@@ -47,8 +49,7 @@ SERVER = {
 @click.option("--seconds", default=30, help="Of each window.")
 @click.option("--count", default=20, help="Configurations of one load.")
 @click.option("--most", default=1000, help="Measurements in this run; the next one goes on.")
-@click.option("--share", default=0.2, help="Of statements or transactions in the log.")
-def main(bin_dir: Path, seconds: int, count: int, most: int, share: float) -> None:
+def main(bin_dir: Path, seconds: int, count: int, most: int) -> None:
     kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     loads = [*LOADS, *configurations(count)]
     waiting = [load for load in loads if load.name not in kept][:most]
@@ -59,7 +60,7 @@ def main(bin_dir: Path, seconds: int, count: int, most: int, share: float) -> No
         server.sql("CREATE EXTENSION pg_stat_statements")
         server.fill(5)
         for load in waiting:
-            kept[load.name] = measure(server, load, seconds, share)
+            kept[load.name] = measure(server, load, seconds)
             print(f"{load.name}: {kept[load.name]}", flush=True)
             KEPT.write_text(json.dumps(kept, indent=1) + "\n")
     print(
@@ -70,8 +71,8 @@ def main(bin_dir: Path, seconds: int, count: int, most: int, share: float) -> No
     )
 
 
-def measure(server: ScratchPostgres, load: Rated, seconds: int, share: float) -> dict[str, Any]:
-    configure(server, load, share)
+def measure(server: ScratchPostgres, load: Rated, seconds: int) -> dict[str, Any]:
+    configure(server, load)
     section = PostgresqlDatabase(
         "postgresql", server.host, server.port, server.user, dbname=server.dbname, read_log=True
     )
@@ -132,7 +133,8 @@ def idle_share(before: Sample, after: Sample) -> float:
     return 1 - sum(after.readings["host"].counters[n] - before.readings["host"].counters[n] for n in names) / seconds
 
 
-def configure(server: ScratchPostgres, load: Rated, share: float) -> None:
+def configure(server: ScratchPostgres, load: Rated) -> None:
+    share = min(LOGGED_PER_S / load.rate, 1.0)
     logged = {
         "log_transaction_sample_rate": share if load.whole else 0,
         "log_statement_sample_rate": 0 if load.whole else share,

@@ -7,12 +7,16 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
+from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.engines.postgresql.telemetry.log.durations import Durations, Tally, p99
 from lutra_agent.engines.postgresql.telemetry.log.follow import Follower
+from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
 from lutra_agent.engines.postgresql.telemetry.log.records import Duration, complete, parser
 from lutra_agent.engines.postgresql.telemetry.log.settings import Logged, parse
+from lutra_agent.errors import CollectionFailed
 
 PREFIX = "%m [%p] %q%u@%d "
 AT = "2026-11-22 19:00:00.123"
@@ -70,8 +74,45 @@ def test_garbage_gives_nothing_and_raises_nothing() -> None:
         assert list(parser(form, "", False)(texts)) == []
 
 
-def test_the_agents_own_statements_and_bare_durations_are_left_out() -> None:
-    assert plain(line("duration: 1.000 ms  statement: SELECT /* lutra-agent */ 1")) == []
+class Server:
+    """Answers what is asked about its log."""
+
+    def __init__(self, file: Path | None, **settings: str) -> None:
+        self.file, self.settings = file, settings
+
+    def rows(self, _query: str, _parameters: object) -> list[tuple[str, str]]:
+        return list(self.settings.items())
+
+    def row(self, _query: str, parameters: tuple[str]) -> tuple[str | None]:
+        return (str(self.file) if self.file and parameters == ("stderr",) else None,)
+
+
+def test_the_agents_own_statements_are_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.touch()
+    server, reader = cast(Connection, Server(file, **SAMPLED)), LogReader()
+    reader.read(server, None)
+    own = line("duration: 1.000 ms  statement: SELECT /* lutra-agent */ 1")
+    file.write_text(own + line("duration: 2.000 ms  statement: SELECT 1") + "half a li")
+    found = reader.read(server, None)
+    assert found is not None
+    assert sum(found.lines) == 1
+    assert reader.objection(server, None) == ""
+
+
+def test_a_log_that_cannot_be_read_is_named_with_the_way_out(tmp_path: Path) -> None:
+    gone = cast(Connection, Server(tmp_path / "gone.log", **SAMPLED))
+    assert "let the agent's account read it" in LogReader().objection(gone, None)
+    with pytest.raises(CollectionFailed, match=r"gone\.log"):
+        LogReader().read(gone, None)
+    assert "database.log_file" in LogReader().objection(cast(Connection, Server(None)), None)
+    (tmp_path / "a.log").touch()
+    silent = cast(Connection, Server(None))
+    assert "logs no durations" in LogReader(tmp_path / "a.log").objection(silent, None)
+    assert LogReader(tmp_path / "a.log").read(silent, None) is None
+
+
+def test_bare_durations_are_left_out_where_every_statement_has_one() -> None:
     assert plain(line("duration: 1.000 ms"), bare=True) == []
     assert [d.ms for d in plain(line("duration: 1.000 ms"))] == [1.0]
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from lutra_agent.engines.postgresql.server.connect import TAG
-
 Part = Literal["begin", "end", "other", "before"]
 """What a statement is to its transaction; `before` is a step of the protocol ahead of an execution."""
 
@@ -25,6 +23,7 @@ MESSAGE = re.compile(r"duration: (\d{1,12}\.\d{3}) ms(?:  (statement|parse|bind|
 BEGINS = re.compile(r"\s*(begin|start\s+transaction)\b", re.IGNORECASE)
 ENDS = re.compile(r"\s*(commit|end|rollback(?!\s+to)|abort)\b", re.IGNORECASE)
 LONGEST_RECORD = 1 << 20
+LONGEST_BEGIN = 1000
 
 ESCAPES = {
     "m": r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \S+",
@@ -47,10 +46,7 @@ class Duration:
 
 
 def parser(form: str, prefix: str, bare: bool) -> Parse:
-    """For lines of a format. With `bare` a duration without its statement is nobody's: log_duration wrote it.
-
-    The agent's own statements are left out.
-    """
+    """For lines of a format. With `bare` a duration without its statement is nobody's: log_duration wrote it."""
     fields_of = {"jsonlog": _json_fields, "csvlog": _csv_fields}.get(form)
     return _plain(prefix, bare) if fields_of is None else _fielded(fields_of, bare)
 
@@ -100,7 +96,7 @@ def _plain(prefix: str, bare: bool) -> Parse:
 
     def parse(records: list[str]) -> Iterator[Duration]:
         for record in records:
-            found = begin.match(record)
+            found = None if record.startswith("\t") else begin.match(record, 0, LONGEST_BEGIN)
             if found is None:
                 continue
             told = found.groupdict()
@@ -125,7 +121,7 @@ def _pattern(prefix: str) -> str:
 
 def _duration(message: str, pid: int, at_s: float, bare: bool = False) -> Duration | None:
     found = MESSAGE.match(message)
-    if found is None or (found[2] is None and bare) or TAG in (found[3] or ""):
+    if found is None or (found[2] is None and bare):
         return None
     return Duration(float(found[1]), _part(found[2], found[3] or ""), pid, at_s)
 

@@ -1,15 +1,11 @@
-"""What the server logs of durations, and where."""
+"""Of which statements the server logs the durations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from lutra_models.metrics import P99Of
-
-from lutra_agent.engines.postgresql.server.connect import Connection
-from lutra_agent.errors import CollectionFailed
 
 NAMES = (
     "log_min_duration_statement",
@@ -19,9 +15,6 @@ NAMES = (
     "log_duration",
     "log_line_prefix",
 )
-QUERY = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
-FORMATS = ("jsonlog", "csvlog", "stderr")
-"""The surest to parse first."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +56,6 @@ class Logged:
         return 1 / logged if logged > 0 else 0.0
 
 
-def read(connection: Connection, form: str) -> Logged:
-    """For a log of this format. Raises CollectionFailed."""
-    return parse(dict(connection.rows(QUERY, (list(NAMES),))), form)
-
-
 def parse(settings: Mapping[str, str], form: str) -> Logged:
     """Servers before 13 take no samples of statements."""
     prefix = settings.get("log_line_prefix", "")
@@ -81,20 +69,6 @@ def parse(settings: Mapping[str, str], form: str) -> Logged:
         prefix,
         form != "stderr" or ("%p" in prefix and ("%m" in prefix or "%n" in prefix)),
     )
-
-
-def current_file(connection: Connection, data_dir: Path | None, named: Path | None) -> tuple[str, Path] | None:
-    """The log's format and file: `named` where the operator says so, else what the server's collector writes now."""
-    if named is not None:
-        return {".csv": "csvlog", ".json": "jsonlog"}.get(named.suffix, "stderr"), named
-    for form in FORMATS:
-        try:
-            found = connection.row("SELECT pg_current_logfile(%s)", (form,))[0]
-        except CollectionFailed:
-            continue  # not this account's to ask, or a format that this version has not
-        if found is not None and (data_dir is not None or Path(found).is_absolute()):
-            return form, (data_dir or Path("/")) / found
-    return None
 
 
 def _from(text: str) -> float | None:
