@@ -20,6 +20,6 @@ def open_postgresql(database: PostgresqlDatabase) -> Engine:
     session = Session(Connection(database))
     sampler = Sampler(Connection(database)) if database.watch_transactions else None
     source = PostgresSource(session, FAMILY)
-    log = LogReader(database.log_file) if database.read_log else None
+    log = LogReader(database.server_log) if database.read_log else None
     health = PostgresHealth(session) if sampler is None else PostgresHealth(session, sampler.stop)
     return Engine(FAMILY, health, PostgresTelemetry(session, sampler, log), (source,))

@@ -16,13 +16,13 @@ class PostgresqlDatabase(DatabaseConfig):
     """A connection is always to a database: `dbname` is the agent's and the load's.
 
     `watch_transactions`: look at the running ones several times a second, for their p99. `read_log`: take it from the
-    durations that the server logs, where it logs any; `log_file` where the server does not write its log itself.
+    durations that the server logs, where it logs any; `server_log` where the server does not write its log itself.
     """
 
     dbname: Annotated[str, required(WHICH)]
     watch_transactions: bool = True
     read_log: bool = False
-    log_file: OptionalPath = None
+    server_log: OptionalPath = None
 
     def __post_init__(self) -> None:
         if not self.dbname:

@@ -105,7 +105,7 @@ def test_a_log_that_cannot_be_read_is_named_with_the_way_out(tmp_path: Path) -> 
     assert "let the agent's account read it" in LogReader().objection(gone, None)
     with pytest.raises(CollectionFailed, match=r"gone\.log"):
         LogReader().read(gone, None)
-    assert "database.log_file" in LogReader().objection(cast(Connection, Server(None)), None)
+    assert "database.server_log" in LogReader().objection(cast(Connection, Server(None)), None)
     (tmp_path / "a.log").touch()
     silent = cast(Connection, Server(None))
     assert "logs no durations" in LogReader(tmp_path / "a.log").objection(silent, None)

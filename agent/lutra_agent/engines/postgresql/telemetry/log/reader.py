@@ -29,7 +29,7 @@ class LogReader:
         """Why the log gives no p99; empty where it does. Opens the file once."""
         found = _current_file(connection, data_dir, self._named)
         if found is None:
-            return "the server does not say where its log is: name it as database.log_file"
+            return "the server does not say where its log is: name it as database.server_log"
         form, file = found
         if _read(connection, form).least_ms is None:
             return "the server logs no durations: set log_min_duration_sample and log_statement_sample_rate"
