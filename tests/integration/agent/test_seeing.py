@@ -243,7 +243,7 @@ def postgres15_statement(server: ScratchPostgres) -> None:
 
 
 def test_a_server_without_statement_statistics_gives_tps_alone(postgres18: ScratchPostgres) -> None:
-    engine = engine_of(postgres18)
+    engine = engine_of(postgres18, watch_transactions=False)
     before = sample(engine)
     targets = engine.telemetry.targets(before, sample(engine))
     assert set(targets.metrics) == {"tps"}
