@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +18,9 @@ import pytest
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.telemetry import Targets
 from lutra_agent.engines.families import family
+from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
+from lutra_agent.engines.postgresql.telemetry.ages import sampler
 from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import document, until, write_toml
@@ -29,13 +33,17 @@ ALONE = "SELECT pg_sleep(0.02), count(*) FROM pg_database;\n"
 SEVERAL = f"BEGIN;\nSELECT 1;\n{ALONE}COMMIT;\n"
 """They read a table: a server reports no transactions of a backend that touches none."""
 OTHERS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lutra-agent'"
+PID = OTHERS.replace("count(*)", "max(pid)")
 LOG = {"logging_collector": "on", "log_directory": "log", "log_file_mode": "0644"}
+
+
+def section(server: ScratchPostgres, **more: Any) -> PostgresqlDatabase:
+    return PostgresqlDatabase("postgresql", server.host, server.port, server.user, dbname=server.dbname, **more)
 
 
 @contextmanager
 def engine_of(server: ScratchPostgres, **more: Any) -> Iterator[Engine]:
-    where = ("postgresql", server.host, server.port, server.user)
-    engine = family("postgresql").open(PostgresqlDatabase(*where, dbname=server.dbname, **more))
+    engine = family("postgresql").open(section(server, **more))
     try:
         yield engine
     finally:
@@ -66,6 +74,26 @@ def test_running_transactions_tell_how_long_they_take(postgres: ScratchPostgres,
     assert found.latency.p99_ms > 0.85 * SLEEP_MS
     assert 0 < found.metrics["p99_error_share"] < 1
     assert until(lambda: postgres.sql(OTHERS) == "0"), "a closed engine leaves no connection"
+
+
+def test_a_backend_that_is_stopped_does_not_end_the_watch(
+    own_postgres: ScratchPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, "STUCK_S", 0.5)
+    monkeypatch.setattr(sampler, "AGAIN_S", 0.1)
+    watch = sampler.Sampler(Connection(section(own_postgres)))
+    watch.start()
+    try:
+        assert until(lambda: watch.looks().samples > 2)
+        stopped = int(own_postgres.sql(PID))
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            seen = watch.looks().samples
+            assert until(lambda: watch.looks().samples > seen + 5)
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+    finally:
+        watch.stop()
 
 
 def test_an_account_that_sees_no_others_gets_no_p99_of_them(postgres: ScratchPostgres, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -10,7 +11,7 @@ from psycopg import pq, sql
 from psycopg.conninfo import make_conninfo
 from psycopg.pq.abc import PGresult
 
-from lutra_agent.engines.postgresql.server.deadline import within
+from lutra_agent.engines.postgresql.server.deadline import cut, within
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.server.tls import tls
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
@@ -64,20 +65,37 @@ class Connection:
     def prepared_row(self, query: str, parameters: Sequence[str]) -> list[bytes | None]:
         """The texts of the first row, at a third of the price: the only statement of its connection, prepared once.
 
-        Nothing limits the wait but the server's own `statement_timeout`: it is for a thread that nobody waits for.
+        Nothing limits the wait but the server's own `statement_timeout` and `cut`: it is for a thread that nobody waits
+        for.
         """
         connection = self._connected()
+        try:
+            return self._row_of_prepared(connection, query, parameters)
+        except psycopg.Error as error:
+            self.close()
+            raise DatabaseUnavailable(message(error)) from error
+
+    def cut(self) -> None:
+        """From another thread: whoever waits for an answer gets an error."""
+        opened = self._open
+        if opened is not None and not opened.closed:
+            with suppress(psycopg.Error):
+                cut(opened.fileno())
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _row_of_prepared(
+        self, connection: psycopg.Connection[tuple[Any, ...]], query: str, parameters: Sequence[str]
+    ) -> list[bytes | None]:
         if self._prepared is not connection:
             _checked(connection.pgconn.prepare(b"", _tagged(query)), connection)
             self._prepared = connection
         result = connection.pgconn.exec_prepared(b"", [p.encode() for p in parameters])
         _checked(result, connection)
         return [result.get_value(0, column) for column in range(result.nfields)]
-
-    def close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
 
     def _execute(
         self, query: str, parameters: Sequence[Any] | None, answer_s: float

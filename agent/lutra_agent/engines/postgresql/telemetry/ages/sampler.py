@@ -20,6 +20,8 @@ AGAIN_S = 5.0
 """After a failure."""
 SLOWLY = 0.1
 STOP_S = 2.0
+STUCK_S = 30.0
+"""Far above what the server allows itself for a look."""
 OTHERS = 0.1
 
 ENDS = r"^\s*(commit|end|rollback|abort|prepare\s+transaction)"
@@ -87,6 +89,7 @@ class Sampler:
         self._samples = self._several = 0
         self._ages, self._durations, self._outside = Counter(), Counter(), Counter()
         self._last = ""
+        self._asked_s: float | None = None
 
     def start(self) -> None:
         if self._thread is None or not self._thread.is_alive():
@@ -99,9 +102,11 @@ class Sampler:
         if self._ended is not None and self._thread is not None:
             self._ended.set()
             self._thread.join(STOP_S)
-            self._thread = self._ended = None
 
     def looks(self) -> Looks:
+        asked_s = self._asked_s
+        if asked_s is not None and time.monotonic() - asked_s > STUCK_S:
+            self._connection.cut()  # a backend that is stopped never looks at its statement_timeout
         with self._lock:
             counts = (c.counts() for c in (self._ages, self._durations, self._outside))
             ages, ended, outside = counts
@@ -109,8 +114,11 @@ class Sampler:
 
     def look(self) -> None:
         """Once. Raises DatabaseUnavailable and CollectionFailed."""
-        watch = Stopwatch()
-        row = self._connection.prepared_row(LOOK, (self._last or "Infinity",))
+        watch, self._asked_s = Stopwatch(), time.monotonic()
+        try:
+            row = self._connection.prepared_row(LOOK, (self._last or "Infinity",))
+        finally:
+            self._asked_s = None
         waited_s = watch.alone_s()
         now, ages, durations, several, inside = ((value or b"").decode() for value in row)
         with self._lock:
