@@ -7,6 +7,10 @@ import sys
 
 BENCHMARKS: tuple[tuple[str, str], ...] = (
     ("latency_estimate", "the p99 estimated from pg_stat_statements against the one that sysbench's clients saw"),
+    (
+        "latency_estimate.sampled",
+        "PostgreSQL's p99 from running transactions and from the log, against pgbench's clients",
+    ),
     ("server_histogram", "the p99 of MySQL's and MariaDB's own histograms against the one that sysbench's clients saw"),
     ("agent_footprint", "the agent's memory and CPU beside a real server, and what its wheel brings along"),
     ("rest_latency", "how long a stored recommendation, a what-if prediction and a report take over REST"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Goal = Literal["minimize", "maximize"]
-P99Source = Literal["driver", "histogram", "prometheus", "estimated", "probe"]
+P99Source = Literal["driver", "histogram", "prometheus", "estimated", "probe", "activity", "log"]
 P99Of = Literal["statement", "transaction", "command"]
 
 

@@ -12,6 +12,8 @@ from lutra_models.history import Mode
 from lutra_models.server import Policy, Server
 
 from lutra_agent.clock import SystemClock
+from lutra_agent.commands.measured_once import MeasuredOnce, measure_once
+from lutra_agent.commands.programs import missing_programs
 from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import Config, DatabaseConfig
 from lutra_agent.drivers import build_loads
@@ -25,7 +27,7 @@ from lutra_agent.runtime.local_database import LocalDatabase
 
 @dataclass(frozen=True)
 class Examination:
-    """`complete`: the agent can do all that the configured mode allows.
+    """`complete`: the agent can do all that the configured mode allows, and the service takes its reports.
 
     `movable` are the settings that the mode moves where nobody names others. Rights to the rest are not asked for:
     a directive that an operator makes of them is refused with the statement that is missing.
@@ -36,6 +38,7 @@ class Examination:
     connection: str
     visible: tuple[Visible, ...]
     p99: str
+    measured: MeasuredOnce
     permissions: Permissions
     shadowed: dict[str, str]
     memory: dict[str, int]
@@ -50,7 +53,8 @@ class Examination:
 
 def examine(config: Config) -> Examination:
     """Raises DatabaseUnavailable and CollectionFailed: then there is nothing to examine."""
-    database = local_database(config, SystemClock())
+    clock = SystemClock()
+    database = local_database(config, clock)
     try:
         database.engine.health.ping()
         server = database.read_server()
@@ -59,12 +63,17 @@ def examine(config: Config) -> Examination:
         permissions, visible = permissions_of(database.engine.sources, movable), database.engine.telemetry.visible()
         policy = Policy(memory_fraction=config.agent.memory_fraction, memory_count=config.agent.memory_count)
         found = live.memory(policy, {})
+        measured = measure_once(database.engine.telemetry, clock, config.prometheus)
+        service = ask_service(config.service)
+        lacks = [*_missing(config, database, permissions, movable, visible), *measured.problems]
+        lacks += [*missing_programs(config), *filter(None, (service.remedy,))]
         return Examination(
             server=server,
             mode=config.agent.mode,
             connection=connection(config.database),
             visible=visible,
             p99=_p99(config, visible),
+            measured=measured,
             permissions=permissions,
             shadowed={n: s.shadowed for n, s in server.settings.items() if s.shadowed},
             memory={
@@ -73,8 +82,8 @@ def examine(config: Config) -> Examination:
                 "limit_bytes": live.memory_limit(policy),
             },
             movable=movable,
-            missing=tuple(dict.fromkeys(_missing(config, database, permissions, movable, visible))),
-            service=ask_service(config.service),
+            missing=tuple(dict.fromkeys(lacks)),
+            service=service.said,
         )
     finally:
         database.engine.health.close()
@@ -143,6 +152,7 @@ def _lines(found: Examination) -> Iterator[str]:
     for item in found.visible:
         yield f"  {'yes' if item.available else 'no ':3}  {item.name:{width}}  {item.detail}".rstrip()
     yield ""
+    yield f"measured over a second: {found.measured.words}"
     yield f"p99 comes from: {found.p99}"
     known, tuned, changeable = len(server.settings), len(found.movable), len(found.permissions.changeable)
     yield f"settings: {known} known; of the {tuned} that it may tune, this account may change {changeable}"
@@ -166,6 +176,7 @@ def _document(found: Examination) -> dict[str, Any]:
         "host": asdict(found.server.host),
         "visible": [asdict(v) for v in found.visible],
         "p99": found.p99,
+        "measured": dict(found.measured.targets),
         "settings": len(found.server.settings),
         "movable": list(found.movable),
         "changeable": sorted(found.permissions.changeable),

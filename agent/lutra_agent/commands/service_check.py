@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from lutra_agent.config.types import ServiceConfig
-from lutra_agent.errors import ConfigError, ServiceRefused, ServiceUnavailable
+from dataclasses import dataclass
+
+from lutra_agent.config.types import TOKEN_VARIABLE, ServiceConfig
+from lutra_agent.errors import ConfigError, NotAdmitted, ServiceRefused, ServiceUnavailable
 from lutra_agent.reporting.transport import Transport
 
 
-def ask_service(config: ServiceConfig) -> str:
-    """In words; whatever is wrong with the service does not end the check of the database."""
+@dataclass(frozen=True)
+class ServiceAnswer:
+    """In words, and what is to be done where the agent cannot report there; empty where it can."""
+
+    said: str
+    remedy: str = ""
+
+
+def ask_service(config: ServiceConfig) -> ServiceAnswer:
+    """Whatever is wrong with the service does not end the check of the database."""
     try:
         transport = Transport(config, config.token())
     except ConfigError as error:
-        return f"not asked: {error}"
+        return ServiceAnswer(f"not asked: {error}", str(error))
     try:
         transport.get(f"/v1/databases/{config.database}")
-    except (ServiceUnavailable, ServiceRefused) as error:
-        return f"{config.url}: {error}; reports wait in the spool"
+    except NotAdmitted as error:
+        how = f"give the agent a token of this database, by service.token_file or {TOKEN_VARIABLE}"
+        return _refused(config, error, how)
+    except ServiceRefused as error:
+        how = f"set service.database to the id that the service gave this database: it refuses {config.database!r}"
+        return _refused(config, error, how)
+    except ServiceUnavailable as error:
+        return _refused(config, error, f"start the service at {config.url}, or set service.url to where it answers")
     finally:
         transport.close()
-    return f"{config.url} knows the token and {config.database}"
+    return ServiceAnswer(f"{config.url} knows the token and {config.database}")
+
+
+def _refused(config: ServiceConfig, error: Exception, remedy: str) -> ServiceAnswer:
+    return ServiceAnswer(f"{config.url}: {error}; reports wait in the spool", remedy)

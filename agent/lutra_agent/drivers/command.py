@@ -69,6 +69,10 @@ class Command:
         self.database = database
         self.password_variable = password_variable
 
+    @property
+    def program(self) -> str:
+        return self.options.command[0]
+
     def context(self) -> dict[str, Value]:
         return {"driver": self.name, "command": Path(self.options.command[0]).name}
 

@@ -70,6 +70,10 @@ class Pgbench:
         self.statements = options.statements or _counted(options.script)
         self.threads = options.threads or min(2, options.clients)
 
+    @property
+    def program(self) -> str:
+        return self.options.bin
+
     def context(self) -> dict[str, Value]:
         o = self.options
         context: dict[str, Value] = {"driver": self.name, "script": self._script_name(), "protocol": o.protocol}

@@ -74,6 +74,10 @@ class Sysbench:
             how = "database.host = the server's socket, or driver.kind = 'command'"
             raise ConfigError(f"driver.kind: sysbench cannot check this server by database.tls_ca; {how}")
 
+    @property
+    def program(self) -> str:
+        return self.options.bin
+
     def context(self) -> dict[str, Value]:
         o = self.options
         context: dict[str, Value] = {"driver": self.name, "script": o.script, "distribution": o.distribution}

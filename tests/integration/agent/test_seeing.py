@@ -225,7 +225,7 @@ def test_a_server_proves_its_name_to_the_agent_and_another_authority_does_not() 
 
 
 def test_statements_give_qps_and_an_estimate_without_the_agents_own(postgres15: ScratchPostgres) -> None:
-    engine = engine_of(postgres15)
+    engine = engine_of(postgres15, watch_transactions=False)
     for _ in range(3):
         before = sample(engine)
     for _ in range(200):
@@ -243,7 +243,7 @@ def postgres15_statement(server: ScratchPostgres) -> None:
 
 
 def test_a_server_without_statement_statistics_gives_tps_alone(postgres18: ScratchPostgres) -> None:
-    engine = engine_of(postgres18)
+    engine = engine_of(postgres18, watch_transactions=False)
     before = sample(engine)
     targets = engine.telemetry.targets(before, sample(engine))
     assert set(targets.metrics) == {"tps"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from lutra_agent.engines.common.health import ServerIdentity
@@ -11,8 +12,10 @@ from lutra_agent.engines.postgresql.server.session import Session
 class PostgresHealth:
     programs: tuple[str, ...] = ("postgres", "postmaster")
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, stop: Callable[[], None] = lambda: None) -> None:
+        """`stop` ends what else is connected to the server."""
         self._session = session
+        self._stop = stop
 
     def ping(self) -> None:
         self._session.connection.row("SELECT 1")
@@ -34,4 +37,5 @@ class PostgresHealth:
         return self._session.details().data_dir
 
     def close(self) -> None:
+        self._stop()
         self._session.connection.close()

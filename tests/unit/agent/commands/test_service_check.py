@@ -16,19 +16,33 @@ def token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_service_that_knows_the_database_and_the_token_is_named() -> None:
     with raw_server(answering(b'{"id": "db_1"}')) as server:
-        assert ask_service(ServiceConfig(server.url, "db_1")) == f"{server.url} knows the token and db_1"
+        found = ask_service(ServiceConfig(server.url, "db_1"))
+    assert (found.said, found.remedy) == (f"{server.url} knows the token and db_1", "")
 
 
-@pytest.mark.parametrize("status", ["404 Not Found", "401 Unauthorized", "403 Forbidden", "500 Internal Server Error"])
-def test_a_token_or_a_database_that_the_service_does_not_know_is_named(status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "remedy"),
+    [
+        ("404 Not Found", "set service.database to the id"),
+        ("401 Unauthorized", "give the agent a token of this database"),
+        ("403 Forbidden", "give the agent a token of this database"),
+        ("500 Internal Server Error", "set service.url to where it answers"),
+    ],
+)
+def test_a_token_or_a_database_that_the_service_does_not_know_is_named(status: str, remedy: str) -> None:
     with raw_server(answering(GONE, "Content-Type: application/problem+json", status=status)) as server:
         found = ask_service(ServiceConfig(server.url, "db_1"))
-    assert status[:3] in found
-    assert "there is no db_1" in found
-    assert "secret" not in found
+    assert status[:3] in found.said
+    assert "there is no db_1" in found.said
+    assert remedy in found.remedy
+    assert "secret" not in found.said + found.remedy
 
 
 def test_a_service_that_is_away_or_has_no_token_does_not_end_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "ConnectError" in ask_service(ServiceConfig("http://127.0.0.1:9", "db_1"))
+    away = ask_service(ServiceConfig("http://127.0.0.1:9", "db_1"))
+    assert "ConnectError" in away.said
+    assert "http://127.0.0.1:9" in away.remedy
     monkeypatch.delenv("LUTRA_AGENT_TOKEN")
-    assert "not asked: no token" in ask_service(ServiceConfig("http://127.0.0.1:9", "db_1"))
+    without = ask_service(ServiceConfig("http://127.0.0.1:9", "db_1"))
+    assert "not asked: no token" in without.said
+    assert "set service.token_file" in without.remedy

@@ -13,6 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 
+def cut(descriptor: int) -> None:
+    """Shuts the connection behind `descriptor` down: whoever waits for its answer gets an error."""
+    with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as own:
+        own.shutdown(socket.SHUT_RDWR)
+
+
 @contextmanager
 def within(seconds: float, descriptor: int) -> Iterator[None]:
     """Shuts the connection behind `descriptor` down once the time is over, which ends any wait for an answer.

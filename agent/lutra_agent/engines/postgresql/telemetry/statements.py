@@ -70,7 +70,8 @@ def find(connection: Connection) -> StatementsView | None:
     version, schema = found[0]
     view = StatementsView(quoted(schema), tuple(int(p) for p in version.split(".")))
     try:
-        connection.rows(view.rows_query + (" AND" if "WHERE" in view.rows_query else " WHERE") + " false")
+        # Really asked: with a condition that is never true the server would not call what is not loaded.
+        connection.rows(view.rows_query + " LIMIT 1")
     except CollectionFailed:
         return None  # created, but the library is not in shared_preload_libraries
     return view

@@ -1,4 +1,4 @@
-"""What a PostgreSQL server does: its statistics views, and the two extensions where they are installed."""
+"""What a PostgreSQL server does: its statistics views, what runs in it, and two extensions where they are installed."""
 
 from __future__ import annotations
 
@@ -8,34 +8,56 @@ from datetime import datetime
 from lutra_agent.engines.common.telemetry import Latency, Sample, Targets, Visible
 from lutra_agent.engines.postgresql.server.session import Details, Session
 from lutra_agent.engines.postgresql.telemetry import histogram, statements
+from lutra_agent.engines.postgresql.telemetry.ages.p99 import p99
+from lutra_agent.engines.postgresql.telemetry.ages.sampler import SEES, TRACKED, Looks, Sampler
 from lutra_agent.engines.postgresql.telemetry.collect import Collect
-from lutra_agent.engines.postgresql.telemetry.visible import visible
+from lutra_agent.engines.postgresql.telemetry.log.durations import Durations
+from lutra_agent.engines.postgresql.telemetry.log.durations import p99 as logged_p99
+from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
+from lutra_agent.engines.postgresql.telemetry.visible import log, transactions, visible
 from lutra_agent.errors import CollectionFailed
+
+ERROR = "p99_error_share"
+"""The standard error of a sampled p99, as a share of it."""
+UNUSED = 3
+"""After so many samples of which nobody asked for a window, as under a driver, nothing need be watched in between."""
+
+UNCOUNTED_SINCE = 15
+"""From this version on a backend that has touched no table reports no transactions (pgstat_report_stat)."""
 
 
 @dataclass(frozen=True)
-class Extensions:
-    """The two extensions' views, None where one is not installed. They may change with a restart alone."""
+class Sources:
+    """What gives statements and p99 here; None where something is not there. They may change with a restart alone."""
 
     started: str
     statements: statements.StatementsView | None
     histogram: histogram.HistogramView | None
+    watched: bool
 
 
 @dataclass(frozen=True)
-class ExtensionReadings:
-    """What the two extensions showed at a sample, where they are installed."""
+class SourceReadings:
+    """What they showed at a sample. `own` are the sampler's transactions, where the server counts them as well."""
 
     statements: statements.Statements | None = None
     histogram: histogram.Histogram | None = None
+    looks: Looks | None = None
+    logged: Durations | None = None
+    own: int = 0
 
 
 class PostgresTelemetry:
-    def __init__(self, session: Session) -> None:
+    """Without a `sampler` nobody looks at running transactions, without `log` nobody reads the server's."""
+
+    def __init__(self, session: Session, sampler: Sampler | None = None, log: LogReader | None = None) -> None:
+        self._log = log
         self._session = session
+        self._sampler = sampler
         self._reader = statements.StatementsReader()
-        self._extensions: Extensions | None = None
+        self._sources: Sources | None = None
         self._peak = 0.0
+        self._unused = 0
 
     @property
     def peak_connections(self) -> int:
@@ -46,51 +68,107 @@ class PostgresTelemetry:
         sample = Collect(self._session.connection, details.major).sample(at, monotonic_s)
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges["connections"])
+        readings, problems = SourceReadings(), list(sample.problems)
         try:
-            return replace(sample, statements=self._extension_readings(self._found(details)))
+            readings = self._readings(self._found(details), details.major)
         except CollectionFailed as error:
-            return replace(sample, problems=(*sample.problems, f"statements: {error}"))
+            problems.append(f"statements: {error}")
+        try:
+            readings = replace(readings, logged=self._logged(details))
+        except CollectionFailed as error:
+            problems.append(f"log: {error}")
+        return replace(sample, statements=readings, problems=tuple(problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
+        self._unused = 0
         seconds = after.monotonic_s - before.monotonic_s
-        found = _from_extensions(
-            before.statements or ExtensionReadings(), after.statements or ExtensionReadings(), seconds
-        )
+        first, last = before.statements or SourceReadings(), after.statements or SourceReadings()
+        found = _from_extensions(first, last, seconds)
         old, new = before.readings.get("database"), after.readings.get("database")
         if old is None or new is None:
             return found
         committed, rolled_back = (new.counters[c] - old.counters[c] for c in ("xact_commit", "xact_rollback"))
-        ended = max(committed + rolled_back, 0.0)
+        ended = max(committed + rolled_back - (last.own - first.own), 0.0)
         errors = {"error_share": min(max(rolled_back / ended, 0.0), 1.0)} if ended else {}
-        return replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
+        found = replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
+        if last.logged is not None:
+            return _logged(found, first, last, seconds)
+        return found if last.looks is None else _watched(found, first.looks, last.looks, ended, seconds)
 
     def visible(self) -> tuple[Visible, ...]:
         details = self._session.details()
-        extensions = self._found(details)
-        return visible(self._session.connection, details.major, extensions.statements, extensions.histogram)
+        found, connection = self._found(details), self._session.connection
+        best = []
+        if self._log is not None:
+            best.append(log(self._log.objection(connection, details.data_dir)))
+        if self._sampler is not None:
+            best.append(transactions(found.watched, bool(connection.row(TRACKED)[0])))
+        return (*best, *visible(connection, details.major, found.statements, found.histogram))
 
-    def _found(self, details: Details) -> Extensions:
+    def _found(self, details: Details) -> Sources:
         """Looked for again after each restart."""
-        if self._extensions is None or self._extensions.started != details.started:
+        if self._sources is None or self._sources.started != details.started:
             connection = self._session.connection
-            self._extensions = Extensions(details.started, statements.find(connection), histogram.find(connection))
-        return self._extensions
+            watched = self._sampler is not None and bool(connection.row(SEES)[0])
+            views = statements.find(connection), histogram.find(connection)
+            self._sources = Sources(details.started, *views, watched)
+        return self._sources
 
-    def _extension_readings(self, extensions: Extensions) -> ExtensionReadings:
-        connection, views = self._session.connection, extensions
-        return ExtensionReadings(
+    def _readings(self, sources: Sources, major: int) -> SourceReadings:
+        connection, views = self._session.connection, sources
+        looks = self._looks() if views.watched else None
+        return SourceReadings(
             self._reader.read(connection, views.statements) if views.statements else None,
             histogram.read(connection, views.histogram) if views.histogram else None,
+            looks,
+            own=looks.samples if looks is not None and major < UNCOUNTED_SINCE else 0,
         )
 
+    def _logged(self, details: Details) -> Durations | None:
+        return None if self._log is None else self._log.read(self._session.connection, details.data_dir)
 
-def _from_extensions(before: ExtensionReadings, after: ExtensionReadings, seconds: float) -> Targets:
+    def _looks(self) -> Looks | None:
+        if self._sampler is None:
+            return None
+        self._unused += 1
+        if self._unused > UNUSED:
+            self._sampler.stop()
+        else:
+            self._sampler.start()
+        return self._sampler.looks()
+
+
+def _from_extensions(before: SourceReadings, after: SourceReadings, seconds: float) -> Targets:
     """qps and p99: a histogram is a measurement and goes before the estimate."""
     found = Targets()
     if before.statements is not None and after.statements is not None:
         found = statements.targets(before.statements, after.statements, seconds)
     if before.histogram is not None and after.histogram is not None:
-        p99 = histogram.p99_ms(before.histogram, after.histogram)
-        if p99 is not None:
-            found = replace(found, latency=Latency(p99, "histogram", "statement"))
+        p99_ms = histogram.p99_ms(before.histogram, after.histogram)
+        if p99_ms is not None:
+            found = replace(found, latency=Latency(p99_ms, "histogram", "statement"))
     return found
+
+
+def _watched(found: Targets, before: Looks | None, after: Looks, transactions: float, seconds: float) -> Targets:
+    """A window in which too little was seen has no p99: another source's would be another quantity."""
+    told = None if before is None else p99(before, after, transactions, seconds)
+    if told is None:
+        return replace(found, latency=None)
+    return _sampled(found, Latency(told.ms, "activity", "transaction"), told.error_share)
+
+
+def _logged(found: Targets, before: SourceReadings, after: SourceReadings, seconds: float) -> Targets:
+    """As the log tells; a window of which it told too little has no p99."""
+    if before.logged is None or after.logged is None:
+        return replace(found, latency=None)
+    qps, first, last = found.metrics.get("qps"), before.looks, after.looks
+    outside = None if first is None or last is None else last.outside - first.outside
+    told = logged_p99(before.logged, after.logged, None if qps is None else qps * seconds, outside)
+    if told is None:
+        return replace(found, latency=None)
+    return _sampled(found, Latency(told.ms, "log", told.of), told.error_share)
+
+
+def _sampled(found: Targets, latency: Latency, error_share: float) -> Targets:
+    return replace(found, metrics={**found.metrics, ERROR: error_share}, latency=latency)

@@ -13,6 +13,8 @@ from lutra_agent.engines.postgresql.telemetry.statements import StatementsView
 from lutra_agent.errors import CollectionFailed
 
 HISTOGRAM = Visible("pg_stat_monitor", True, "p99 from its response-time histogram", p99="pg_stat_monitor's histogram")
+LOG, TRANSACTIONS = "server log", "running transactions"
+TRACK = "ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf();"
 MONITOR = "SELECT current_user, pg_has_role('pg_monitor', 'MEMBER')"
 AVAILABLE = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
 
@@ -23,6 +25,23 @@ def visible(
     """One line per view, then the extensions and the account's own rights."""
     seen = (*((HISTOGRAM,) if timings else ()), _statements(connection, view), _monitor(connection))
     return (*_views(connection, major), *seen)
+
+
+def log(objection: str) -> Visible:
+    """The server's log, where the agent's file says that it is to be read."""
+    if objection:
+        return Visible(LOG, False, f"no p99 from it: {objection}", f"{LOG}: {objection}")
+    return Visible(LOG, True, "p99 from the durations in it", p99="the durations in the server's log")
+
+
+def transactions(watched: bool, tracked: bool) -> Visible:
+    """What runs, where the agent's file does not say that nobody is to look."""
+    if watched:
+        p99 = "running transactions (pg_stat_activity), an estimate with its error"
+        return Visible(TRANSACTIONS, True, "p99 from their ages", p99=p99)
+    if not tracked:
+        return Visible(TRANSACTIONS, False, "track_activities is off: no p99 from their ages", TRACK)
+    return Visible(TRANSACTIONS, False, "other accounts' are hidden: no p99 from their ages")
 
 
 def _views(connection: Connection, major: int) -> Iterator[Visible]:

@@ -1,0 +1,62 @@
+"""Counts of durations in ranges of a common ratio, that only grow: two readings give what came in between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+SHORTEST_MS = 0.01
+RATIO = 1.15
+RANGES = 165
+"""Up to a day; what is longer counts in the last range."""
+
+ENDS_MS = tuple(SHORTEST_MS * RATIO**i for i in range(RANGES))
+"""Where each range ends; the first begins at zero."""
+
+_LOG = math.log(RATIO)
+
+
+def range_of(ms: float) -> int:
+    """The range that holds a duration. Below zero counts as zero: clocks of two processors differ a little."""
+    if ms <= SHORTEST_MS:
+        return 0
+    return min(math.ceil(math.log(ms / SHORTEST_MS) / _LOG), RANGES - 1)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many durations each range had."""
+
+    of: tuple[int, ...] = (0,) * RANGES
+
+    def __sub__(self, earlier: Counts) -> Counts:
+        return Counts(tuple(new - old for new, old in zip(self.of, earlier.of, strict=True)))
+
+    @property
+    def total(self) -> int:
+        return sum(self.of)
+
+
+class Counter:
+    """Counts that are being added to."""
+
+    def __init__(self) -> None:
+        self._of = [0] * RANGES
+
+    def add(self, durations_ms: Iterable[float]) -> None:
+        for ms in durations_ms:
+            self._of[range_of(ms)] += 1
+
+    def counts(self) -> Counts:
+        return Counts(tuple(self._of))
+
+
+def quantile_ms(masses: Sequence[float], share: float) -> float:
+    """Where `share` of the whole lies below, interpolated within its range on a logarithmic scale."""
+    wanted, below = share * sum(masses), 0.0
+    for end, mass in zip(ENDS_MS, masses, strict=True):
+        if mass > 0 and below + mass >= wanted:
+            return end * math.exp(_LOG * ((wanted - below) / mass - 1))
+        below += mass
+    return ENDS_MS[-1]

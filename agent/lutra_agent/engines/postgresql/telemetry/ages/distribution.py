@@ -1,0 +1,168 @@
+"""The distribution of durations behind what was seen of them at moments.
+
+At a random moment the number of transactions in flight at the age a is rate × P(duration > a): so the ages that were
+seen at `samples` moments are Poisson counts of an integral of the wanted distribution. Long transactions are seen often
+and short ones seldom, in proportion to their durations. A connection that is idle shows how long its last transaction
+took: exact durations, but of those alone whose connection had nothing to do when the agent looked. Where a long
+transaction leaves its connection less idle time, such durations are seen less often the longer they are. Both kinds are
+fitted together by expectation maximisation over ranges of durations, smoothed at each step (Silverman et al. 1990), and
+with a share seen that falls exponentially with the duration as fast as the ages say.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lutra_agent.engines.postgresql.telemetry.ages.bins import ENDS_MS, RANGES, RATIO, Counts, quantile_ms, range_of
+
+STEPS = 80
+GIVEN = 0.01
+"""Of each range's count to either neighbour, at each step: enough against a comb of the few that were seen."""
+FEWEST = 100
+"""Transactions of a window: with fewer, a hundredth of them is none."""
+FEWEST_SEEN = 10
+P99 = 0.99
+BEYOND = 3.0
+"""The longest duration that is thought possible, as a multiple of the longest that was seen."""
+
+WIDTHS_MS = (ENDS_MS[0], *(b - a for a, b in itertools.pairwise(ENDS_MS)))
+MIDDLES_MS = tuple(end / math.sqrt(RATIO) for end in ENDS_MS)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A window: `ages` of transactions in flight at `samples` moments, durations of `ended` ones, and how many ended.
+
+    `transactions` is the server's own count over `window_ms`.
+    """
+
+    ages: Counts
+    ended: Counts
+    samples: int
+    transactions: float
+    window_ms: float
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """`error_share` is the standard error of `ms`, as a share of it: what the counts allow, and no bias."""
+
+    ms: float
+    error_share: float
+
+
+def masses(seen: Seen) -> tuple[float, ...] | None:
+    """How many transactions each range of durations had; None where too little was seen."""
+    if seen.transactions < FEWEST or seen.ages.total + seen.ended.total < FEWEST_SEEN:
+        return None
+    used = _used(seen)
+    ages, ended = seen.ages.of[:used], seen.ended.of[:used]
+    per_transaction = seen.samples / seen.window_ms
+    known = min(sum(ended), seen.transactions)
+    fitted = _start(seen, used)
+    for _ in range(STEPS):
+        chances = _chances(ended, fitted)
+        unseen = [f * (1 - c) for f, c in zip(fitted, chances, strict=True)]
+        scale = (seen.transactions - known) / max(sum(unseen), 1e-12)
+        aged = _back_projected(ages, fitted, per_transaction)
+        expected = (
+            (e + scale * u + f * a) / (1 + per_transaction * m)
+            for e, u, f, a, m in zip(ended, unseen, fitted, aged, MIDDLES_MS, strict=False)
+        )
+        fitted = _smoothed(list(expected))
+        total = sum(fitted)
+        fitted = [f * seen.transactions / total for f in fitted]
+    return (*fitted, *(0.0,) * (RANGES - used))
+
+
+def together(inside: Sequence[float], outside: Counts) -> tuple[float, ...]:
+    """The masses of the sum of two durations that do not depend on each other."""
+    if not outside.total:
+        return tuple(inside)
+    waits = [(m, count / outside.total) for m, count in zip(MIDDLES_MS, outside.of, strict=True) if count]
+    sums = [0.0] * RANGES
+    for middle, mass in zip(MIDDLES_MS, inside, strict=True):
+        if mass > 0:
+            for wait, share in waits:
+                sums[range_of(middle + wait)] += mass * share
+    return tuple(sums)
+
+
+def percentile(seen: Seen, fitted: Sequence[float]) -> Percentile:
+    """The 99th, with its error."""
+    ms = quantile_ms(fitted, P99)
+    sightings = sum(
+        a + e for a, e, end in zip(seen.ages.of, seen.ended.of, ENDS_MS, strict=True) if end / math.sqrt(RATIO) >= ms
+    )
+    spread = math.log(quantile_ms(fitted, 0.995) / quantile_ms(fitted, 0.97)) / math.log(0.03 / 0.005)
+    tail = max(spread, math.log(RATIO) / 2) / math.sqrt(max(sightings, 0.5))
+    return Percentile(ms, math.hypot(tail, 1 / math.sqrt(seen.ages.total + seen.ended.total)))
+
+
+def _used(seen: Seen) -> int:
+    """How many ranges are worth a thought."""
+    last = max(i for i in range(RANGES) if seen.ages.of[i] or seen.ended.of[i])
+    return min(last + round(math.log(BEYOND) / math.log(RATIO)), RANGES)
+
+
+def _start(seen: Seen, used: int) -> list[float]:
+    """What was seen to end; where nothing was, a wide log-normal of the mean that Little's law gives."""
+    known = seen.ended.total
+    if known >= FEWEST_SEEN:
+        return [seen.transactions * (e / known + 0.01 / used) / 1.01 for e in seen.ended.of[:used]]
+    mean = max(seen.ages.total / seen.samples * seen.window_ms / seen.transactions, ENDS_MS[0])
+    shape = [math.exp(-((math.log(m / mean) + 0.5) ** 2) / 2) + 1e-9 for m in MIDDLES_MS[:used]]
+    return [seen.transactions * s / sum(shape) for s in shape]
+
+
+def _chances(ended: Sequence[int], fitted: Sequence[float]) -> list[float]:
+    """For each range, the chance that the end of a transaction was seen: level × exp(-duration / decay).
+
+    The decay is the one at which the durations that were seen have the mean that they should have.
+    """
+    count = sum(ended)
+    if not count:
+        return [0.0] * len(fitted)
+    mean = sum(e * m for e, m in zip(ended, MIDDLES_MS, strict=False)) / count
+
+    def weights(rate: float) -> list[float]:
+        return [f * math.exp(-m * rate) for f, m in zip(fitted, MIDDLES_MS, strict=False)]
+
+    def mean_at(rate: float) -> float:
+        weighed = weights(rate)
+        return sum(w * m for w, m in zip(weighed, MIDDLES_MS, strict=False)) / max(sum(weighed), 1e-300)
+
+    low, high = 0.0, 1.0 / mean
+    if mean_at(low) > mean:
+        for _ in range(12):
+            middle = (low + high) / 2
+            low, high = (middle, high) if mean_at(middle) > mean else (low, middle)
+    weighed = weights(low)
+    level = count / max(sum(weighed), 1e-300)
+    return [min(level * w / f, 1.0) if f > 0 else 0.0 for w, f in zip(weighed, fitted, strict=True)]
+
+
+def _back_projected(ages: Sequence[int], fitted: Sequence[float], per_transaction: float) -> list[float]:
+    """What the ages say of each range: seen over expected, summed over the ages that a duration passes through."""
+    longer, expected = 0.0, [0.0] * len(fitted)
+    for i in reversed(range(len(fitted))):
+        expected[i] = per_transaction * WIDTHS_MS[i] * (longer + fitted[i] / 2)
+        longer += fitted[i]
+    passed, told = 0.0, []
+    for i, age in enumerate(ages):
+        ratio = per_transaction * WIDTHS_MS[i] * age / expected[i] if expected[i] > 0 else 0.0
+        told.append(passed + ratio / 2)
+        passed += ratio
+    return told
+
+
+def _smoothed(values: Sequence[float]) -> list[float]:
+    """Each range gives a part of its count to either neighbour."""
+    out = [(1 - 2 * GIVEN) * v for v in values]
+    for i, value in enumerate(values):
+        out[max(i - 1, 0)] += GIVEN * value
+        out[min(i + 1, len(values) - 1)] += GIVEN * value
+    return out

@@ -1,0 +1,159 @@
+"""Looks at pg_stat_activity several times a second, in a thread and over a connection of its own."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from dataclasses import dataclass
+
+from lutra_agent.engines.postgresql.server.connect import APPLICATION, Connection
+from lutra_agent.engines.postgresql.telemetry.ages.bins import Counter, Counts
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
+from lutra_agent.log_throttle import LogThrottle
+
+MOST_OF_A_CORE = 0.003
+"""What the thread may take: where one look is dear, it looks less often."""
+SHORTEST_S, LONGEST_S = 0.05, 1.0
+AGAIN_S = 5.0
+"""After a failure."""
+SLOWLY = 0.1
+STOP_S = 2.0
+STUCK_S = 30.0
+"""Far above what the server allows itself for a look."""
+OTHERS = 0.1
+
+ENDS = r"^\s*(commit|end|rollback|abort|prepare\s+transaction)"
+"""A statement that ends a transaction of several: its own duration is not the transaction's."""
+
+LOOK = f"""SELECT extract(epoch FROM statement_timestamp()),
+array_agg((extract(epoch FROM statement_timestamp() - xact_start) * 1000)::float4)
+  FILTER (WHERE xact_start IS NOT NULL),
+array_agg((extract(epoch FROM state_change - query_start) * 1000)::float4)
+  FILTER (WHERE xact_start IS NULL AND query !~* '{ENDS}'),
+count(*) FILTER (WHERE xact_start IS NULL AND query ~* '{ENDS}'),
+extract(epoch FROM clock_timestamp() - statement_timestamp())
+FROM pg_stat_get_activity(NULL)
+WHERE backend_type = 'client backend' AND application_name IS DISTINCT FROM '{APPLICATION}' AND (xact_start IS NOT NULL
+OR state = 'idle' AND query_start IS NOT NULL AND state_change > to_timestamp($1::float8))"""  # noqa: S608
+"""Ages of the transactions that run, in ms, and durations of those whose connection has been idle since they ended.
+
+A connection that is idle tells its last statement: a transaction of its own, unless it ended one. The view would add
+two joins for names that nobody asks for.
+"""
+
+TRACKED = "SELECT current_setting('track_activities')::bool"
+SEES = f"{TRACKED} AND pg_has_role('pg_read_all_stats', 'USAGE')"
+"""Other accounts' transactions, and any at all."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Looks:
+    """All that was seen since the agent began. `several` ended transactions of more than one statement.
+
+    `outside` is what an answer took beside its execution: for a client of this host the way to the server and back,
+    and the wait of either side for a processor.
+    """
+
+    samples: int
+    ages: Counts
+    ended: Counts
+    several: int
+    outside: Counts
+
+
+class Stopwatch:
+    """Times an answer, unless other threads of the agent worked meanwhile: then it may be they that it waited for."""
+
+    def __init__(self) -> None:
+        self._began_s, self._others_s = time.perf_counter(), _others_s()
+
+    def alone_s(self) -> float | None:
+        waited_s = time.perf_counter() - self._began_s
+        return None if _others_s() - self._others_s > OTHERS * waited_s else waited_s
+
+
+class Sampler:
+    """`start` and `stop` may be called at any time; what it has seen stays."""
+
+    def __init__(self, connection: Connection, chance: random.Random | None = None) -> None:
+        self._connection = connection
+        self._chance = chance or random.Random()  # noqa: S311
+        self._lock = threading.Lock()
+        self._throttle = LogThrottle(log)
+        self._thread: threading.Thread | None = None
+        self._ended: threading.Event | None = None
+        self._samples = self._several = 0
+        self._ages, self._durations, self._outside = Counter(), Counter(), Counter()
+        self._last = ""
+        self._asked_s: float | None = None
+
+    def start(self) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._ended = threading.Event()
+            self._thread = threading.Thread(target=self._run, args=(self._ended,), name="ages", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """The thread closes its connection, so that a server that is asked to stop need not wait for it."""
+        if self._ended is not None and self._thread is not None:
+            self._ended.set()
+            self._thread.join(STOP_S)
+
+    def looks(self) -> Looks:
+        asked_s = self._asked_s
+        if asked_s is not None and time.monotonic() - asked_s > STUCK_S:
+            self._connection.cut()  # a backend that is stopped never looks at its statement_timeout
+        with self._lock:
+            counts = (c.counts() for c in (self._ages, self._durations, self._outside))
+            ages, ended, outside = counts
+            return Looks(self._samples, ages, ended, self._several, outside)
+
+    def look(self) -> None:
+        """Once. Raises DatabaseUnavailable and CollectionFailed."""
+        watch, self._asked_s = Stopwatch(), time.monotonic()
+        try:
+            row = self._connection.prepared_row(LOOK, (self._last or "Infinity",))
+        finally:
+            self._asked_s = None
+        waited_s = watch.alone_s()
+        now, ages, durations, several, inside = ((value or b"").decode() for value in row)
+        with self._lock:
+            first, self._last = not self._last, now
+            if not first:
+                self._samples += 1
+                self._ages.add(_numbers(ages))
+                self._durations.add(_numbers(durations))
+                self._several += int(several)
+                self._outside.add([] if waited_s is None else [(waited_s - float(inside)) * 1000])
+
+    def _run(self, ended: threading.Event) -> None:
+        cost_s, pause_s = MOST_OF_A_CORE * SHORTEST_S, 0.0
+        while not ended.wait(pause_s):
+            began, dials = time.thread_time(), not self._last
+            try:
+                self.look()
+                self._throttle.worked("watching transactions")
+            except (DatabaseUnavailable, CollectionFailed) as error:
+                self._throttle.failed("watching transactions", error)
+                self._last, pause_s = "", AGAIN_S
+                continue
+            if not dials:
+                cost_s += SLOWLY * (time.thread_time() - began - cost_s)
+            mean_s = min(max(cost_s / MOST_OF_A_CORE, SHORTEST_S), LONGEST_S)
+            pause_s = mean_s * self._chance.uniform(0.5, 1.5)  # in step with no load
+        self._last = ""
+        self._connection.close()
+
+
+def _others_s() -> float:
+    """Processor time of the process outside this thread."""
+    return time.process_time() - time.thread_time()
+
+
+def _numbers(array: str) -> list[float]:
+    """`{1.5,2}`, or nothing."""
+    return [float(text) for text in array.strip("{}").split(",") if text]

@@ -1,0 +1,119 @@
+"""Logged durations, counted: of statements, or of the transactions that they make up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lutra_models.metrics import P99Of
+
+from lutra_agent.engines.postgresql.telemetry.ages.bins import ENDS_MS, RANGES, RATIO, Counts, quantile_ms, range_of
+from lutra_agent.engines.postgresql.telemetry.ages.distribution import together
+from lutra_agent.engines.postgresql.telemetry.log.records import Duration
+from lutra_agent.engines.postgresql.telemetry.log.settings import Logged
+
+P99 = 0.99
+FEWEST = 100
+"""Durations of a window: of fewer the hundredth part is none."""
+MOST_OPEN = 2000
+"""Transactions that have begun in the log and not ended: of backends that died, or whose end is not logged."""
+
+
+@dataclass(frozen=True)
+class Durations:
+    """All that the log told since the agent began: how many each range stands for, and of how many lines."""
+
+    logged: Logged
+    masses: tuple[float, ...]
+    lines: tuple[int, ...]
+
+
+@dataclass
+class Open:
+    """A transaction of which the log has not told the end; `ahead_ms` went into parsing and binding its statement."""
+
+    began_s: float
+    within: bool = False
+    ahead_ms: float = 0.0
+
+
+class Tally:
+    """Adds up durations under one set of the server's rules."""
+
+    def __init__(self, logged: Logged) -> None:
+        self.logged = logged
+        self._masses = [0.0] * RANGES
+        self._lines = [0] * RANGES
+        self._open: dict[int, Open] = {}
+
+    def add(self, durations: Iterable[Duration]) -> None:
+        for found in durations:
+            if self.logged.of == "transaction":
+                self._step(found)
+            elif found.part != "before":
+                self._count(found.ms, self.logged.weight(found.ms))
+
+    def durations(self) -> Durations:
+        return Durations(self.logged, tuple(self._masses), tuple(self._lines))
+
+    def _step(self, found: Duration) -> None:
+        """A transaction is as long as from the begin of its first step to the end of its last."""
+        opened = self._open.pop(found.pid, None)
+        within = opened is not None and opened.within
+        if found.part in ("begin", "before") or (found.part == "other" and within):
+            opened = opened or Open(found.at_s - found.ms / 1000)
+            opened.within = within or found.part == "begin"
+            opened.ahead_ms += found.ms if found.part == "before" else 0.0
+            if len(self._open) < MOST_OPEN:
+                self._open[found.pid] = opened
+        elif found.part == "end" and opened is not None and within:
+            rate = self.logged.transaction_rate
+            ms = max((found.at_s - opened.began_s) * 1000, found.ms)
+            # A slow statement is logged in any case; a begin only in a transaction that was chosen.
+            self._count(ms, self.logged.weight(0.0 if rate > 0 else ms))
+        elif found.part == "other":
+            ms = found.ms + (opened.ahead_ms if opened else 0.0)
+            self._count(ms, self.logged.weight(ms))
+
+    def _count(self, ms: float, weight: float) -> None:
+        if weight > 0:
+            place = range_of(ms)
+            self._masses[place] += weight
+            self._lines[place] += 1
+
+
+@dataclass(frozen=True)
+class LoggedP99:
+    """`error_share` is the standard error of `ms`, as a share of it: what the number of lines allows."""
+
+    ms: float
+    error_share: float
+    of: P99Of
+
+
+def p99(
+    before: Durations, after: Durations, statements: float | None, outside: Counts | None = None
+) -> LoggedP99 | None:
+    """Of what was logged between two readings. None where that was too little, or where the rules changed meanwhile.
+
+    `statements` are all that ran, where that is known: the log tells nothing of those below its threshold. `outside` is
+    what an answer takes beside its execution, in as far as that was seen.
+    """
+    logged = after.logged
+    if before.logged != logged or logged.least_ms is None:
+        return None
+    masses: Sequence[float] = [new - old for new, old in zip(after.masses, before.masses, strict=True)]
+    lines = [new - old for new, old in zip(after.lines, before.lines, strict=True)]
+    total = sum(masses)
+    if logged.least_ms > 0:
+        if statements is None:
+            return None
+        masses = [masses[0] + max(statements - total, 0.0), *masses[1:]]
+    if sum(masses) < FEWEST or not any(lines) or quantile_ms(masses, P99) < logged.least_ms:
+        return None
+    masses = masses if outside is None else together(masses, outside)
+    ms = quantile_ms(masses, P99)
+    beyond = sum(n for n, end in zip(lines, ENDS_MS, strict=True) if end / math.sqrt(RATIO) >= ms)
+    spread = math.log(quantile_ms(masses, 0.995) / max(quantile_ms(masses, 0.97), logged.least_ms, ENDS_MS[0]))
+    return LoggedP99(ms, max(spread / math.log(6), math.log(RATIO) / 2) / math.sqrt(max(beyond, 0.5)), logged.of)

@@ -1,0 +1,229 @@
+"""Durations from a server's log: what its lines say, where they are, and what they add up to."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+from lutra_agent.engines.postgresql.server.connect import Connection
+from lutra_agent.engines.postgresql.telemetry.log.durations import Durations, Tally, p99
+from lutra_agent.engines.postgresql.telemetry.log.follow import Follower
+from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
+from lutra_agent.engines.postgresql.telemetry.log.records import Duration, complete, parser
+from lutra_agent.engines.postgresql.telemetry.log.settings import Logged, parse
+from lutra_agent.errors import CollectionFailed
+
+PREFIX = "%m [%p] %q%u@%d "
+AT = "2026-11-22 19:00:00.123"
+SAMPLED = {"log_min_duration_sample": "0", "log_statement_sample_rate": "0.1", "log_line_prefix": PREFIX}
+WHOLE = {"log_transaction_sample_rate": "0.1", "log_line_prefix": PREFIX}
+
+
+def plain(text: str, prefix: str = PREFIX, bare: bool = False) -> list[Duration]:
+    records, rest = complete("stderr", text)
+    assert rest == ""
+    return list(parser("stderr", prefix, bare)(records))
+
+
+def line(message: str, pid: int = 7, at: str = AT) -> str:
+    return f"{at} UTC [{pid}] me@shop LOG:  {message}\n"
+
+
+def test_a_line_of_each_format_gives_the_same_duration() -> None:
+    message = "duration: 12.345 ms  statement: SELECT 1,\n'a \"b\"'"
+    as_json = json.dumps({"timestamp": f"{AT} UTC", "pid": 7, "error_severity": "LOG", "message": message}) + "\n"
+    row = io.StringIO()
+    csv.writer(row, lineterminator="\n").writerow([f"{AT} UTC", "me", "shop", 7, *[""] * 7, "LOG", "00000", message])
+    found = plain(line(message.replace("\n", "\n\t")))
+    for form, text in (("jsonlog", as_json), ("csvlog", row.getvalue())):
+        records, rest = complete(form, text + "half a li")
+        assert (list(parser(form, "", False)(records)), rest) == (found, "half a li")
+    assert [(d.ms, d.part, d.pid) for d in found] == [(12.345, "other", 7)]
+
+
+@pytest.mark.parametrize("prefix", ["%m [%p] ", "%t:%h:%u [%5p]: ", "", "%n %p %a %% "])
+def test_a_prefix_is_read_as_the_server_writes_it(prefix: str) -> None:
+    begin = prefix.replace("%m", f"{AT} UTC").replace("%t", "2026-11-22 19:00:00 UTC").replace("%h", "10.0.0.1")
+    begin = begin.replace("%u", "me").replace("%5p", "    7").replace("%p", "7").replace("%n", "1795374000.123")
+    begin = begin.replace("%a", "shop").replace("%%", "%")
+    found = plain(f"{begin}LOG:  duration: 3.000 ms  execute s1: UPDATE t\n", prefix)
+    assert [(d.ms, d.part) for d in found] == [(3.0, "other")]
+
+
+def test_no_statement_can_write_a_line_of_another() -> None:
+    faked = line("duration: 1.000 ms  statement: SELECT '\n" + "\t" + line("duration: 99999.000 ms  statement: x"))
+    assert [d.ms for d in plain(faked)] == [1.0]
+    assert plain("LOG:  duration: 5.000 ms  statement: x\n") == []
+    assert plain(line("statement: SELECT 'duration: 5.000 ms  statement: x'")) == []
+
+
+def test_garbage_gives_nothing_and_raises_nothing() -> None:
+    for form in ("jsonlog", "csvlog"):
+        texts = [
+            '{"message": "duration: 1.000 ms"',
+            '["duration: "]',
+            '"duration: ',
+            "duration: ,,,",
+            "[" * 5000 + "duration: ",
+        ]
+        assert list(parser(form, "", False)(texts)) == []
+
+
+class Server:
+    """Answers what is asked about its log."""
+
+    def __init__(self, file: Path | None, **settings: str) -> None:
+        self.file, self.settings = file, settings
+
+    def rows(self, _query: str, _parameters: object) -> list[tuple[str, str]]:
+        return list(self.settings.items())
+
+    def row(self, _query: str, parameters: tuple[str]) -> tuple[str | None]:
+        return (str(self.file) if self.file and parameters == ("stderr",) else None,)
+
+
+def test_the_agents_own_statements_are_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    file.touch()
+    server, reader = cast(Connection, Server(file, **SAMPLED)), LogReader()
+    reader.read(server, None)
+    own = line("duration: 1.000 ms  statement: SELECT /* lutra-agent */ 1")
+    file.write_text(own + line("duration: 2.000 ms  statement: SELECT 1") + "half a li")
+    found = reader.read(server, None)
+    assert found is not None
+    assert sum(found.lines) == 1
+    assert reader.objection(server, None) == ""
+
+
+def test_a_log_that_cannot_be_read_is_named_with_the_way_out(tmp_path: Path) -> None:
+    gone = cast(Connection, Server(tmp_path / "gone.log", **SAMPLED))
+    assert "let the agent's account read it" in LogReader().objection(gone, None)
+    with pytest.raises(CollectionFailed, match=r"gone\.log"):
+        LogReader().read(gone, None)
+    assert "database.server_log" in LogReader().objection(cast(Connection, Server(None)), None)
+    (tmp_path / "a.log").touch()
+    silent = cast(Connection, Server(None))
+    assert "logs no durations" in LogReader(tmp_path / "a.log").objection(silent, None)
+    assert LogReader(tmp_path / "a.log").read(silent, None) is None
+
+
+def test_bare_durations_are_left_out_where_every_statement_has_one() -> None:
+    assert plain(line("duration: 1.000 ms"), bare=True) == []
+    assert [d.ms for d in plain(line("duration: 1.000 ms"))] == [1.0]
+
+
+def tallied(settings: dict[str, str], durations: Sequence[Duration]) -> Durations:
+    tally = Tally(parse(settings, "stderr"))
+    tally.add(durations)
+    return tally.durations()
+
+
+def nothing(settings: dict[str, str]) -> Durations:
+    return tallied(settings, [])
+
+
+def test_sampled_statements_give_the_p99_of_all() -> None:
+    found = p99(nothing(SAMPLED), tallied(SAMPLED, [Duration(1.0)] * 950 + [Duration(40.0)] * 50), None)
+    assert found is not None
+    assert found.of == "statement"
+    assert found.ms == pytest.approx(40, rel=0.15)
+    assert 0 < found.error_share < 0.5
+
+
+def test_slow_statements_that_are_logged_in_any_case_count_once() -> None:
+    settings = {**SAMPLED, "log_min_duration_statement": "30"}
+    found = tallied(settings, [Duration(1.0)] * 100 + [Duration(40.0)] * 9)
+    assert sum(found.masses) == pytest.approx(1009)
+    told = p99(nothing(settings), found, None)
+    assert told is not None
+    assert told.ms < 2
+
+
+def test_a_threshold_needs_the_number_of_all_statements() -> None:
+    settings = {"log_min_duration_statement": "10", "log_line_prefix": PREFIX}
+    slow = tallied(settings, [Duration(20.0)] * 50)
+    assert p99(nothing(settings), slow, None) is None
+    found = p99(nothing(settings), slow, 2000)
+    assert found is not None
+    assert found.ms == pytest.approx(20, rel=0.15)
+    assert p99(nothing(settings), slow, 20_000) is None, "below the threshold nobody knows"
+
+
+def test_a_transaction_is_as_long_as_from_its_begin_to_its_end() -> None:
+    steps = [
+        Duration(0.1, "begin", 7, 100.0001),
+        Duration(1.0, "other", 7, 100.004),
+        Duration(9.0, "other", 8, 100.009),
+        Duration(5.0, "end", 7, 100.020),
+        Duration(3.0, "end", 9, 100.030),
+        Duration(0.2, "before", 8, 100.040),
+        Duration(0.3, "other", 8, 100.041),
+    ]
+    found = tallied(WHOLE, steps)
+    assert found.logged.of == "transaction"
+    assert sum(found.lines) == 3
+    assert sum(found.masses) == pytest.approx(30)
+    longest = max(i for i, n in enumerate(found.lines) if n)
+    assert tallied(WHOLE, [Duration(20.0, "other", 1, 1.0)]).lines[longest] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "of"),
+    [
+        (SAMPLED, "statement"),
+        (WHOLE, "transaction"),
+        ({**WHOLE, "log_line_prefix": "%t "}, "statement"),
+        ({**WHOLE, **SAMPLED}, "statement"),
+        ({"log_min_duration_statement": "0", "log_line_prefix": PREFIX}, "transaction"),
+    ],
+)
+def test_transactions_are_told_where_the_log_has_them_whole(settings: dict[str, str], of: str) -> None:
+    assert parse(settings, "stderr").of == of
+
+
+def test_a_server_that_logs_no_durations_and_changed_rules_give_no_p99() -> None:
+    assert parse({}, "stderr").least_ms is None
+    assert p99(nothing(SAMPLED), tallied(WHOLE, [Duration(1.0)] * 500), None) is None
+    few = tallied(SAMPLED, [Duration(1.0)] * 9)
+    assert p99(nothing(SAMPLED), few, None) is None
+
+
+def test_a_line_stands_for_as_many_as_the_rules_say() -> None:
+    both = Logged(100.0, 10.0, 0.5, 0.2, False, "", True)
+    assert [both.weight(ms) for ms in (1, 50, 200)] == pytest.approx([5, 1 / 0.6, 1])
+
+
+def test_a_log_is_followed_from_its_end_across_rotation_and_truncation(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.log", tmp_path / "b.log"
+    first.write_text("old\n")
+    follower = Follower()
+    assert follower.appended(first) == b""
+    first.write_text("old\nnew\n")
+    assert follower.appended(first) == b"new\n"
+    first.write_text("old\nnew\nlast")
+    second.write_text("next\n")
+    assert follower.appended(second) == b"last\nnext\n"
+    second.write_text("x\n")
+    assert follower.appended(second) == b"x\n"
+    first.unlink()
+    second.rename(first)
+    second.write_text("again\n")
+    assert follower.appended(second) == b"again\n"
+    second.unlink()
+    with pytest.raises(OSError, match="No such file"):
+        follower.appended(second)
+
+
+def test_of_more_than_can_be_read_the_latest_whole_lines_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lutra_agent.engines.postgresql.telemetry.log.follow.MOST_BYTES", 10)
+    file = tmp_path / "a.log"
+    file.touch()
+    follower = Follower()
+    follower.appended(file)
+    file.write_text("123456789\nabc\ndef\n")
+    assert follower.appended(file) == b"abc\ndef\n"
