@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from lutra_models.advice import Prediction, Reason, Share
+from lutra_models.advice import LookedAt, Prediction, Reason, Share
 from lutra_models.catalog import ChangeSteps
 from lutra_models.catalog.statements import Step, as_text
 
@@ -40,6 +40,10 @@ def predictions_to_dict(predictions: Mapping[str, Prediction]) -> Document:
 def reason_to_dict(reason: Reason) -> dict[str, Any]:
     told = asdict(reason)
     return {"setting": told.pop("knob"), **told}
+
+
+def looked_at_to_dict(looked_at: LookedAt) -> Document:
+    return {**asdict(looked_at), "told": list(looked_at.told)}
 
 
 def share_to_dict(point: Share) -> Document:

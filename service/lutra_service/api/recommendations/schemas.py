@@ -113,6 +113,31 @@ class ReasonAnswer(Answer):
     """Why, in plain words."""
     effect: float | None
     """Its share of the predicted effect: 0.08 is 8 % better with it; null where nothing was learned yet."""
+    against: str = ""
+    """What speaks against it; empty where nothing is known to."""
+
+
+class LookedAtAnswer(Answer):
+    """What a recommendation on a live database rests on."""
+
+    sentence: str
+    """What was looked at, and what came of it."""
+    symptoms: int
+    """How many symptoms could be evaluated."""
+    shown: int
+    """How many of them show a fault."""
+    rules: int
+    """How many settings were compared with the rule for this hardware."""
+    windows: int
+    """How many windows the symptoms rest on."""
+    seconds: float
+    """How long these are in all."""
+    least_gain: float
+    """What a gain by the model alone has to come to, as a share, to be proposed."""
+    predicted_gain: float | None
+    """The largest gain that the model holds to be probable, as a share; null without a model."""
+    told: list[str]
+    """What is not proposed, and why: a restart that the mode forbids, what no setting cures, what was turned down."""
 
 
 class ShareAnswer(Answer):
@@ -200,6 +225,8 @@ class RecommendationAnswer(Answer):
     """The best by posterior, where one that was measured too does nearly as well with fewer changes."""
     must_reach: float | None
     """What its window has to come to so as not to be ended early; null where it is measured to its end."""
+    looked_at: LookedAtAnswer | None
+    """On a live database, what it rests on; with the origin `nothing`, why nothing is worth changing. Else null."""
     memory: MemoryAnswer | None
     """The worst case of its memory; null while it is being computed."""
     restart_needed: bool | None

@@ -80,6 +80,8 @@ class NewSession(Body):
     `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified."""
     max_changes: int | None = Field(default=None, ge=1, le=500)
     """How many settings a recommendation may change at most, counted from the session's begin; null for any."""
+    exploration: int = Field(default=0, ge=0, le=1000)
+    """On a live database, how many trials may be made only to learn what settings do. In a lab all of them may."""
     loads: list[LoadBody] = Field(default=[], max_length=MOST_LOADS)
     """In a lab, the loads that each trial is measured under, one after the other; empty for the driver's own load."""
     aim: Over = "weighted"
@@ -159,6 +161,8 @@ class SessionAnswer(Answer):
     """How often each finalist is measured at most before the handover; null in a session of an earlier version."""
     max_changes: int | None
     """How many settings a recommendation may change at most, counted from `baseline`; null for any."""
+    exploration: int | None
+    """How many trials may be made only to learn what settings do; null in a session of an earlier version."""
     loads: list[LoadBody]
     """The loads that each trial is measured under; empty for the driver's own load."""
     aim: Over | None

@@ -83,7 +83,7 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         give_up(unit, id_, f"{error.code}: {error}")
         return
     told = {name: result[name] for name in ("origin", "predictions", "reasons")}
-    told |= {name: result.get(name) for name in ("curve", "shortened_from")}
+    told |= {name: result.get(name) for name in ("curve", "shortened_from", "looked_at")}
     if session is not None and session.mode == "lab" and session.aim is None:
         told["must_reach"] = result.get("must_reach")
     unit.recommendations.step(recommendation, State.PROPOSED, **told, **values, proposed_at=unit.now, lease_until=None)

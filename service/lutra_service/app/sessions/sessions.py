@@ -48,6 +48,7 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
         verification_rounds=asked.verification_rounds,
         max_changes=asked.max_changes,
         aim=asked.aim,
+        exploration=asked.exploration,
     )
     unit.sessions.add(session)
     audit.record(unit, "session.open", session.id, None, _shown(session), database_id=database_id)
@@ -76,6 +77,7 @@ def _shown(session: Session) -> Document:
         "max_trials": session.max_trials,
         "verification_rounds": session.verification_rounds,
         "max_changes": session.max_changes,
+        "exploration": session.exploration,
         "limits": [asdict(limit) for limit in session.limits],
         "aim": session.aim and session.aim.to_dict(),
     }

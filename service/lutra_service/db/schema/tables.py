@@ -174,6 +174,7 @@ class SessionRow(Table):
     max_changes: Mapped[int | None]
     aim: Mapped[Document | None]
     measured_under: Mapped[str | None] = mapped_column(String(1000))
+    exploration: Mapped[int | None]
 
 
 class RecommendationRow(Table):
@@ -184,9 +185,9 @@ class RecommendationRow(Table):
     verification (one reading of a finalist, see `app.recommendations.verification`), handover (what a session ends
     with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
     of its changes give; `shortened_from` is the best by posterior that it replaces, with fewer changes. `must_reach` is
-    the reading without which its window may be ended early, and `ended_early` the bound of one that was. `handed_to` is
-    the agent that was given it as a directive; one that was withdrawn after that keeps its state until this agent's
-    outcome is known.
+    the reading without which its window may be ended early, and `ended_early` the bound of one that was. `looked_at` is
+    what a recommendation on a live database rests on (`lutra_models.advice.LookedAt`). `handed_to` is the agent that
+    was given it as a directive; one that was withdrawn after that keeps its state until this agent's outcome is known.
     """
 
     __tablename__ = "recommendations"
@@ -239,6 +240,7 @@ class RecommendationRow(Table):
     shortened_from: Mapped[Document | None]
     must_reach: Mapped[float | None]
     ended_early: Mapped[Document | None]
+    looked_at: Mapped[Document | None]
 
 
 class RequestRow(Table):

@@ -18,6 +18,7 @@ new_session: Example = {
     "max_trials": 20,
     "verification_rounds": 16,
     "max_changes": 8,
+    "exploration": 0,
     "loads": [],
     "aim": "weighted",
     "seed": 0,
@@ -131,6 +132,17 @@ outcome: Example = {
     "confirm_by": "2026-03-01T18:15:00Z",
     "at": EVENING,
 }
+looked_at: Example = {
+    "sentence": "38 symptoms were evaluated over 1 h: 1 shows a fault. 41 settings were compared with the rules.",
+    "symptoms": 38,
+    "shown": 1,
+    "rules": 41,
+    "windows": 360,
+    "seconds": 3600.0,
+    "least_gain": 0.05,
+    "predicted_gain": None,
+    "told": [],
+}
 recommendation: Example = {
     **shared,
     "id": RECOMMENDATION,
@@ -140,6 +152,7 @@ recommendation: Example = {
     "kind": "search",
     "shortened_from": None,
     "must_reach": 12.6,
+    "looked_at": looked_at,
     "before": {"work_mem": 4096},
     "restart_needed": False,
     "warnings": [],

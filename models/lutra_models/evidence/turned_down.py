@@ -1,0 +1,53 @@
+"""What was turned down or taken back: not proposed again until something that it depended on has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from lutra_models.evidence.findings import Basis, Evidence, way
+from lutra_models.knobs import Value
+
+How = Literal["rejected", "left_out", "rolled_back", "reverted"]
+"""By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One setting of it: the value that it would have replaced, and the value that was proposed."""
+
+    setting: str
+    before: Value
+    after: Value
+
+
+@dataclass(frozen=True)
+class TurnedDown:
+    """Changes that were turned down together at a time, in UTC, with the reason that was given (it may be empty)."""
+
+    changes: tuple[Change, ...]
+    how: How
+    at: datetime
+    basis: Basis
+    reason: str = ""
+
+    def forbids(self, setting: str, before: Value, after: Value) -> bool:
+        """Whether this change is one of them again: the same setting in the same direction, or to the same value."""
+        return any(
+            c.setting == setting and (after == c.after or (way(c.before, c.after) == way(before, after) != "set"))
+            for c in self.changes
+        )
+
+
+def objection(
+    turned_down: Iterable[TurnedDown], evidence: Evidence, setting: str, before: Value, after: Value
+) -> TurnedDown | None:
+    """The newest that forbids the change, as what it depended on is still as it was; None where none does."""
+    found = [
+        t
+        for t in turned_down
+        if t.forbids(setting, before, after) and not t.basis.changed(evidence.basis(c.setting for c in t.changes))
+    ]
+    return max(found, key=lambda t: t.at, default=None)
