@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from lutra_models.advice import SearchOrigin
 from lutra_models.knobs import Applies
@@ -15,11 +15,23 @@ from lutra_service.api.http.body import Answer, Body
 from lutra_service.common.documents import Document
 
 RecommendationState = Literal[
-    "computing", "proposed", "approved", "applied", "confirmed", "reverted", "rejected", "refused", "failed", "expired"
+    "observing",
+    "computing",
+    "proposed",
+    "approved",
+    "applied",
+    "confirmed",
+    "reverted",
+    "rejected",
+    "refused",
+    "failed",
+    "expired",
+    "unneeded",
 ]
-RecommendationKind = Literal["search", "verification", "handover", "manual", "subset", "rollback"]
+RecommendationKind = Literal["search", "verification", "handover", "manual", "subset", "rollback", "maintenance"]
 Origin = SearchOrigin | Literal["handover", "baseline", "manual", "subset", "rollback"]
 Measured = dict[str, float | str | None]
+Why = Annotated[str | None, Field(max_length=1000)]
 
 
 class NewRecommendation(Body):
@@ -36,6 +48,15 @@ class Approving(Body):
 
     settings: list[Name] | None = Field(default=None, max_length=500)
     """Only these of its changes."""
+    reason: Why = None
+    """With `settings`: why the others are left out."""
+
+
+class TurningDown(Body):
+    """Empty: without a reason."""
+
+    reason: Why = None
+    """Why. What was turned down is not proposed again until something that it depended on has changed."""
 
 
 class StepAnswer(Answer):
@@ -204,7 +225,8 @@ class RecommendationAnswer(Answer):
     trial: int | None
     """Its number among the session's trials; null where it is none."""
     kind: RecommendationKind
-    """Its purpose: a trial, the session's end, an operator's choice, a part of another, or an undo."""
+    """Its purpose: a trial, the session's end, an operator's choice, a part of another, an undo, or what a maintenance
+    window is needed for."""
     origin: Origin | None
     """Which step proposed it; null while it is being computed."""
     state: RecommendationState
@@ -243,6 +265,10 @@ class RecommendationAnswer(Answer):
     """Why nothing was measured, once that is certain."""
     error: str | None
     """Why it was refused, failed or was undone."""
+    reason: str | None
+    """Why it was turned down or undone, in the words of who did that; null where nobody gave a reason."""
+    waits: str | None
+    """Why an approved one is not carried out yet; null where nothing is in its way."""
     seed: int
     """The seed of its session."""
     key: str

@@ -29,7 +29,7 @@ from lutra_service.api.recommendations.schemas import (
 )
 from lutra_service.common.documents import Document
 
-SessionState = Literal["running", "paused", "completed", "stopped"]
+SessionState = Literal["running", "settled", "paused", "completed", "stopped", "undone"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -189,7 +189,8 @@ class SessionAnswer(Answer):
     p99_of: P99Of | None
     """What its `p99_ms` is the latency of."""
     message: str
-    """Why it paused or how it ended; empty where there is nothing to say."""
+    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; empty where there
+    is nothing to say."""
     opened_by_agent: bool
     """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
     measured_under: str | None

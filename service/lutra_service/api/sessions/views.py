@@ -17,6 +17,7 @@ def session(progress: Progress) -> SessionAnswer:
     return SessionAnswer.model_validate(
         {
             **vars(record),
+            "message": progress.message,
             "database": record.database_id,
             "objective": vars(record.objective),
             "limits": [vars(limit) for limit in record.limits],

@@ -10,8 +10,8 @@ from lutra_service.db.store import UnitOfWork
 
 
 def pause(unit: UnitOfWork, session: Session | None, why: str) -> None:
-    """Where there is one, and it runs."""
-    if session is None or session.state != SessionState.RUNNING:
+    """Where there is one, and it runs or has settled."""
+    if session is None or session.state not in (SessionState.RUNNING, SessionState.SETTLED):
         return
     unit.sessions.step(session, SessionState.PAUSED, message=why[:1000])
     before, after = {"state": session.state}, {"state": SessionState.PAUSED, "message": why}

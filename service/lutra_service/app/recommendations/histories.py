@@ -11,6 +11,7 @@ from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.live import before, turned_down
 from lutra_service.app.recommendations import trial_record
 from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
@@ -34,6 +35,7 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
         answers=_answers(unit, session),
         baseline=None if session.baseline is None else at.active.replace(session.baseline),
         aim=session.aim,
+        turned_down=() if session.mode == "lab" else turned_down.known(unit, session.database_id),
     )
 
 
@@ -86,9 +88,12 @@ def context(at: ServerContext) -> dict[str, str | int | float]:
 
 
 def observations(unit: UnitOfWork, session: Session, space: KnobSpace) -> list[Observation]:
-    """Oldest first. A lab session learns from its trials alone: between them nobody makes the load."""
+    """Oldest first. A lab session learns from its trials alone: between them nobody makes the load. Any other one knows
+    what was observed before it began, too.
+    """
     lab = session.mode == "lab"
     reports = unit.reports.of_session(session.id, WINDOWS_PER_CONFIGURATION, session.rebased_at, trials_only=lab)
+    reports = [*before.windows(unit, session, WINDOWS_PER_CONFIGURATION), *reports]
     read = [o for r in reports if (o := observation(r, session, space)) is not None]
     return read if lab else _newest(read)
 

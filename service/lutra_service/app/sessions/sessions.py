@@ -12,6 +12,7 @@ from lutra_service.app.access import audit
 from lutra_service.app.access.audit import AUTOMATIC
 from lutra_service.app.databases import server_identity
 from lutra_service.app.errors import Conflict, Forbidden
+from lutra_service.app.live import before
 from lutra_service.app.sessions.advance import advance, withdraw_open
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Session
@@ -53,6 +54,7 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
     unit.sessions.add(session)
     audit.record(unit, "session.open", session.id, None, _shown(session), database_id=database_id)
     unit.publish(session.id, database_id)
+    before.bind_p99(unit, session)
     advance(unit, database, session)
     return unit.sessions.get(session.id)
 

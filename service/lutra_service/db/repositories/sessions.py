@@ -15,7 +15,7 @@ from lutra_service.db.repositories.repository import Condition, Repository, RowM
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.schema.tables import SessionRow
 
-OPEN = (SessionState.RUNNING, SessionState.PAUSED)
+OPEN = (SessionState.RUNNING, SessionState.SETTLED, SessionState.PAUSED)
 
 
 class Sessions(Repository[Session]):

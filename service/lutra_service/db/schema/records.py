@@ -136,6 +136,7 @@ class Session:
     aim: Aim | None = None
     measured_under: str | None = None
     exploration: int | None = None
+    settled: Document | None = None
 
     @property
     def judged(self) -> Objective:
@@ -191,6 +192,9 @@ class Recommendation:
     must_reach: float | None = None
     ended_early: Document | None = None
     looked_at: Document | None = None
+    reason: str | None = None
+    turned_down: Document | None = None
+    turned_down_at: datetime | None = None
 
     @property
     def is_active(self) -> bool:

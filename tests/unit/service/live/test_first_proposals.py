@@ -47,7 +47,7 @@ def test_too_little_was_observed_so_the_session_observes_and_then_proposes(tmp_p
         assert made.service.take("GET", f"{made.path}/recommendations?state=proposed")["items"] == []
         message = made.session["message"]
         assert message.startswith("observing: 1 of 3 windows")
-        assert "20 s" in message
+        assert "about 18 s more" in message
         made.window()
         assert made.session["message"].startswith("observing: 2 of 3 windows")
         made.window()

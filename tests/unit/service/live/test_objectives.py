@@ -23,7 +23,8 @@ def test_the_agents_own_word_on_it_is_passed_on(tmp_path: Path) -> None:
     with live(tmp_path) as made:
         problem = "pg_stat_statements must be preloaded"
         made.agent.facts = {"status": {"mode": "reload_only", "problems": [problem]}}
-        made.agent.send(made.agent.report(**made.agent.window(load1=0.5)))
+        for _ in range(4):
+            made.agent.send(made.agent.report(**made.agent.window(load1=0.5)))
         assert problem in made.service.ask("POST", f"{made.path}/sessions", SESSION).json()["detail"]
 
 
@@ -35,6 +36,13 @@ def test_most_queries_of_a_load_that_leaves_the_server_idle_are_what_clients_ask
         assert session["state"] == "running"
         assert "what its clients ask for" in session["message"]
         assert "p99_ms" in session["message"]
+
+
+def test_an_idle_database_shows_nothing_of_what_is_measured(tmp_path: Path) -> None:
+    with live(tmp_path) as made:
+        for _ in range(4):
+            made.agent.send(made.agent.report(**made.agent.window(qps=0.0)))
+        assert made.open()["state"] == "running"
 
 
 def test_a_saturated_server_is_tuned_for_it(tmp_path: Path) -> None:

@@ -158,6 +158,8 @@ recommendation: Example = {
     "warnings": [],
     "outcome": outcome,
     "error": None,
+    "reason": None,
+    "waits": None,
     "seed": 0,
     "key": "5b0c1f7a",
     "package_version": __version__,

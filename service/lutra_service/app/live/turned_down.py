@@ -1,0 +1,63 @@
+"""What operators and guards did not want of a database's recommendations, or not any more; with what it depended on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from lutra_models import serial
+from lutra_models.errors import LutraError
+from lutra_models.evidence import Basis, Change, How, TurnedDown
+
+from lutra_service.app.databases import symptoms
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.store import UnitOfWork
+
+MINUTES = 60
+"""Of windows, for how strong what spoke for a change was."""
+LONGEST = 1000
+
+
+def remember(
+    unit: UnitOfWork, row: Recommendation, how: How, reason: str | None, names: Collection[str] | None = None
+) -> None:
+    """That the changes of `row`, or only those of `names`, were turned down now. A lab has no operator to obey.
+
+    The first time counts: what was rolled back is not remembered once more as its agent reports that.
+    """
+    known = unit.recommendations.get(row.id)
+    if known.turned_down is not None:
+        return
+    told: dict[str, object] = {"reason": reason[:LONGEST]} if reason else {}
+    database = unit.databases.get(row.database_id)
+    made = [c for c in known.changes or () if names is None or c["setting"] in names]
+    basis = _basis(unit, database, [c["setting"] for c in made]) if made and database.agent.mode != "lab" else None
+    if basis is not None:
+        changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in made)
+        one = TurnedDown(changes, how, unit.now, basis, (reason or "")[:LONGEST])
+        told |= {"turned_down": serial.turned_down_to_dict(one), "turned_down_at": unit.now}
+    if told:
+        unit.recommendations.change(row.id, **told)
+
+
+def known(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
+    """The newest of all of the database's sessions, oldest first."""
+    rows = unit.recommendations.turned_down(database_id)
+    return [serial.turned_down_from_dict(r.turned_down) for r in rows if r.turned_down is not None]
+
+
+def strengths(unit: UnitOfWork, at: ServerContext, settings: Collection[str] | None = None) -> dict[str, float]:
+    """By name, how strong the symptoms are now that speak of any of `settings`, or of any setting at all."""
+    found = symptoms.seen(unit, at, MINUTES).diagnosis.symptoms
+    return {s.name: s.strength for s in found if settings is None or set(settings) & set(s.settings)}
+
+
+def _basis(unit: UnitOfWork, database: Database, settings: Collection[str]) -> Basis | None:
+    """What an answer about these settings depends on now; None where the server cannot be read."""
+    try:
+        at = context_of(unit, database)
+        host = at.server.host
+        return Basis(at.server.version, host.memory_bytes, host.cores, strengths(unit, at, settings))
+    except LutraError:
+        return None
