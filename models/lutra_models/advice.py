@@ -21,11 +21,13 @@ SearchOrigin = Literal[
     "evidence",
     "return",
     "nothing",
+    "exploration",
 ]
 """Which step of the search proposed a configuration.
 
 On a live database also: `evidence` (symptoms, and the rules for this hardware), `return` (to settings that it ran under
-before, and nothing new), `nothing` (the current configuration: nothing is worth changing).
+before, and nothing new), `nothing` (the current configuration: nothing is worth changing), `exploration` (one of the
+trials that the session may make only to learn).
 """
 FinalOrigin = Literal["handover", "baseline"]
 """Which step of a session's end did."""

@@ -52,6 +52,7 @@ class Origin(StrEnum):
     EVIDENCE = "evidence"
     RETURN = "return"
     NOTHING = "nothing"
+    EXPLORATION = "exploration"
     HANDOVER = "handover"
     BASELINE = "baseline"
     MANUAL = "manual"

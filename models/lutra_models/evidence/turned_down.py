@@ -42,12 +42,16 @@ class TurnedDown:
 
 
 def objection(
-    turned_down: Iterable[TurnedDown], evidence: Evidence, setting: str, before: Value, after: Value
+    turned_down: Iterable[TurnedDown], evidence: Evidence | None, setting: str, before: Value, after: Value
 ) -> TurnedDown | None:
-    """The newest that forbids the change, as what it depended on is still as it was; None where none does."""
-    found = [
-        t
-        for t in turned_down
-        if t.forbids(setting, before, after) and not t.basis.changed(evidence.basis(c.setting for c in t.changes))
-    ]
+    """The newest that forbids the change, as what it depended on is still as it was; None where none does.
+
+    Without evidence nothing says that anything has changed.
+    """
+    found = [t for t in turned_down if t.forbids(setting, before, after) and not _changed(t, evidence)]
     return max(found, key=lambda t: t.at, default=None)
+
+
+def _changed(turned_down: TurnedDown, evidence: Evidence | None) -> bool:
+    names = [c.setting for c in turned_down.changes]
+    return evidence is not None and turned_down.basis.changed(evidence.basis(names))
