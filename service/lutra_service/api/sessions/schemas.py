@@ -177,6 +177,8 @@ class SessionAnswer(Answer):
     """The best measured configuration that keeps the limits."""
     handover: str | None
     """What the session leaves the database with, once it is known."""
+    for_maintenance_window: str | None
+    """The recommendation that holds what needs a restart, while it waits for somebody or for its window; else null."""
     baseline: Values | None
     """The settings that were active when it began; null before the first report."""
     server: Identity | None

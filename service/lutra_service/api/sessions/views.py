@@ -29,6 +29,7 @@ def session(progress: Progress) -> SessionAnswer:
             "current": progress.current,
             "incumbent": progress.incumbent,
             "handover": progress.handover,
+            "for_maintenance_window": progress.for_window,
             "effective_mode": progress.effective_mode,
             "server": record.identity,
             "events": [event(e) for e in progress.events],

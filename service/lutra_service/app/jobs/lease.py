@@ -8,21 +8,17 @@ from datetime import timedelta
 from typing import Any
 
 from lutra_models.errors import LutraError
-from lutra_models.knobs import Configuration
-from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.jobs import answers
 from lutra_service.app.lifecycle import directive_holder, withdrawal
 from lutra_service.app.lifecycle.session_pause import pause
-from lutra_service.app.live import settled
-from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.sessions.advance import advance
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation, Session, Snapshot, Waiting
+from lutra_service.db.schema.records import Recommendation, Session, Waiting
 from lutra_service.db.store import UnitOfWork
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
@@ -82,38 +78,12 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         # What may move no longer was asked for earlier: it stays where it is.
         movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in at.space}
         configuration = admitted(unit, at, movable, known_to_run(recommendation, session))
-        values = change_set.change_details(at, configuration)
     except LutraError as error:
         give_up(unit, id_, f"{error.code}: {error}")
         return
-    if result["origin"] == Origin.NOTHING and session is not None:
-        _settle(unit, recommendation, session, at, result)
-        return
-    told = {name: result[name] for name in ("origin", "predictions", "reasons")}
-    told |= {name: result.get(name) for name in ("curve", "shortened_from", "looked_at")}
-    if session is not None and session.mode == "lab" and session.aim is None:
-        told["must_reach"] = result.get("must_reach")
-    unit.recommendations.step(recommendation, State.PROPOSED, **told, **values, proposed_at=unit.now, lease_until=None)
-    if result.get("snapshot"):
-        _keep_snapshot(unit, recommendation, result)
-    unit.publish(id_, recommendation.database_id, recommendation.session_id)
+    answers.take(unit, recommendation, session, at, configuration, result)
     if session is not None:
-        advance(unit, unit.databases.get(recommendation.database_id), session)
-
-
-def _settle(
-    unit: UnitOfWork, recommendation: Recommendation, session: Session, at: ServerContext, result: Mapping[str, Any]
-) -> None:
-    """Nothing is worth changing: nobody is asked for approval."""
-    told = {name: result[name] for name in ("origin", "predictions", "reasons", "looked_at")}
-    values = change_set.change_details(at, Configuration(at.active.restrict(at.space.names)))
-    unit.recommendations.step(
-        recommendation, State.UNNEEDED, **told, **values, ended_at=unit.now, proposed_at=unit.now, lease_until=None
-    )
-    if result.get("snapshot"):
-        _keep_snapshot(unit, recommendation, result)
-    settled.settle(unit, session, at, result["looked_at"]["sentence"])
-    unit.publish(recommendation.id, recommendation.database_id, session.id)
+        advance(unit, unit.databases.get(recommendation.database_id), unit.sessions.get(session.id))
 
 
 def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
@@ -160,20 +130,6 @@ def _computing(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Session | No
         return None
     session = unit.sessions.of(recommendation)
     return recommendation, session
-
-
-def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Mapping[str, Any]) -> None:
-    unit.snapshots.add(
-        Snapshot(
-            id=unit.new_id("snap"),
-            database_id=recommendation.database_id,
-            session_id=recommendation.session_id,
-            key=recommendation.key,
-            observations=result["observations"],
-            payload=result["snapshot"],
-            created_at=unit.now,
-        )
-    )
 
 
 def _awaits_its_measurement(unit: UnitOfWork, applied: Recommendation) -> bool:

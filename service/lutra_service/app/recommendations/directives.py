@@ -78,10 +78,12 @@ def _outside_window(unit: UnitOfWork, database: Database, row: Recommendation) -
 
 
 def _waits_for_another(unit: UnitOfWork, database: Database, row: Recommendation) -> bool:
-    """Whether a change is still measured that was approved while this one waited for its window."""
-    if row.kind != Kind.MAINTENANCE or row.handed_out_at is not None:
+    """Whether another change is still carried out or measured: what waited for its window was approved beside it."""
+    if row.kind == Kind.ROLLBACK or row.handed_out_at is not None:
         return False
-    return bool(unit.recommendations.in_states(database.id, (State.APPLIED,)))
+    others = unit.recommendations.in_states(database.id, (State.APPROVED, State.APPLIED))
+    busy = [r for r in others if r.id != row.id and (r.state == State.APPLIED or r.handed_out_at is not None)]
+    return any(Kind.MAINTENANCE in (row.kind, r.kind) for r in busy)
 
 
 def waits(unit: UnitOfWork, row: Recommendation) -> str | None:

@@ -94,6 +94,13 @@ def _without_asking(unit: UnitOfWork, database: Database, session: Session) -> N
             return
 
 
+def _approve_for_window(unit: UnitOfWork, database: Database, session: Session) -> None:
+    """What needs a restart, once nothing is in its way: it waits for the maintenance window by itself."""
+    for row in unit.recommendations.of_kind(session.id, (Kind.MAINTENANCE,), (State.PROPOSED,)):
+        if not decide.under_way(unit, database.id):
+            decide.approve(unit, row.id, AUTOMATIC)
+
+
 def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
     if session.opened_by_agent and database.agent.mode != "lab":
         pause(
@@ -110,6 +117,7 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
         busy = [r for r in decide.under_way(unit, database.id) if not waits_for_window(unit, database, r)]
         if recommendation.state == State.PROPOSED and not busy:
             decide.approve(unit, recommendation.id, AUTOMATIC)
+        _approve_for_window(unit, database, session)
     except LutraError as error:
         pause(unit, session, f"{error.code}: {error}")
 

@@ -27,6 +27,7 @@ class Progress:
     current: str | None
     incumbent: str | None
     handover: str | None
+    for_window: str | None
     effective_mode: Mode
     events: list[Event]
     verification: Verification | None
@@ -35,7 +36,8 @@ class Progress:
 def progress(unit: UnitOfWork, session: Session) -> Progress:
     rows = unit.recommendations.outlined(session.id)
     counted = trial_record.since_rebase(session, rows)
-    waiting = [r.id for r in rows if r.state in request.WAITING]
+    waiting = [r.id for r in rows if r.state in request.WAITING and r.kind != Kind.MAINTENANCE]
+    for_window = [r.id for r in rows if r.kind == Kind.MAINTENANCE and r.state in request.WAITING]
     handover = [r.id for r in rows if r.kind == Kind.HANDOVER]
     return Progress(
         session=session,
@@ -43,6 +45,7 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
         trials_done=sum(trial_record.counts(r) for r in counted),
         current=waiting[-1] if waiting else None,
         incumbent=_incumbent(session, [r for r in counted if _may_lead(r)]),
+        for_window=for_window[-1] if for_window else None,
         handover=handover[-1] if handover else None,
         effective_mode=effective_mode(unit.databases.get(session.database_id), session),
         events=unit.events.of_session(session.id),

@@ -59,6 +59,7 @@ session: Example = {
     "current": RECOMMENDATION,
     "incumbent": RECOMMENDATION,
     "handover": None,
+    "for_maintenance_window": None,
     "baseline": {"work_mem": 4096},
     "server": identity,
     "rebased_at": None,
