@@ -202,7 +202,11 @@ class History:
                 **({} if self.baseline is None else {"baseline": self.baseline.digest}),
                 **({} if self.aim is None else {"aim": self.aim.to_dict()}),
                 **({} if self.evidence is None else {"evidence": asdict(self.evidence)}),
-                **({"turned_down": [{**asdict(t), "at": t.at.isoformat()} for t in self.turned_down]} if self.turned_down else {}),
+                **(
+                    {"turned_down": [{**asdict(t), "at": t.at.isoformat()} for t in self.turned_down]}
+                    if self.turned_down
+                    else {}
+                ),
             }
         )
 

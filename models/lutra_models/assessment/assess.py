@@ -96,26 +96,30 @@ class _Rules:
         return None
 
     @cached_property
-    def values(self) -> Configuration:
-        """What the rules want, in numbers that people can read where the memory allows it; empty where nothing."""
+    def values(self) -> Mapping[str, Value]:
+        """What the rules want of settings that nobody has set, in numbers that people can read where memory allows it.
+
+        Only what is worth a change: a setting that is near its rule stays, and the others are fitted around it.
+        """
         if self.space is None:
-            return Configuration({})
-        found = self.live.rule_based(self.policy)
-        for name in self.rows:
-            if name not in found:
-                continue
+            return {}
+        free = {n for n in self.rows if n in self.space and n not in self.deliberate and self._began_with(n)}
+        while free:
+            found = self.live.rule_based(self.policy, free)
+            near = {n for n in free if _near(self.live.values[n], found[n])}
+            if not near:
+                return self._readable(found, free)
+            free -= near
+        return {}
+
+    def _readable(self, found: Configuration, names: Iterable[str]) -> Mapping[str, Value]:
+        assert self.space is not None
+        for name in names:
             domain, value = self.space[name].domain, found[name]
             if isinstance(domain, Number) and not isinstance(value, str) and value not in domain.special:
                 readable = found.replace({name: domain.rounded(value)})
                 found = found if self.space.refusal(readable) else readable
-        return found
-
-    def value(self, name: str) -> Value | None:
-        """What a rule wants of a setting that nobody has set; None where that is nothing worth a change."""
-        now, after = self.live.values[name], self.values.get(name)
-        if name not in self.rows or after is None or name in self.deliberate or not self._began_with(name):
-            return None
-        return None if _near(now, after) else after
+        return found.restrict(names)
 
     def findings(self, symptoms: Iterable[Symptom]) -> list[Finding]:
         """One for each setting, those that matter most first. No symptom speaks for these settings."""
@@ -125,7 +129,7 @@ class _Rules:
         return [f for f in found if f is not None]
 
     def _finding(self, name: str, symptoms: Iterable[Symptom]) -> Finding | None:
-        after, row = self.value(name), self.rows[name]
+        after, row = self.values.get(name), self.rows[name]
         if after is None:
             return None
         enough = next((s for s in symptoms if s.kind == "enough" and name in s.settings), None)
@@ -162,17 +166,15 @@ def _fault(live: LiveSettings, symptom: Symptom, rules: _Rules) -> Finding:
 
 
 def _move(live: LiveSettings, symptom: Symptom, cure: Cure, rules: _Rules) -> Move:
-    after = _farther(cure, rules.value(cure.setting))
-    why = f"{symptom.sentence.rstrip('.')}: {cure.reason}"
-    if after is not None and after != cure.after:
-        why = f"{why}; the rule for this hardware goes as far as that"
+    after = _farther(cure, rules.values.get(cure.setting))
+    why = cure.reason if after == cure.after else f"{cure.reason}; the rule for this hardware goes as far as that"
     if after is None:
         return Move(cure.setting, cure.before, None, symptom.sentence, cure.applies == "restart", "", cure.obstacle)
     return Move(
         cure.setting,
         cure.before,
         after,
-        f"{moved(live, cure.setting, after)}. {why[:1].upper()}{why[1:]}.",
+        f"{moved(live, cure.setting, after)} ({why}): {symptom.sentence}",
         cure.applies == "restart",
         _against(cure),
         cure.obstacle,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from lutra_models.catalog import changes, spaces, starts, sums
@@ -29,9 +29,12 @@ class LiveSettings(ReportedSettings):
         """
         return spaces.space(self, policy, reference)
 
-    def rule_based(self, policy: Policy) -> Configuration:
-        """What experience says of this host: complete over `space(policy)`, scaled into the memory limit."""
-        return starts.rule_based(self, policy)
+    def rule_based(self, policy: Policy, only: Collection[str] | None = None) -> Configuration:
+        """What experience says of this host: complete over `space(policy)`, scaled into the memory limit.
+
+        With `only` these settings, where all others stay as they are.
+        """
+        return starts.rule_based(self, policy, only)
 
     def changes(self, target: Mapping[str, Value]) -> tuple[Change, ...]:
         """Each setting that differs from `target`, in the order of the change."""

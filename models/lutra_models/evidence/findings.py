@@ -67,14 +67,17 @@ class Basis:
     cores: float
     strengths: Mapping[str, float] = field(default_factory=dict)
 
-    def changed(self, now: Basis) -> bool:
-        """Whether something of it is different `now`: also a symptom that came, went, or became much stronger."""
-        names = self.strengths.keys() | now.strengths.keys()
+    def changed(self, now: Basis, *, symptoms: bool = True) -> bool:
+        """Whether something of it is different `now`: also a fault that came, or became much stronger.
+
+        One that went, or weakened, gives no reason to ask again. Without `symptoms` only version and hardware count.
+        """
+        stronger = (s > self.strengths.get(n, 0.0) + STRENGTH_CHANGED for n, s in now.strengths.items())
         return (
             self.version != now.version
             or _apart(self.memory_bytes, now.memory_bytes)
             or _apart(self.cores, now.cores)
-            or any(abs(self.strengths.get(n, 0.0) - now.strengths.get(n, 0.0)) > STRENGTH_CHANGED for n in names)
+            or (symptoms and any(stronger))
         )
 
 
@@ -97,9 +100,9 @@ class Evidence:
     deliberate: tuple[str, ...] = ()
 
     def basis(self, settings: Iterable[str]) -> Basis:
-        """What an answer about these settings depends on. Rules depend on version and hardware alone."""
+        """What an answer about these settings depends on: faults, version and hardware."""
         asked = set(settings)
-        strengths = {f.name: f.strength for f in self.findings if f.ground != "rule" and asked & set(f.settings)}
+        strengths = {f.name: f.strength for f in self.findings if f.ground == "fault" and asked & set(f.settings)}
         return Basis(self.version, self.memory_bytes, self.cores, strengths)
 
 

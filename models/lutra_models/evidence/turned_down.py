@@ -53,5 +53,8 @@ def objection(
 
 
 def _changed(turned_down: TurnedDown, evidence: Evidence | None) -> bool:
+    """What was active when it was taken back had cured its symptom, so that this says nothing of how strong it was."""
+    if evidence is None:
+        return False
     names = [c.setting for c in turned_down.changes]
-    return evidence is not None and turned_down.basis.changed(evidence.basis(names))
+    return turned_down.basis.changed(evidence.basis(names), symptoms=turned_down.how in ("rejected", "left_out"))

@@ -7,7 +7,7 @@ come back where the document also holds the `server` and the `policy` that they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -104,5 +104,8 @@ def _rules(document: Mapping[str, Any]) -> Iterable[Rule]:
     if "server" not in document:
         return ()
     server, policy = server_from_dict(document["server"]), policy_from_dict(document["policy"])
-    rules: tuple[Rule, ...] = meet(server).space(policy).rules
-    return rules
+    live, names = meet(server), frozenset(knob["name"] for knob in document["knobs"])
+    space = live.space(policy)
+    if not names <= set(space.names):  # evidence asked for settings that are not searched otherwise
+        space = live.space(replace(policy, movable=names))
+    return space.rules

@@ -24,7 +24,8 @@ from lutra_service.common.serialize import looked_at_to_dict, predictions_to_dic
 def recommend(request: Mapping[str, Any]) -> Document:
     """The next configuration to try, and the model that chose it where it can predict."""
     model = _model(request)
-    (advice,) = model.recommend(safe=request["safe"], max_changes=request.get("max_changes"))
+    most, exploration = request.get("max_changes"), request.get("exploration")
+    (advice,) = model.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
     return _answer(request, model, advice)
 
 

@@ -112,13 +112,12 @@ def _why_not(history: History, evidence: Evidence, current: Configuration, move:
 
 
 def _steps(history: History, move: Move) -> int:
-    """How many values the setting has had this session on its way from where it began to where it is."""
-    began = history.reference
-    if began is None or move.way == "set":
+    """How many values the setting has had since the first reading, on its way to where it is."""
+    seen = [o.configuration[move.setting] for o in history.observations]
+    if not seen or move.way == "set":
         return 0
-    values = {o.configuration[move.setting] for o in history.observations} | {move.before}
-    between = [v for v in values if way(began[move.setting], v) == way(v, move.before) == move.way or v == move.before]
-    return sum(v != began[move.setting] for v in between)
+    between = {v for v in seen if way(seen[0], v) == way(v, move.before) == move.way} | {move.before}
+    return sum(v != seen[0] for v in between)
 
 
 def _fitting(history: History, at: Configuration, wanted: Sequence[Move], most: int | None) -> list[Move]:

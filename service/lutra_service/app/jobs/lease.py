@@ -76,7 +76,8 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
     try:
         at = context_of(unit, unit.databases.get(recommendation.database_id), session)
         # What may move no longer was asked for earlier: it stays where it is.
-        movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in at.space}
+        space = at.space_for(result["configuration"])
+        movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in space}
         configuration = admitted(unit, at, movable, known_to_run(recommendation, session))
     except LutraError as error:
         give_up(unit, id_, f"{error.code}: {error}")

@@ -10,8 +10,8 @@ from typing import Any
 from lutra_models.evidence.findings import STRENGTH_CHANGED
 from lutra_models.history import same_context
 
+from lutra_service.app.databases.evidence import evidence_of
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.app.live import turned_down
 from lutra_service.common.documents import Document
 from lutra_service.db.repositories.recommendations import digest_of
 from lutra_service.db.schema.records import StoredReport
@@ -72,7 +72,7 @@ def newest(unit: UnitOfWork, database_id: str) -> list[StoredReport]:
 
 def present(unit: UnitOfWork, at: ServerContext, symptoms: bool) -> Circumstances:
     """Those of now. `symptoms`: with their strengths, for which an hour's windows are read."""
-    seen = turned_down.strengths(unit, at) if symptoms else None
+    seen = dict(evidence_of(unit, at, None).basis(at.active).strengths) if symptoms else None
     load = offered(newest(unit, at.database.id))
     return Circumstances(digest_of(at.active), dict(at.database.context or {}), load, seen)
 

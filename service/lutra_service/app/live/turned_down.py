@@ -8,14 +8,11 @@ from lutra_models import serial
 from lutra_models.errors import LutraError
 from lutra_models.evidence import Basis, Change, How, TurnedDown
 
-from lutra_service.app.databases import symptoms
 from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.evidence import evidence_of
 from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
 
-MINUTES = 60
-"""Of windows, for how strong what spoke for a change was."""
 LONGEST = 1000
 
 
@@ -47,17 +44,9 @@ def known(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
     return [serial.turned_down_from_dict(r.turned_down) for r in rows if r.turned_down is not None]
 
 
-def strengths(unit: UnitOfWork, at: ServerContext, settings: Collection[str] | None = None) -> dict[str, float]:
-    """By name, how strong the symptoms are now that speak of any of `settings`, or of any setting at all."""
-    found = symptoms.seen(unit, at, MINUTES).diagnosis.symptoms
-    return {s.name: s.strength for s in found if settings is None or set(settings) & set(s.settings)}
-
-
 def _basis(unit: UnitOfWork, database: Database, settings: Collection[str]) -> Basis | None:
     """What an answer about these settings depends on now; None where the server cannot be read."""
     try:
-        at = context_of(unit, database)
-        host = at.server.host
-        return Basis(at.server.version, host.memory_bytes, host.cores, strengths(unit, at, settings))
+        return evidence_of(unit, context_of(unit, database), None).basis(settings)
     except LutraError:
         return None

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from lutra_models.evidence import Evidence
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationState as State
 
+from lutra_service.app.databases.evidence import evidence_of
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.live import before, turned_down
 from lutra_service.app.recommendations import trial_record
@@ -22,7 +24,8 @@ WINDOWS_PER_CONFIGURATION = 20
 
 def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     """What `recommend` sees of `session`."""
-    space = at.space
+    evidence = None if at.mode == "lab" else evidence_of(unit, at, session.baseline)
+    space = at.space if evidence is None else at.space_for(_asked(evidence))
     seen = observations(unit, session, space)
     return History(
         space,
@@ -35,8 +38,14 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
         answers=_answers(unit, session),
         baseline=None if session.baseline is None else at.active.replace(session.baseline),
         aim=session.aim,
-        turned_down=() if session.mode == "lab" else turned_down.known(unit, session.database_id),
+        evidence=evidence,
+        turned_down=() if evidence is None else turned_down.known(unit, session.database_id),
     )
+
+
+def _asked(evidence: Evidence) -> set[str]:
+    """The settings that some symptom wants to move."""
+    return {m.setting for f in evidence.findings for m in f.moves if f.ground == "fault" and m.after is not None}
 
 
 def _with_aims(session: Session, observed: list[Observation]) -> list[Observation]:

@@ -183,9 +183,17 @@ def _payload(unit: UnitOfWork, at: ServerContext, session: Session, seen: Histor
         "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
         "safe": at.mode != "lab",
         "max_changes": session.max_changes,
+        "exploration": None if at.mode == "lab" else _left_to_explore(unit, session),
         "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
         "options": OPTIONS.to_dict(),
     }
+
+
+def _left_to_explore(unit: UnitOfWork, session: Session) -> int:
+    """Trials that may still be made only to learn."""
+    own = unit.recommendations.outlined(session.id)
+    done = sum(r.origin == Origin.EXPLORATION and r.decided_at is not None for r in own)
+    return max((session.exploration or 0) - done, 0)
 
 
 def manual(
