@@ -9,7 +9,7 @@ from lutra_models.errors import IllegalTransition
 
 
 class RecommendationState(StrEnum):
-    """`observing` waits for windows of the settings that are active; `unneeded` found nothing that is worth changing."""
+    """`observing` waits for windows of the active settings; `unneeded` found nothing that is worth changing."""
 
     OBSERVING = "observing"
     COMPUTING = "computing"

@@ -236,9 +236,9 @@ class Report(_Wire):
 
     `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent in
     a heartbeat. `measures` names the directive whose configuration this window measured, `failure` why nothing could
-    be measured under it, and `ended_early` that its window was ended before its time. `rolled_back` are rollbacks on the
-    host that no report held before. `p99_source` and `p99_of`
-    describe `metrics["p99_ms"]` and are required with it.
+    be measured under it, and `ended_early` that its window was ended before its time. `rolled_back` are rollbacks on
+    the host that no report held before. `p99_source` and `p99_of` describe `metrics["p99_ms"]`, and are required with
+    it.
     """
 
     protocol: Literal[1] = 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.fakes import Document, Fakes, answer
-from tests.support.service import Agent, Service, fake_executor, running
+from tests.support.service import Service, fake_executor, running
 
 SESSION: Document = {
     "objective": {"metric": "p99_ms", "goal": "minimize"},

@@ -28,7 +28,10 @@ WHY = "rolled back on its host"
 
 
 def roll_back(config: Config, target: str, restart: bool, reason: str = "") -> Iterator[str]:
-    """Yields what it does, in words. The service is told with the next report, `reason` included. Raises ConfigError, ApplyRefused, DidNotStart and DatabaseUnavailable."""
+    """Yields what it does, in words. The service is told with the next report, `reason` included.
+
+    Raises ConfigError, ApplyRefused, DidNotStart and DatabaseUnavailable.
+    """
     database = local_database(config, SystemClock())
     snapshots = stored_snapshots(database.state, target)
     if snapshots is None:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.concurrency import run_in_threadpool
-from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import (
@@ -59,7 +58,9 @@ async def ask_recommendation(
     answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
     """
     status, answer = await run_in_threadpool(
-        lambda: stored.write(lambda unit: once(unit, 201, lambda: _shown(unit, _asked(unit, database, body, who.token_id))))
+        lambda: stored.write(
+            lambda unit: once(unit, 201, lambda: _shown(unit, _asked(unit, database, body, who.token_id)))
+        )
     )
     if body.settings is None:
         status, answer = await _next(stored, notifier, who, answer, seconds)

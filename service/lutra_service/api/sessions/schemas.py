@@ -191,8 +191,8 @@ class SessionAnswer(Answer):
     p99_of: P99Of | None
     """What its `p99_ms` is the latency of."""
     message: str
-    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; empty where there
-    is nothing to say."""
+    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; empty where
+    there is nothing to say."""
     opened_by_agent: bool
     """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
     measured_under: str | None

@@ -129,7 +129,10 @@ def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendatio
 
 
 def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Recommendation:
-    """What it changes is remembered as turned down. Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active."""
+    """What it changes is remembered as turned down.
+
+    Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active.
+    """
     recommendation, _, _ = _held(unit, id_)
     advance_recommendation(recommendation.state, State.REJECTED)
     if recommendation.withdrawn_at is not None:

@@ -39,9 +39,7 @@ _LOCK = (
 )
 _ACTIVE = (State.APPLIED, State.CONFIRMED)
 _BUSY = union(
-    select(_SESSIONS.c.database_id).where(
-        among(_SESSIONS.c.database_id, "ids"), _SESSIONS.c.state.in_(OPEN)
-    ),
+    select(_SESSIONS.c.database_id).where(among(_SESSIONS.c.database_id, "ids"), _SESSIONS.c.state.in_(OPEN)),
     select(_RECOMMENDATIONS.c.database_id).where(
         among(_RECOMMENDATIONS.c.database_id, "ids"), _RECOMMENDATIONS.c.state.in_((State.APPROVED, State.APPLIED))
     ),

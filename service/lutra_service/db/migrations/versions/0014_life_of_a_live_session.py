@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-
 from lutra_service.db.schema.tables import UtcDateTime
 
 revision = "0014"
