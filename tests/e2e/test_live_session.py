@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 PATIENT = {name: {"limit": 0, "hold_s": 0, "enabled": False} for name in ("qps", "memory", "p99")}
 LONG = {"confirm_windows": 3, "confirm_s": 600, "service_may_loosen": True}
-SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
+SESSION = {"objective": {"metric": "tps", "goal": "maximize"}, "mode": "reload_only"}
 REASON = "the nightly reports need that"
 
 

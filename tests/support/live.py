@@ -59,10 +59,8 @@ class Live:
         self.session_id = ""
 
     def observe(self, windows: int = 4, **metrics: float) -> None:
-        """So many windows of ten seconds under the settings of now, the last of which ends about now."""
-        self.agent.clock -= timedelta(seconds=10 * windows)
-        for _ in range(windows):
-            self.window(**metrics)
+        """Under the settings of now, until about now."""
+        self.agent.observe(windows, **metrics)
 
     def window(self, **metrics: float) -> Document:
         found = {"p99_ms": 12.0, "qps": 900.0, **metrics}

@@ -59,7 +59,7 @@ def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) ->
     if unknown:
         shown = sorted(known)[:SHOWN]
         why = _way_out(database) if nowhere.intersection(wanted.values()) else ""
-        raise InvalidRequest(f"{'; '.join(unknown)}; measured there: {', '.join(shown)}{why}")
+        raise InvalidRequest(f"{'; '.join(unknown)}{why}; measured there: {', '.join(shown)}")
 
 
 def _way_out(database: Database) -> str:
