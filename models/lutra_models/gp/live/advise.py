@@ -86,6 +86,10 @@ def _reason(move: Move) -> Reason:
     return Reason(move.setting, move.before, move.after, move.sentence, against=move.against)
 
 
+_SHARES = (1.0, 0.5, 0.25)
+"""Of a single move of the search: what is surely no worse is often near."""
+
+
 @dataclass(frozen=True)
 class _Live:
     """One question, and what is known to answer it."""
@@ -99,7 +103,7 @@ class _Live:
     def advised(
         self, origin: SearchOrigin, configuration: Configuration, verdict: str, reasons: tuple[Reason, ...] = ()
     ) -> Advised:
-        gain = None if self.best is None else self.probable_gain(self.best)
+        gain = (0.0 if self.best is None else self.probable_gain(self.best)) if self._compares else None
         told = looked_at(self.history.evidence, verdict, self.options.live, gain, self.evident.told)
         return Advised(origin, configuration, told, reasons)
 
@@ -125,7 +129,7 @@ class _Live:
         if learned is None or not self._compares:
             return None
         encoding, here = learned.encoding, learned.encoding.codes([self.current])
-        codes, moved = single_moves(encoding, here, self.options.search.moves)
+        codes, moved = single_moves(encoding, here, [share * m for m in self.options.search.moves for share in _SHARES])
         codes = codes[~heedless(learned, codes, moved)]
         if not len(codes):
             return None
