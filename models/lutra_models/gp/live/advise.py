@@ -20,7 +20,7 @@ from lutra_models.evidence import Move, objection
 from lutra_models.gp.learning.fit import ENOUGH
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.live.evident import Evident, evident
-from lutra_models.gp.live.words import improved, looked_at, returns
+from lutra_models.gp.live.words import improved, looked_at, of_evidence, returns
 from lutra_models.gp.options import Options
 from lutra_models.gp.search.careful import CAREFUL
 from lutra_models.gp.search.few_changes import with_few_changes
@@ -70,7 +70,7 @@ def advise(
         return live.advised("return", back, "This returns to known settings, and tries nothing new.", reasons)
     if found.configuration is not None:
         reasons = tuple(_reason(m) for m in found.moves)
-        return live.advised("evidence", found.configuration, "Evidence speaks for this.", reasons)
+        return live.advised("evidence", found.configuration, of_evidence(history.evidence, found.moves), reasons)
     if best is not None and live.probable_gain(best) >= options.live.least_gain:
         reasons = improved(live.current, best, history.objective, live.probable_gain(best))
         return live.advised("improvement", best, "What was measured speaks for this.", reasons)
