@@ -8,6 +8,7 @@ good part of the settings that matter chose to leave the rest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import Any
 
 from lutra_models.assessment.rows import RuleRow, rule_rows
 from lutra_models.catalog import LiveSettings
+from lutra_models.catalog.units import scale
 from lutra_models.catalog.values import factor
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.evidence import Evidence, Finding, Move, way
@@ -24,6 +26,7 @@ from lutra_models.symptoms import Cure, Diagnosis, Symptom
 from lutra_models.symptoms.offers import UNTOUCHED
 from lutra_models.symptoms.sentences import told
 
+MB = 2**20
 NEAR = 2.0
 """A number within this factor of its rule's is as good: nobody would see the difference."""
 TUNED = 1 / 3
@@ -41,7 +44,8 @@ def assess(
     InvalidConfiguration where the server reports something that is no value.
     """
     wanted = _Rules(live, policy, began or live.values)
-    faults = [_fault(live, s, wanted) for s in diagnosis.symptoms]
+    cured = {s.name for s in diagnosis.symptoms if any(c.after is not None for c in s.cures)}
+    faults = [_fault(live, s, wanted, cured) for s in diagnosis.symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     findings = tuple(sorted((*faults, *ruled), key=lambda f: (f.ground == "rule", -f.strength)))
     host = live.server.host
@@ -117,8 +121,8 @@ class _Rules:
         for name in names:
             domain, value = self.space[name].domain, found[name]
             if isinstance(domain, Number) and not isinstance(value, str) and value not in domain.special:
-                readable = found.replace({name: domain.rounded(value)})
-                found = found if self.space.refusal(readable) else readable
+                rounded = (found.replace({name: v}) for v in (domain.rounded(value), _whole_megabytes(domain, value)))
+                found = next((c for c in rounded if not self.space.refusal(c)), found)
         return found.restrict(names)
 
     def findings(self, symptoms: Iterable[Symptom]) -> list[Finding]:
@@ -160,8 +164,10 @@ class _Rules:
         return now == stock or (isinstance(now, str) and now.lower() == str(stock).lower())
 
 
-def _fault(live: LiveSettings, symptom: Symptom, rules: _Rules) -> Finding:
-    moves = tuple(_move(live, symptom, cure, rules) for cure in symptom.cures)
+def _fault(live: LiveSettings, symptom: Symptom, rules: _Rules, cured: AbstractSet[str]) -> Finding:
+    """Without moves where it may go with the cure of what brings it about."""
+    waits = cured & set(symptom.follows)
+    moves = () if waits else tuple(_move(live, symptom, cure, rules) for cure in symptom.cures)
     return Finding(symptom.name, symptom.kind, symptom.strength, symptom.sentence, symptom.settings, moves)
 
 
@@ -202,6 +208,14 @@ def moved(live: LiveSettings, name: str, after: Value) -> str:
     before = live.values[name]
     verb = {"raise": "Raise", "lower": "Lower", "set": "Set"}[way(before, after)]
     return f"{verb} {name} from {live.text(name, before)} to {live.text(name, after)}"
+
+
+def _whole_megabytes(domain: Number, value: float) -> float:
+    """The whole megabytes in an amount of memory; any other number, and less than two of them, as it is."""
+    kind, size = scale(domain.unit)
+    if kind != "memory" or value * size < 2 * MB:
+        return value
+    return int(value * size // MB * MB / size) // domain.step * domain.step
 
 
 def _near(now: Value, after: Value) -> bool:

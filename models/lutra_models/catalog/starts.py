@@ -18,7 +18,7 @@ MB = 2**20
 
 
 def rule_based(reported: ReportedSettings, policy: Policy, only: Collection[str] | None = None) -> Configuration:
-    """Complete over `space(...)`, and none of its rules refuses it. With `only`, all other settings stay as they are."""
+    """Complete over `space(...)`, and no rule of it refuses it. With `only`, other settings stay as they are."""
     searched, now = space(reported, policy), reported.values
     moving = frozenset(searched.names if only is None else only)
     values = {k.name: now[k.name] for k in searched}

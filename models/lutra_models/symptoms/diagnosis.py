@@ -21,7 +21,8 @@ from lutra_models.symptoms.span import MeasuredWindow
 class Symptom:
     """What was seen. `strength` is above 0 and at most 1, `measured` the row's measure, `numbers` what it is made of.
 
-    `settings` are those that it speaks of, `cures` what it asks of them: for the kind `enough` it may be nothing.
+    `settings` are those that it speaks of, `cures` what it asks of them: for the kind `enough` it may be nothing. It
+    may come of the symptoms that it `follows`.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Symptom:
     cures: tuple[Cure, ...]
     threshold: str
     source: str
+    follows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> tuple[Symptom,
         (),
         row.threshold,
         row.source,
+        row.follows,
     )
     return symptom, wishes
 

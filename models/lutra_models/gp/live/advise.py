@@ -20,7 +20,7 @@ from lutra_models.evidence import Move, objection
 from lutra_models.gp.learning.fit import ENOUGH
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.live.evident import Evident, evident
-from lutra_models.gp.live.words import improved, looked_at, returns
+from lutra_models.gp.live.words import improved, looked_at, of_evidence, returns
 from lutra_models.gp.options import Options
 from lutra_models.gp.search.careful import CAREFUL
 from lutra_models.gp.search.few_changes import with_few_changes
@@ -70,7 +70,7 @@ def advise(
         return live.advised("return", back, "This returns to known settings, and tries nothing new.", reasons)
     if found.configuration is not None:
         reasons = tuple(_reason(m) for m in found.moves)
-        return live.advised("evidence", found.configuration, "Evidence speaks for this.", reasons)
+        return live.advised("evidence", found.configuration, of_evidence(history.evidence, found.moves), reasons)
     if best is not None and live.probable_gain(best) >= options.live.least_gain:
         reasons = improved(live.current, best, history.objective, live.probable_gain(best))
         return live.advised("improvement", best, "What was measured speaks for this.", reasons)
@@ -86,6 +86,10 @@ def _reason(move: Move) -> Reason:
     return Reason(move.setting, move.before, move.after, move.sentence, against=move.against)
 
 
+_SHARES = (1.0, 0.5, 0.25)
+"""Of a single move of the search: what is surely no worse is often near."""
+
+
 @dataclass(frozen=True)
 class _Live:
     """One question, and what is known to answer it."""
@@ -99,7 +103,7 @@ class _Live:
     def advised(
         self, origin: SearchOrigin, configuration: Configuration, verdict: str, reasons: tuple[Reason, ...] = ()
     ) -> Advised:
-        gain = None if self.best is None else self.probable_gain(self.best)
+        gain = (0.0 if self.best is None else self.probable_gain(self.best)) if self._compares else None
         told = looked_at(self.history.evidence, verdict, self.options.live, gain, self.evident.told)
         return Advised(origin, configuration, told, reasons)
 
@@ -125,7 +129,7 @@ class _Live:
         if learned is None or not self._compares:
             return None
         encoding, here = learned.encoding, learned.encoding.codes([self.current])
-        codes, moved = single_moves(encoding, here, self.options.search.moves)
+        codes, moved = single_moves(encoding, here, [share * m for m in self.options.search.moves for share in _SHARES])
         codes = codes[~heedless(learned, codes, moved)]
         if not len(codes):
             return None

@@ -35,6 +35,13 @@ def left_for_later(moves: Sequence[Move]) -> list[str]:
     return [f"For the maintenance window, in a proposal of its own: {m.sentence}" for m in moves]
 
 
+def of_evidence(evidence: Evidence | None, moves: Sequence[Move]) -> str:
+    asked = set(moves)
+    grounds = {f.ground for f in evidence.findings if asked & set(f.moves)} if evidence else set()
+    names = [n for ground, n in (("fault", "symptoms"), ("rule", "rules for this hardware")) if ground in grounds]
+    return f"{' and '.join(names).capitalize()} speak for this."
+
+
 def returns(
     before: Configuration, after: Configuration, objective: Objective, windows: tuple[int, int], gain: float
 ) -> tuple[Reason, ...]:
