@@ -166,3 +166,20 @@ def test_a_row_that_contradicts_the_catalogue_is_refused(changed: dict[str, str]
     row = {"engine": "postgresql", "setting": "jit", "stock": "'on'", "why": "so", "against": "not", **changed}
     with pytest.raises(ValueError, match=says):
         from_document({"rule": [row]})
+
+
+def test_what_may_go_with_the_cure_of_another_symptom_waits_for_it() -> None:
+    images = {"wal.full_page_images_per_s": 700.0, "replication.standbys": 0.0}
+    both = evidence(a_server("15", 24, **TUNED, max_wal_size="512MB"), {**FORCED, **images})
+    assert {"checkpoints_forced", "wal_uncompressed"} <= {f.name for f in both.findings}
+    assert moves(both, "fault").keys() == {"max_wal_size"}
+    seldom = {**BY_THE_CLOCK, "checkpointer.timed_per_s": 4 / HOUR, "wal.bytes_per_s": 6e6}
+    alone = evidence(a_server("15", 24, **TUNED), {**seldom, **images})
+    assert moves(alone, "fault").keys() == {"wal_compression"}
+
+
+def test_just_after_a_checkpoint_page_images_say_nothing() -> None:
+    live = meet(a_server("15", 24, **TUNED))
+    busy = {"wal.full_page_images_per_s": 700.0, "wal.bytes_per_s": 6e6, "replication.standbys": 0.0}
+    once = {**busy, "checkpointer.requested_per_s": 1 / 60, "checkpointer.timed_per_s": 0.0}
+    assert diagnose(live, Policy(), [MeasuredWindow(60.0, once)]).symptoms == ()
