@@ -73,6 +73,9 @@ class SessionState(StrEnum):
     UNDONE = "undone"
 
 
+OPEN_SESSIONS = (SessionState.RUNNING, SessionState.SETTLED, SessionState.PAUSED)
+"""A database has at most one session in one of these states."""
+
 _R, _S = RecommendationState, SessionState
 _RECOMMENDATION: Mapping[RecommendationState, tuple[RecommendationState, ...]] = {
     _R.OBSERVING: (_R.COMPUTING, _R.FAILED, _R.EXPIRED),

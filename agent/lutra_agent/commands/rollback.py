@@ -92,7 +92,7 @@ def _remember(
     try:
         HostRollbacks(database.state).add(HostRollback.model_validate(told))
     except OSError as error:
-        yield f"the service will not be told, as {database.state.folder} cannot be written: {error}"
+        yield f"the service will not hear of it, as {database.state.folder} cannot be written: {error}"
 
 
 def _restore_settings(

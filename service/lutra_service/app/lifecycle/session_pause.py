@@ -1,4 +1,4 @@
-"""A session that the service pauses, with the reason."""
+"""A session that the service pauses, with the reason, or leads on."""
 
 from __future__ import annotations
 
@@ -17,3 +17,10 @@ def pause(unit: UnitOfWork, session: Session | None, why: str) -> None:
     before, after = {"state": session.state}, {"state": SessionState.PAUSED, "message": why}
     audit.record(unit, "session.pause", session.id, before, after, database_id=session.database_id, automatic=True)
     unit.publish(session.id, session.database_id)
+
+
+def wake(unit: UnitOfWork, session: Session) -> Session:
+    """Lead a settled session on."""
+    unit.sessions.step(session, SessionState.RUNNING, message="")
+    unit.publish(session.id, session.database_id)
+    return unit.sessions.get(session.id)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from lutra_models.history import same_context
 
-from lutra_service.app.live import circumstances
+from lutra_service.app.live import load
 from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
 
@@ -25,23 +25,23 @@ def windows(unit: UnitOfWork, session: Session, most: int) -> list[StoredReport]
     since = session.created_at - RECENT
     found = unit.reports.windows(session.database_id, LOOKED_AT, since=since, until=session.created_at)
     earlier = [r for r in found if r.session_id != session.id and r.metrics and r.failure is None]
-    now = circumstances.offered(earlier[: circumstances.WINDOWS])
+    now = load.offered(r.metrics for r in earlier[: load.WINDOWS])
     kept = [r for r in earlier if _is_like(r, session, earlier[0], now)]
     return kept[:most][::-1]
 
 
-def _is_like(report: StoredReport, session: Session, newest: StoredReport, load: dict[str, float]) -> bool:
+def _is_like(report: StoredReport, session: Session, newest: StoredReport, now: dict[str, float]) -> bool:
     active, baseline = report.configuration or {}, session.baseline or {}
     if any(active.get(name) != value for name, value in baseline.items()):
         return False
-    return same_context(report.context, newest.context) and circumstances.like_load(report.metrics, load)
+    return same_context(report.context, newest.context) and load.is_like(report.metrics, now)
 
 
 def bind_p99(unit: UnitOfWork, session: Session) -> None:
     """The p99 that was measured until now is the session's: what counts is one source."""
     if session.mode == "lab":
         return
-    for report in unit.reports.windows(session.database_id, circumstances.WINDOWS):
+    for report in unit.reports.windows(session.database_id, load.WINDOWS):
         if report.p99_source is not None and report.p99_of is not None:
             unit.sessions.bind_p99(session.id, report.p99_source, report.p99_of)
             return

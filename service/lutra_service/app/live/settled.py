@@ -40,13 +40,6 @@ def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> N
     unit.publish(session.id, session.database_id)
 
 
-def wake(unit: UnitOfWork, session: Session) -> Session:
-    """Lead a settled session on."""
-    unit.sessions.step(session, SessionState.RUNNING, message="")
-    unit.publish(session.id, session.database_id)
-    return unit.sessions.get(session.id)
-
-
 def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
     """Whether the load, the settings or the symptoms of now are others than any under which nothing was worth it.
 

@@ -9,7 +9,7 @@ from lutra_models.errors import LutraError
 from lutra_models.evidence import Basis, Change, How, TurnedDown
 
 from lutra_service.app.databases.current_server import context_of
-from lutra_service.app.databases.evidence import evidence_of
+from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
 
@@ -36,12 +36,6 @@ def remember(
         told |= {"turned_down": serial.turned_down_to_dict(one), "turned_down_at": unit.now}
     if told:
         unit.recommendations.change(row.id, **told)
-
-
-def known(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
-    """The newest of all of the database's sessions, oldest first."""
-    rows = unit.recommendations.turned_down(database_id)
-    return [serial.turned_down_from_dict(r.turned_down) for r in rows if r.turned_down is not None]
 
 
 def _basis(unit: UnitOfWork, database: Database, settings: Collection[str]) -> Basis | None:

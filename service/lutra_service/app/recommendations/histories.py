@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from lutra_models.evidence import Evidence
+from lutra_models.evidence import Evidence, TurnedDown
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.serial import turned_down_from_dict
 
-from lutra_service.app.databases.evidence import evidence_of
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.app.live import before, turned_down
+from lutra_service.app.databases.symptoms import evidence_of
+from lutra_service.app.live import before
 from lutra_service.app.recommendations import trial_record
 from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
@@ -39,8 +40,14 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
         baseline=None if session.baseline is None else at.active.replace(session.baseline),
         aim=session.aim,
         evidence=evidence,
-        turned_down=() if evidence is None else turned_down.known(unit, session.database_id),
+        turned_down=() if evidence is None else _turned_down(unit, session.database_id),
     )
+
+
+def _turned_down(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
+    """The newest of all of the database's sessions, oldest first."""
+    rows = unit.recommendations.turned_down(database_id)
+    return [turned_down_from_dict(r.turned_down) for r in rows if r.turned_down is not None]
 
 
 def _asked(evidence: Evidence) -> set[str]:

@@ -19,7 +19,8 @@ from lutra_models.verification import ORIGINS, FinalistName, contest_to_dict
 from lutra_service.app.access import audit, quota
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.app.live import observed, settled
+from lutra_service.app.lifecycle.session_pause import wake
+from lutra_service.app.live import observed
 from lutra_service.app.recommendations import histories, trial_record, verification
 from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.proposal import propose
@@ -43,7 +44,7 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[
     if session is None:
         raise SessionClosed(f"{database.id} has no open session: POST /v1/databases/{database.id}/sessions opens one")
     if session.state == SessionState.SETTLED:
-        session = settled.wake(unit, session)
+        session = wake(unit, session)
     if session.state != SessionState.RUNNING:
         why = f" ({session.message})" if session.message else ""
         raise SessionClosed(f"{session.id} is {session.state}{why}: POST /v1/sessions/{session.id}/resume goes on")

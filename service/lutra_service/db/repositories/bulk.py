@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
+from lutra_models.lifecycle import OPEN_SESSIONS
 from lutra_models.lifecycle import RecommendationState as State
 from sqlalchemy import Table as SqlTable
 from sqlalchemy import Text, and_, bindparam, insert, or_, select, union, update
 from sqlalchemy.orm import Session
 
 from lutra_service.db.repositories.ledger import Ledger
-from lutra_service.db.repositories.sessions import OPEN
 from lutra_service.db.schema.among import among
 from lutra_service.db.schema.records import Database
 from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, ReportRow, SessionRow, SettingsRow
@@ -39,7 +39,7 @@ _LOCK = (
 )
 _ACTIVE = (State.APPLIED, State.CONFIRMED)
 _BUSY = union(
-    select(_SESSIONS.c.database_id).where(among(_SESSIONS.c.database_id, "ids"), _SESSIONS.c.state.in_(OPEN)),
+    select(_SESSIONS.c.database_id).where(among(_SESSIONS.c.database_id, "ids"), _SESSIONS.c.state.in_(OPEN_SESSIONS)),
     select(_RECOMMENDATIONS.c.database_id).where(
         among(_RECOMMENDATIONS.c.database_id, "ids"), _RECOMMENDATIONS.c.state.in_((State.APPROVED, State.APPLIED))
     ),
