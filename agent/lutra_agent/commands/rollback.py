@@ -81,13 +81,16 @@ def _active(database: LocalDatabase) -> dict[str, Value]:
 def _remember(
     database: LocalDatabase, snapshots: Snapshots, target: str, before: Mapping[str, Value], reason: str
 ) -> Iterator[str]:
-    """What was restored, for the next report. Where the database was down its changes are reported as reverted alone.
+    """What was restored, for the next report: nothing where nothing differed. Where the database was down, nobody knows
+    what its settings were.
 
     A setting that is restored with the next restart counts by the value that it will have.
     """
     live = meet(database.read_server())
     restored = values_of(live, active_in(snapshots), [n for n in before if n in live.values])
     changed = {n: {"before": before[n], "after": v} for n, v in restored.items() if before[n] != v}
+    if before and not changed:
+        return
     told = {"target": target, "at": database.clock.now(), "reason": reason[:1000], "settings": changed}
     try:
         HostRollbacks(database.state).add(HostRollback.model_validate(told))

@@ -18,7 +18,7 @@ ACTIVE = (State.APPLIED, State.CONFIRMED, State.REVERTED)
 
 def record(unit: UnitOfWork, database: Database, told: HostRollback) -> None:
     """Each recommendation of which a setting was still active then is reverted, and remembered as turned down."""
-    names = ", ".join(told.settings) or "nothing"
+    names = ", ".join(told.settings) or "what differed is not known, as the database was down"
     why = f"rolled back on its host to the {told.target.replace('_', '-')}: {names}"
     why = f"{why} ({told.reason})" if told.reason else why
     log.warning("%s was %s", database.id, why)

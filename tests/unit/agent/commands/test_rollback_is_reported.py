@@ -55,6 +55,14 @@ def test_one_that_is_made_while_a_report_is_written_waits_for_the_next(live: Ben
     roll_back(live, "one")
     kept = HostRollbacks(live.state)
     reported = kept.unreported()
-    roll_back(live, "two")
+    kept.add(reported[0].model_copy(update={"reason": "two"}))
     kept.clear(reported)
     assert [r.reason for r in kept.unreported()] == ["two"]
+
+
+def test_one_that_changes_nothing_is_not_reported(live: Bench) -> None:
+    live.offer({"work_mem": 8192}, "rec_1", restart_allowed=False)
+    turn(live, 3)
+    roll_back(live, "one")
+    assert "nothing differs" in roll_back(live, "two")
+    assert [r.reason for r in HostRollbacks(live.state).unreported()] == ["one"]

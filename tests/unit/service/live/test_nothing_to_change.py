@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from lutra_service.app.live.circumstances import Circumstances
 
 from tests.support.live import LOOKED_AT, Live, live
 
@@ -41,7 +42,7 @@ def test_an_operator_may_ask_again(tmp_path: Path) -> None:
         assert made.session["state"] == "running"
 
 
-@pytest.mark.parametrize("change", ["load", "rate", "settings"])
+@pytest.mark.parametrize("change", ["load", "rate", "settings", "version", "memory"])
 def test_it_looks_again_when_the_load_or_the_server_changes(tmp_path: Path, change: str) -> None:
     with live(tmp_path) as made:
         made.agent.facts = {"context": {"clients": 8}}
@@ -52,6 +53,10 @@ def test_it_looks_again_when_the_load_or_the_server_changes(tmp_path: Path, chan
             made.agent.facts = {"context": {"clients": 64}}
         elif change == "rate":
             rate = {"qps": 4500.0}
+        elif change == "version":
+            made.agent.facts["engine_version"] = "17.1"
+        elif change == "memory":
+            made.agent.facts["host"] = {"memory_bytes": 16 << 30, "cores": 4}
         else:
             made.agent.apply({"jit": "off"})
         for _ in range(6):
@@ -67,3 +72,24 @@ def test_a_settled_session_may_be_stopped_and_another_one_opened(tmp_path: Path)
         made.service.take("POST", f"/v1/sessions/{made.session_id}/stop")
         assert made.session["state"] == "stopped"
         made.open()
+
+
+def test_a_load_that_comes_and_goes_is_looked_at_once_at_each_level(tmp_path: Path) -> None:
+    with live(tmp_path) as made:
+        settled(made)
+        for qps in (4500.0, 900.0, 4500.0, 900.0):
+            for _ in range(4):
+                made.window(qps=qps)
+            made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "settled")
+        assert len(made.advisor.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("strengths", "alike"),
+    [({}, True), ({"wal": 0.5}, True), ({"wal": 0.9}, False), ({"wal": 0.5, "sorts": 0.4}, False), (None, True)],
+)
+def test_a_symptom_that_came_or_grew_is_another_circumstance_and_one_that_went_is_none(
+    strengths: dict[str, float] | None, alike: bool
+) -> None:
+    before = Circumstances("a", {}, {"qps": 100.0}, {"wal": 0.5})
+    assert before.alike(Circumstances("a", {}, {"qps": 140.0}, strengths)) is alike
