@@ -1,10 +1,16 @@
-"""What a database's latest windows say of it: symptoms, and what would cure them. Evidence; nothing is decided here."""
+"""What a database's latest windows say of it: symptoms, what would cure them, and with the rules what a recommendation
+rests on. Nothing is decided here.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from lutra_models.assessment import assess
+from lutra_models.evidence import Evidence
+from lutra_models.knobs import Value
 from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
 
 from lutra_service.app.databases.server_context import ServerContext
@@ -12,6 +18,8 @@ from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.store import UnitOfWork
 
 MOST_WINDOWS = 2000
+EVIDENCE_MINUTES = 60
+"""How far back the windows are read that a recommendation rests on."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,15 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: int) -> Seen:
     starts = [r.window_start for r in found if r.window_start is not None]
     ends = [r.window_end for r in found if r.window_end is not None]
     return Seen(diagnosis, min(starts, default=None), max(ends, default=None))
+
+
+def evidence(unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None) -> Evidence:
+    """Within what the operator's policy allows, also where the mode forbids a restart: then it is told.
+
+    `began` is what was active when the session began.
+    """
+    allowed = replace(at, policy=at.database.settings_policy)
+    return assess(at.live, allowed.policy, seen(unit, allowed, EVIDENCE_MINUTES).diagnosis, began)
 
 
 def _measured(report: StoredReport) -> MeasuredWindow:
