@@ -78,7 +78,7 @@ def looked_at(
         seconds=evidence.seconds if evidence else 0.0,
         least_gain=options.least_gain,
         predicted_gain=gain,
-        told=tuple(dict.fromkeys(told)),
+        notes=tuple(dict.fromkeys(told)),
     )
 
 
