@@ -1,6 +1,4 @@
-"""What a database's latest windows say of it: symptoms, what would cure them, and with the rules what a recommendation
-rests on. Nothing is decided here.
-"""
+"""What a database's latest windows say of it: symptoms, and what would cure them. Evidence; nothing is decided here."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.store import UnitOfWork
 
 MOST_WINDOWS = 2000
-EVIDENCE_MINUTES = 60
-"""How far back the windows are read that a recommendation rests on."""
+MINUTES = 60
+"""How far back the windows of the active settings are read, as evidence."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +44,14 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: int) -> Seen:
     return Seen(diagnosis, min(starts, default=None), max(ends, default=None))
 
 
-def evidence(unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None) -> Evidence:
-    """Within what the operator's policy allows, also where the mode forbids a restart: then it is told.
+def evidence_of(unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None) -> Evidence:
+    """What symptoms and rules say together: within what the operator's policy allows, also where the mode forbids a
+    restart, which is then told.
 
     `began` is what was active when the session began.
     """
     allowed = replace(at, policy=at.database.settings_policy)
-    return assess(at.live, allowed.policy, seen(unit, allowed, EVIDENCE_MINUTES).diagnosis, began)
+    return assess(at.live, allowed.policy, seen(unit, allowed, MINUTES).diagnosis, began)
 
 
 def _measured(report: StoredReport) -> MeasuredWindow:

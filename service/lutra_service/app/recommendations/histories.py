@@ -11,8 +11,8 @@ from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationState as State
 
-from lutra_service.app.databases import symptoms
 from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.app.recommendations import trial_record
 from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
@@ -23,7 +23,7 @@ WINDOWS_PER_CONFIGURATION = 20
 
 def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     """What `recommend` sees of `session`."""
-    evidence = None if at.mode == "lab" else symptoms.evidence(unit, at, session.baseline)
+    evidence = None if at.mode == "lab" else evidence_of(unit, at, session.baseline)
     space = at.space if evidence is None else at.space_for(_asked(evidence))
     seen = observations(unit, session, space)
     return History(
