@@ -90,7 +90,7 @@ class LookedAt:
 
     `symptoms` were evaluated over so many `windows` and `seconds`, of which `shown` are faults; `rules` settings were
     compared with the rule for this hardware. `predicted_gain` is the largest gain that the model holds to be probable,
-    relatively, None without a model; `least_gain` is what it has to come to. `sentence` says it for people. `told` are
+    relatively, None without a model; `least_gain` is what it has to come to. `sentence` says it for people. `notes` are
     sentences about what is not proposed: what needs a restart that the mode forbids, what no setting cures, what
     persists, what was turned down before.
     """
@@ -103,7 +103,7 @@ class LookedAt:
     seconds: float
     least_gain: float
     predicted_gain: float | None = None
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

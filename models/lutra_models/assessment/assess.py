@@ -204,7 +204,7 @@ def _against(cure: Cure) -> str:
 
 
 def moved(live: LiveSettings, name: str, after: Value) -> str:
-    """ "Raise max_wal_size from 1GB to 4GB"."""
+    """As in "Raise work_mem from 4MB to 16MB"."""
     before = live.values[name]
     verb = {"raise": "Raise", "lower": "Lower", "set": "Set"}[way(before, after)]
     return f"{verb} {name} from {live.text(name, before)} to {live.text(name, after)}"

@@ -43,7 +43,7 @@ def reason_to_dict(reason: Reason) -> dict[str, Any]:
 
 
 def looked_at_to_dict(looked_at: LookedAt) -> Document:
-    return {**asdict(looked_at), "told": list(looked_at.told)}
+    return {**asdict(looked_at), "notes": list(looked_at.notes)}
 
 
 def share_to_dict(point: Share) -> Document:

@@ -88,7 +88,7 @@ def test_what_needs_a_restart_comes_by_itself_after_the_rest_and_is_told_before(
     first = advice(history(known(FORCED, POOL)))
     assert changed(first) == {"wal": 4096, "timeout": 900}
     assert first.looked_at is not None
-    assert any("maintenance window" in s and "pool" in s for s in first.looked_at.told)
+    assert any("maintenance window" in s and "pool" in s for s in first.looked_at.notes)
     assert changed(advice(history(known(POOL)))) == {"pool": 2048}
 
 
@@ -99,7 +99,7 @@ def test_where_the_mode_forbids_a_restart_it_is_told_and_not_proposed() -> None:
     given = advice(history(known(POOL), read, space=reloads, current=now, baseline=now))
     assert given.origin == "nothing"
     assert given.looked_at is not None
-    assert any("restart" in s and "pool" in s for s in given.looked_at.told)
+    assert any("restart" in s and "pool" in s for s in given.looked_at.notes)
 
 
 def test_later_one_symptom_moves_at_a_time_the_strongest_first() -> None:
@@ -114,7 +114,7 @@ def test_a_weak_symptom_is_told_and_not_acted_on() -> None:
     given = advice(history(known(finding("weak", move("wal", 4096), strength=0.35))))
     assert given.origin == "nothing"
     assert given.looked_at is not None
-    assert given.looked_at.told == ("Seen weakly: weak was seen.",)
+    assert given.looked_at.notes == ("Seen weakly: weak was seen.",)
 
 
 def test_what_no_setting_cures_and_what_is_enough_change_nothing() -> None:
@@ -123,7 +123,7 @@ def test_what_no_setting_cures_and_what_is_enough_change_nothing() -> None:
     given = advice(history(known(locks, room)))
     assert (given.origin, given.configuration) == ("nothing", NOW)
     assert given.looked_at is not None
-    assert given.looked_at.told == ("Sessions wait for locks.",)
+    assert given.looked_at.notes == ("Sessions wait for locks.",)
 
 
 def test_with_nothing_to_change_it_says_what_it_looked_at() -> None:
@@ -148,7 +148,7 @@ def test_what_was_turned_down_is_not_proposed_again_nor_farther_the_same_way() -
     given = advice(history(evidence, turned_down=[no]))
     assert changed(given) == {"timeout": 900}
     assert given.looked_at is not None
-    assert any("wal was turned down on 2026-03-01 (the disk is full)" in s for s in given.looked_at.told)
+    assert any("wal was turned down on 2026-03-01 (the disk is full)" in s for s in given.looked_at.notes)
 
 
 def test_what_was_turned_down_is_proposed_again_once_what_it_depends_on_has_changed() -> None:
@@ -181,7 +181,7 @@ def test_a_symptom_that_persists_is_acted_on_a_few_times_and_then_told() -> None
         given = advice(history(known(again), read, current=at))
         assert changed(given, at) == ({} if done == 3 else {"wal": 16384})
     assert given.looked_at is not None
-    assert any("3 times" in s for s in given.looked_at.told)
+    assert any("3 times" in s for s in given.looked_at.notes)
 
 
 def test_a_cure_that_this_database_has_shown_to_harm_is_not_repeated() -> None:
@@ -190,7 +190,7 @@ def test_a_cure_that_this_database_has_shown_to_harm_is_not_repeated() -> None:
     given = advice(history(known(finding("checkpoints_forced", move("wal", 4096))), read))
     assert changed(given) == {}
     assert given.looked_at is not None
-    assert any("Its cure is not proposed" in s and "worse" in s for s in given.looked_at.told)
+    assert any("Its cure is not proposed" in s and "worse" in s for s in given.looked_at.notes)
 
 
 def test_back_to_known_settings_is_no_experiment_and_mixed_with_none() -> None:

@@ -15,7 +15,7 @@ _HOW = {
     "rejected": "was turned down",
     "left_out": "was left out of an approval",
     "rolled_back": "was rolled back",
-    "reverted": "was taken back by a guard",
+    "reverted": "was undone by a guard",
 }
 _DURATIONS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
@@ -78,7 +78,7 @@ def looked_at(
         seconds=evidence.seconds if evidence else 0.0,
         least_gain=options.least_gain,
         predicted_gain=gain,
-        told=tuple(dict.fromkeys(told)),
+        notes=tuple(dict.fromkeys(told)),
     )
 
 

@@ -157,7 +157,7 @@ class LookedAtAnswer(Answer):
     """What a gain by the model alone has to come to, as a share, to be proposed."""
     predicted_gain: float | None
     """The largest gain that the model holds to be probable, as a share; null without a model."""
-    told: list[str]
+    notes: list[str]
     """What is not proposed, and why: a restart that the mode forbids, what no setting cures, what was turned down."""
 
 

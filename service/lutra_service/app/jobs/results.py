@@ -73,7 +73,7 @@ class _LookedAt(_Part):
     seconds: Finite
     least_gain: Finite
     predicted_gain: Finite | None
-    told: list[Annotated[str, StringConstraints(max_length=2000)]] = Field(max_length=500)
+    notes: list[Annotated[str, StringConstraints(max_length=2000)]] = Field(max_length=500)
 
 
 class _Answer(_Part):

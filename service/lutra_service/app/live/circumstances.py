@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lutra_models.evidence.findings import STRENGTH_CHANGED
+from lutra_models.evidence import STRENGTH_CHANGED
 from lutra_models.history import same_context
 
 from lutra_service.app.databases.server_context import ServerContext

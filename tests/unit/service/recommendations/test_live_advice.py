@@ -61,7 +61,7 @@ def test_the_first_answer_is_by_symptoms_and_rules_each_with_its_reason(
     assert reasons.keys() == changes(payload, answer).keys()
     assert "temporary files" in reasons["work_mem"]["sentence"]
     assert answer["looked_at"]["shown"] >= 1
-    assert any("shared_buffers" in told and "restart" in told for told in answer["looked_at"]["told"])
+    assert any("shared_buffers" in told and "restart" in told for told in answer["looked_at"]["notes"])
     assert worker.recommend(payload) == answer
 
 
@@ -87,7 +87,7 @@ def test_every_live_mode_is_told_what_the_rules_know(
     opened(service, agent, mode)
     _, answer = computed(service, agent)
     assert answer["origin"] == "evidence"
-    later = any(told.startswith("For the maintenance window") for told in answer["looked_at"]["told"])
+    later = any(told.startswith("For the maintenance window") for told in answer["looked_at"]["notes"])
     assert later == restarts
 
 

@@ -142,7 +142,7 @@ looked_at: Example = {
     "seconds": 3600.0,
     "least_gain": 0.05,
     "predicted_gain": None,
-    "told": [],
+    "notes": [],
 }
 recommendation: Example = {
     **shared,

@@ -1,9 +1,14 @@
-"""What symptoms and rules say of a live database: findings, each with the settings that it speaks for."""
+"""What is known of a live database before anything is tried, and what was turned down there.
+
+Findings are what symptoms and rules say, each with the settings that it speaks for. What was turned down, or undone, is
+not proposed again until something that it depended on has changed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 from lutra_models.knobs import Value
@@ -11,6 +16,8 @@ from lutra_models.knobs import Value
 Ground = Literal["fault", "enough", "elsewhere", "rule"]
 """A symptom of one of the catalogue's three kinds, or a rule for this hardware."""
 Way = Literal["raise", "lower", "set"]
+How = Literal["rejected", "left_out", "rolled_back", "reverted"]
+"""By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard."""
 STRENGTH_CHANGED = 0.2
 """Two strengths of a symptom that lie farther apart are two states of the database."""
 HARDWARE_CHANGED = 0.1
@@ -104,6 +111,52 @@ class Evidence:
         asked = set(settings)
         strengths = {f.name: f.strength for f in self.findings if f.ground == "fault" and asked & set(f.settings)}
         return Basis(self.version, self.memory_bytes, self.cores, strengths)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One setting of it: the value that it would have replaced, and the value that was proposed."""
+
+    setting: str
+    before: Value
+    after: Value
+
+
+@dataclass(frozen=True)
+class TurnedDown:
+    """Changes that were turned down together at a time, in UTC, with the reason that was given (it may be empty)."""
+
+    changes: tuple[Change, ...]
+    how: How
+    at: datetime
+    basis: Basis
+    reason: str = ""
+
+    def forbids(self, setting: str, before: Value, after: Value) -> bool:
+        """Whether this change is one of them again: the same setting in the same direction, or to the same value."""
+        return any(
+            c.setting == setting and (after == c.after or (way(c.before, c.after) == way(before, after) != "set"))
+            for c in self.changes
+        )
+
+
+def objection(
+    turned_down: Iterable[TurnedDown], evidence: Evidence | None, setting: str, before: Value, after: Value
+) -> TurnedDown | None:
+    """The newest that forbids the change, as what it depended on is still as it was; None where none does.
+
+    Without evidence nothing says that anything has changed.
+    """
+    found = [t for t in turned_down if t.forbids(setting, before, after) and not _changed(t, evidence)]
+    return max(found, key=lambda t: t.at, default=None)
+
+
+def _changed(turned_down: TurnedDown, evidence: Evidence | None) -> bool:
+    """What was active when it was taken back had cured its symptom, so that this says nothing of how strong it was."""
+    if evidence is None:
+        return False
+    names = [c.setting for c in turned_down.changes]
+    return turned_down.basis.changed(evidence.basis(names), symptoms=turned_down.how in ("rejected", "left_out"))
 
 
 def way(before: Value, after: Value) -> Way:
