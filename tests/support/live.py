@@ -26,7 +26,7 @@ LOOKED_AT: Document = {
     "seconds": 36.0,
     "least_gain": 0.05,
     "predicted_gain": None,
-    "told": [],
+    "notes": [],
 }
 
 
