@@ -56,3 +56,24 @@ def test_a_session_says_when_a_guard_takes_away_what_it_ended_on(tmp_path: Path)
         assert session["state"] == "undone"
         assert id_ in session["message"]
         assert "p99_ms is 60" in session["message"]
+
+
+def test_a_return_that_needs_a_restart_keeps_to_the_windows_of_the_agents_own_file(tmp_path: Path) -> None:
+    with live(tmp_path, mode="lab") as made:
+        made.observe()
+        made.open(mode="lab")
+        made.agent.mode = "restart_in_window"
+        made.agent.send()
+        windows = [{"weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "minutes": 1440}]
+        made.service.take("PUT", f"{made.path}/maintenance-windows", {"windows": windows})
+        for buffers in ("256MB", "128MB"):
+            wanted = {"settings": {"shared_buffers": buffers}, "approve": True}
+            id_ = made.service.take("POST", f"{made.path}/recommendations", wanted)["id"]
+            directive = made.agent.directive()
+            assert directive is not None
+            assert directive["rollback"] is False
+            made.agent.apply(directive["settings"])
+            made.agent.send(made.agent.report(outcomes=[made.agent.outcome(directive, "applied")]))
+            for _ in range(4):
+                made.window()
+            assert made.look(id_)["state"] == "confirmed"
