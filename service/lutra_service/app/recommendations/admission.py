@@ -56,8 +56,10 @@ def goes_back(unit: UnitOfWork, recommendation: Recommendation, session: Session
 
 def leads_home(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> bool:
     """Whether it leads to what was active when its session began, or to what measured better in it than what is active:
-    that is no experiment, and no guard is to undo it. One that needs a restart keeps to the maintenance windows, also of
-    the agent's own file, and is watched as any change is.
+    that is no experiment, and no guard is to undo it.
+
+    One that needs a restart keeps to the maintenance windows, also of the agent's own file, and is watched as any
+    change is.
     """
     wanted = recommendation.configuration or {}
     if session is None or not wanted or recommendation.restart_needed:
