@@ -9,9 +9,26 @@ from typing import Any, Literal
 from lutra_models.knobs import Configuration, Value
 
 SearchOrigin = Literal[
-    "current", "rule_based", "middle", "space_filling", "transfer", "improvement", "repeat", "reference", "shorter"
+    "current",
+    "rule_based",
+    "middle",
+    "space_filling",
+    "transfer",
+    "improvement",
+    "repeat",
+    "reference",
+    "shorter",
+    "evidence",
+    "return",
+    "nothing",
+    "exploration",
 ]
-"""Which step of the search proposed a configuration."""
+"""Which step of the search proposed a configuration.
+
+On a live database also: `evidence` (symptoms, and the rules for this hardware), `return` (to settings that it ran under
+before, and nothing new), `nothing` (the current configuration: nothing is worth changing), `exploration` (one of the
+trials that the session may make only to learn).
+"""
 FinalOrigin = Literal["handover", "baseline"]
 """Which step of a session's end did."""
 
@@ -60,6 +77,7 @@ class Reason:
 
     `effect` is the relative change of the objective's median when this setting alone goes back to `before`
     (0.08: the objective is predicted 8 % better with the change than without it); None where nothing was learned yet.
+    `against` is what speaks against it, empty where nothing is known to.
     """
 
     knob: str
@@ -67,6 +85,29 @@ class Reason:
     after: Value
     sentence: str
     effect: float | None = None
+    against: str = ""
+
+
+@dataclass(frozen=True)
+class LookedAt:
+    """What a live recommendation rests on, and what an operator is told beside it.
+
+    `symptoms` were evaluated over so many `windows` and `seconds`, of which `shown` are faults; `rules` settings were
+    compared with the rule for this hardware. `predicted_gain` is the largest gain that the model holds to be probable,
+    relatively, None without a model; `least_gain` is what it has to come to. `sentence` says it for people. `notes` are
+    sentences about what is not proposed: what needs a restart that the mode forbids, what no setting cures, what
+    persists, what was turned down before.
+    """
+
+    sentence: str
+    symptoms: int
+    shown: int
+    rules: int
+    windows: int
+    seconds: float
+    least_gain: float
+    predicted_gain: float | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +135,8 @@ class Recommendation:
     where no gain is predicted. `shortened_from` is the best by posterior, where this one was measured too and does
     nearly as well with fewer changes. `must_reach` is the reading of the objective below which (above which, where less
     is better) it is of no interest, so that its window may be ended early; None where it is worth a whole one whatever
-    it reads.
+    it reads. `looked_at` is what a live recommendation rests on; with the origin `nothing` it says why nothing is worth
+    changing, and `configuration` is the current one.
     """
 
     configuration: Configuration
@@ -104,6 +146,7 @@ class Recommendation:
     curve: tuple[Share, ...] = ()
     shortened_from: Configuration | None = None
     must_reach: float | None = None
+    looked_at: LookedAt | None = None
 
     def curve_columns(self) -> dict[str, list[Any]]:
         """The curve as columns by name, for a data frame."""

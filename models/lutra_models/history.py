@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from lutra_models.aims import Aim
+from lutra_models.evidence import Evidence, TurnedDown
 from lutra_models.knobs import Configuration, KnobSpace, Value, fingerprint
 from lutra_models.metrics import Limit, Objective
 
@@ -109,7 +110,8 @@ class History:
     brought into the space's order here: observed values outside a domain are legal. `answers` are, by setting, numbers
     that were asked for and what the server made of them, where it took another: (asked, made). `baseline` was active
     when the session began: changes are counted from it. Under several loads `objective` is what `aim` judges by, and
-    the observations hold what was measured under each load as well.
+    the observations hold what was measured under each load as well. `evidence` is what symptoms and rules say of a live
+    database, None where nobody asked them; `turned_down` what its operator or its guards did not want.
     """
 
     space: KnobSpace
@@ -123,6 +125,8 @@ class History:
     answers: Mapping[str, tuple[tuple[Value, Value], ...]] = field(default_factory=dict)
     baseline: Configuration | None = None
     aim: Aim | None = None
+    evidence: Evidence | None = None
+    turned_down: tuple[TurnedDown, ...] = ()
 
     def __init__(
         self,
@@ -138,6 +142,8 @@ class History:
         answers: Mapping[str, Iterable[Sequence[Value]]] | None = None,
         baseline: Mapping[str, Any] | None = None,
         aim: Aim | None = None,
+        evidence: Evidence | None = None,
+        turned_down: Iterable[TurnedDown] = (),
     ) -> None:
         set_ = object.__setattr__
         set_(self, "space", space)
@@ -151,6 +157,8 @@ class History:
         set_(self, "answers", {n: tuple((a, m) for a, m in p) for n, p in (answers or {}).items() if n in space})
         set_(self, "baseline", None if baseline is None else space.normalise(baseline))
         set_(self, "aim", aim)
+        set_(self, "evidence", evidence)
+        set_(self, "turned_down", tuple(turned_down))
         if aim is not None and objective != aim.judged:
             raise ValueError(f"a history with an aim is judged by {aim.judged.metric}, got {objective.metric}")
 
@@ -193,6 +201,12 @@ class History:
                 **({"answers": self.answers} if self.answers else {}),
                 **({} if self.baseline is None else {"baseline": self.baseline.digest}),
                 **({} if self.aim is None else {"aim": self.aim.to_dict()}),
+                **({} if self.evidence is None else {"evidence": asdict(self.evidence)}),
+                **(
+                    {"turned_down": [{**asdict(t), "at": t.at.isoformat()} for t in self.turned_down]}
+                    if self.turned_down
+                    else {}
+                ),
             }
         )
 
@@ -212,12 +226,16 @@ class TuningSession:
     """The most settings that a recommendation may change of what was active when the session began; None for any."""
     aim: Aim | None = None
     """Over which loads the objective is judged, in a lab; None for the load that the driver makes by itself."""
+    exploration: int = 0
+    """On a live database, the trials that may be made only to learn what settings do; a lab has no such bound."""
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(MODES)}, got {self.mode!r}")
         if self.max_trials < 1:
             raise ValueError(f"max_trials must be at least 1, got {self.max_trials}")
+        if self.exploration < 0:
+            raise ValueError(f"exploration must be at least 0, got {self.exploration}")
         if self.max_changes is not None and self.max_changes < 1:
             raise ValueError(f"max_changes must be at least 1, got {self.max_changes}")
         if self.aim is not None and self.mode != "lab":

@@ -9,6 +9,9 @@ from lutra_models.errors import IllegalTransition
 
 
 class RecommendationState(StrEnum):
+    """`observing` waits for windows of the active settings; `unneeded` found nothing that is worth changing."""
+
+    OBSERVING = "observing"
     COMPUTING = "computing"
     PROPOSED = "proposed"
     APPROVED = "approved"
@@ -19,6 +22,7 @@ class RecommendationState(StrEnum):
     REFUSED = "refused"
     FAILED = "failed"
     EXPIRED = "expired"
+    UNNEEDED = "unneeded"
 
 
 class RecommendationKind(StrEnum):
@@ -30,6 +34,7 @@ class RecommendationKind(StrEnum):
     MANUAL = "manual"
     SUBSET = "subset"
     ROLLBACK = "rollback"
+    MAINTENANCE = "maintenance"
 
 
 class Origin(StrEnum):
@@ -44,6 +49,10 @@ class Origin(StrEnum):
     REPEAT = "repeat"
     REFERENCE = "reference"
     SHORTER = "shorter"
+    EVIDENCE = "evidence"
+    RETURN = "return"
+    NOTHING = "nothing"
+    EXPLORATION = "exploration"
     HANDOVER = "handover"
     BASELINE = "baseline"
     MANUAL = "manual"
@@ -52,20 +61,31 @@ class Origin(StrEnum):
 
 
 class SessionState(StrEnum):
+    """`settled`: nothing is worth changing, and it looks again once something has changed; `undone`: it was completed,
+    and what it ended on is active no longer.
+    """
+
     RUNNING = "running"
+    SETTLED = "settled"
     PAUSED = "paused"
     COMPLETED = "completed"
     STOPPED = "stopped"
+    UNDONE = "undone"
 
+
+OPEN_SESSIONS = (SessionState.RUNNING, SessionState.SETTLED, SessionState.PAUSED)
+"""A database has at most one session in one of these states."""
 
 _R, _S = RecommendationState, SessionState
 _RECOMMENDATION: Mapping[RecommendationState, tuple[RecommendationState, ...]] = {
-    _R.COMPUTING: (_R.PROPOSED, _R.FAILED, _R.EXPIRED),
+    _R.OBSERVING: (_R.COMPUTING, _R.FAILED, _R.EXPIRED),
+    _R.COMPUTING: (_R.PROPOSED, _R.UNNEEDED, _R.FAILED, _R.EXPIRED),
     _R.PROPOSED: (_R.APPROVED, _R.REJECTED, _R.EXPIRED),
     _R.APPROVED: (_R.APPLIED, _R.REFUSED, _R.FAILED, _R.EXPIRED, _R.REJECTED),
     _R.APPLIED: (_R.CONFIRMED, _R.REVERTED, _R.FAILED),
     _R.CONFIRMED: (_R.REVERTED,),
     _R.REVERTED: (),
+    _R.UNNEEDED: (),
     # An agent's word may come late: what it made active is active, whatever was decided meanwhile.
     _R.REJECTED: (_R.APPLIED,),
     _R.REFUSED: (_R.APPLIED,),
@@ -73,10 +93,12 @@ _RECOMMENDATION: Mapping[RecommendationState, tuple[RecommendationState, ...]] =
     _R.FAILED: (_R.APPLIED, _R.REVERTED),
 }
 _SESSION: Mapping[SessionState, tuple[SessionState, ...]] = {
-    _S.RUNNING: (_S.PAUSED, _S.COMPLETED, _S.STOPPED),
+    _S.RUNNING: (_S.SETTLED, _S.PAUSED, _S.COMPLETED, _S.STOPPED),
+    _S.SETTLED: (_S.RUNNING, _S.PAUSED, _S.STOPPED),
     _S.PAUSED: (_S.RUNNING, _S.STOPPED),
-    _S.COMPLETED: (),
+    _S.COMPLETED: (_S.UNDONE,),
     _S.STOPPED: (),
+    _S.UNDONE: (),
 }
 
 

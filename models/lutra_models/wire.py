@@ -132,8 +132,9 @@ class Directive(_Wire):
     """Make `settings` active. Carried out once: an id that was already answered is not carried out again.
 
     `settings` is name → value in the server's own unit. `restore` marks settings that the database ran with before.
-    `rollback` undoes a change that the agent reported as applied: it needs no confirmation and, in the agent, no
-    maintenance window. (The service hands out a rollback that nobody asked for only within one.) Both hold only where
+    `rollback` undoes a change that the agent reported as applied, or leads back to what was active when the session
+    began or measured better since: it needs no confirmation and, in the agent, no maintenance window, and no guard
+    undoes it. (The service hands out a rollback that nobody asked for only within one.) Both hold only where
     the agent has these settings on its own disk; otherwise the directive is a new change. `measure` asks an agent in
     lab mode to run its driver afterwards and to report that window as `measures`: under each of `loads` in turn, or
     where none is named under the driver's own. The driver's own may be ended early where it cannot come to
@@ -193,6 +194,22 @@ class GuardEvent(_Wire):
     message: Text
 
 
+class RolledBackSetting(_Wire):
+    """What a setting was before an operator's rollback on the host, and is since."""
+
+    before: SettingValue
+    after: SettingValue
+
+
+class HostRollback(_Wire):
+    """An operator restored `target` on the database's own host, with `lutra-agent rollback`; `settings` differed."""
+
+    target: Literal["baseline", "last_known_good"]
+    at: Moment
+    reason: Text = ""
+    settings: dict[Name, RolledBackSetting] = Field(default_factory=dict, max_length=500)
+
+
 class AgentStatus(_Wire):
     """What the agent says of itself: the most it will ever do, what it could not do, and what it watches.
 
@@ -219,8 +236,9 @@ class Report(_Wire):
 
     `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent in
     a heartbeat. `measures` names the directive whose configuration this window measured, `failure` why nothing could
-    be measured under it, and `ended_early` that its window was ended before its time. `p99_source` and `p99_of`
-    describe `metrics["p99_ms"]` and are required with it.
+    be measured under it, and `ended_early` that its window was ended before its time. `rolled_back` are rollbacks on
+    the host that no report held before. `p99_source` and `p99_of` describe `metrics["p99_ms"]`, and are required with
+    it.
     """
 
     protocol: Literal[1] = 1
@@ -246,6 +264,7 @@ class Report(_Wire):
     ended_early: EndedEarly | None = None
     outcomes: list[Outcome] = Field(default_factory=list, max_length=100)
     events: list[GuardEvent] = Field(default_factory=list, max_length=100)
+    rolled_back: list[HostRollback] = Field(default_factory=list, max_length=20, exclude_if=_is_empty)
     status: AgentStatus = AgentStatus()
 
     @model_validator(mode="after")

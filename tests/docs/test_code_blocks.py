@@ -106,7 +106,7 @@ class World:
         database = self.api.take("POST", "/v1/databases", body)["id"]
         token = self.api.take("POST", f"/v1/databases/{database}/tokens", {"name": "a", "scopes": ["agent"]})["token"]
         agent = Agent(self.served.client, token, database, mode="reload_only")
-        agent.send()
+        agent.observe()
         return agent
 
     def _session(self, agent: Agent) -> str:

@@ -111,14 +111,15 @@ def symptoms(config_file: Path, seconds: float, as_json: bool) -> None:
 @with_config
 @click.option("--to", "target", type=click.Choice(["last-known-good", "baseline"]), default="last-known-good")
 @click.option("--restart/--no-restart", default=True, help="Restart the server when a setting needs it.")
-def rollback(config_file: Path, target: str, restart: bool) -> None:
+@click.option("--reason", default="", metavar="TEXT", help="Why: the service keeps it with what it is not to propose.")
+def rollback(config_file: Path, target: str, restart: bool, reason: str) -> None:
     """Restore the last-known-good configuration, or the baseline: what was there before the first change.
 
     Works without the service and with the database down. Leaves the agent paused.
     """
     from lutra_agent.commands.rollback import roll_back
 
-    for line in roll_back(dialling(config_file, quiet=True), target.replace("-", "_"), restart):
+    for line in roll_back(dialling(config_file, quiet=True), target.replace("-", "_"), restart, reason):
         click.echo(line)
 
 

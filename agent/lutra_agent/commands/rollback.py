@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from lutra_models.catalog import meet
+from lutra_models.knobs import Value
 from lutra_models.server import SERVER
+from lutra_models.wire import HostRollback
 
+from lutra_agent.admission.past_configurations import values_of
 from lutra_agent.changes.outcomes import Outcomes
 from lutra_agent.changes.restore import restore
 from lutra_agent.changes.snapshots import differences
@@ -13,17 +17,21 @@ from lutra_agent.changes.vetted_snapshot import vetted
 from lutra_agent.clock import SystemClock
 from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
-from lutra_agent.errors import ApplyRefused, ConfigError
+from lutra_agent.errors import ApplyRefused, CollectionFailed, ConfigError, DatabaseUnavailable
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
 from lutra_agent.state.change_events import RolledBack
+from lutra_agent.state.host_rollbacks import HostRollbacks
 from lutra_agent.state.snapshot import Snapshots, active_in, stored_snapshots
 
 WHY = "rolled back on its host"
 
 
-def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
-    """Yields what it does, in words. Raises ConfigError, ApplyRefused, DidNotStart and DatabaseUnavailable."""
+def roll_back(config: Config, target: str, restart: bool, reason: str = "") -> Iterator[str]:
+    """Yields what it does, in words. The service is told with the next report, `reason` included.
+
+    Raises ConfigError, ApplyRefused, DidNotStart and DatabaseUnavailable.
+    """
     database = local_database(config, SystemClock())
     snapshots = stored_snapshots(database.state, target)
     if snapshots is None:
@@ -33,7 +41,9 @@ def roll_back(config: Config, target: str, restart: bool) -> Iterator[str]:
         raise ApplyRefused("paused", "the running agent is carrying out a change just now; try again in a moment")
     database.state.pause()
     try:
+        before = _active(database)
         yield from _restore(database, snapshots, restart)
+        yield from _remember(database, snapshots, target, before, reason)
     finally:
         database.engine.health.close()
         database.state.unlock()
@@ -58,6 +68,34 @@ def _restore(database: LocalDatabase, snapshots: Snapshots, restart: bool) -> It
         left = [n for n in differences(database.read_server(), snapshots) if n not in own]
         yield from _restore_settings(database, control, snapshots, left, restart=False)
     _close_records(database)
+
+
+def _active(database: LocalDatabase) -> dict[str, Value]:
+    """Empty while the database is down: what was active before is not known then."""
+    try:
+        return dict(meet(database.read_server()).values)
+    except (DatabaseUnavailable, CollectionFailed):
+        return {}
+
+
+def _remember(
+    database: LocalDatabase, snapshots: Snapshots, target: str, before: Mapping[str, Value], reason: str
+) -> Iterator[str]:
+    """What was restored, for the next report: nothing where nothing differed. Where the database was down, nobody knows
+    what its settings were.
+
+    A setting that is restored with the next restart counts by the value that it will have.
+    """
+    live = meet(database.read_server())
+    restored = values_of(live, active_in(snapshots), [n for n in before if n in live.values])
+    changed = {n: {"before": before[n], "after": v} for n, v in restored.items() if before[n] != v}
+    if before and not changed:
+        return
+    told = {"target": target, "at": database.clock.now(), "reason": reason[:1000], "settings": changed}
+    try:
+        HostRollbacks(database.state).add(HostRollback.model_validate(told))
+    except OSError as error:
+        yield f"the service will not hear of it, as {database.state.folder} cannot be written: {error}"
 
 
 def _restore_settings(

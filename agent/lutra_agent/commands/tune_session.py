@@ -12,7 +12,7 @@ from lutra_agent.reporting.transport import Transport
 from lutra_agent.runtime.loop import Loop
 
 GOALS = {"qps": "maximize", "tps": "maximize", "p99_ms": "minimize"}
-OPEN = ("running", "paused")
+OPEN = ("running", "settled", "paused")
 WATCH_S = 2.0
 SENT_S = 30.0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lutra_models.knobs import Value
-from lutra_models.wire import EndedEarly, GuardEvent, Outcome
+from lutra_models.wire import EndedEarly, GuardEvent, HostRollback, Outcome
 
 from lutra_agent.engines.common.telemetry import Latency
 
@@ -22,6 +22,7 @@ class Content:
     context: Mapping[str, Value] = field(default_factory=dict)
     outcomes: Sequence[Outcome] = ()
     events: Sequence[GuardEvent] = ()
+    rolled_back: Sequence[HostRollback] = ()
     measures: str | None = None
     failure: str | None = None
     ended: EndedEarly | None = None

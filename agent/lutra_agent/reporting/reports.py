@@ -52,6 +52,7 @@ class Reports:
             "ended_early": content.ended,
             "outcomes": list(content.outcomes),
             "events": list(content.events),
+            "rolled_back": list(content.rolled_back),
             "status": self._status(),
         }
         self._spool.append(lambda sequence: encode(Report.model_validate({**fields, "sequence": sequence})))

@@ -27,6 +27,7 @@ from lutra_agent.runtime.signals import SignalDeferral
 from lutra_agent.runtime.windows import Windows
 from lutra_agent.state.change_events import Reported
 from lutra_agent.state.guard_events import GuardEvents
+from lutra_agent.state.host_rollbacks import HostRollbacks
 from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshots, stored_snapshots
 
 MOST_OUTCOMES = 100
@@ -61,6 +62,7 @@ class Loop:
         self._windows = Windows(measure, database.monitor, database.clock, database.config.agent)
         self._changes = database.changes
         self._events = GuardEvents(database.state)
+        self._rollbacks = HostRollbacks(database.state)
         self._throttle = LogThrottle(log)
         self._server: Server | None = None
         self._cycle_s = 0.0
@@ -263,8 +265,10 @@ class Loop:
         waiting = [o for o in self._changes.load().due if o not in content.outcomes]
         outcomes = [*waiting[: MOST_OUTCOMES - len(content.outcomes)], *content.outcomes]
         try:
-            self._reports.put(server, replace(content, outcomes=outcomes, events=self._events.unreported()))
+            events, rolled_back = self._events.unreported(), self._rollbacks.unreported()
+            self._reports.put(server, replace(content, outcomes=outcomes, events=events, rolled_back=rolled_back))
             self._events.clear()
+            self._rollbacks.clear(rolled_back)
         except OSError as error:
             self._throttle.failed("keeping a report", error)
             return

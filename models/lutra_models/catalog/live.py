@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lutra_models.catalog import changes, spaces, starts, sums
@@ -32,9 +32,14 @@ class LiveSettings(ReportedSettings):
         """
         return spaces.space(self, policy, reference, known)
 
-    def rule_based(self, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> Configuration:
-        """What experience says of this host: complete over `space(policy)`, scaled into the memory limit."""
-        return starts.rule_based(self, policy, known)
+    def rule_based(
+        self, policy: Policy, known: Iterable[Mapping[str, Value]] = (), only: Collection[str] | None = None
+    ) -> Configuration:
+        """What experience says of this host: complete over `space(policy)`, scaled into the memory limit.
+
+        With `only` these settings, where all others stay as they are.
+        """
+        return starts.rule_based(self, policy, known, only)
 
     def changes(self, target: Mapping[str, Value]) -> tuple[Change, ...]:
         """Each setting that differs from `target`, in the order of the change."""

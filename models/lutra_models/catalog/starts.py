@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.rows import KnobRow
@@ -17,14 +17,23 @@ ROUND_FROM_BYTES = 16 * 2**20
 MB = 2**20
 
 
-def rule_based(reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> Configuration:
-    """Complete over `space(...)`, and none of its rules refuses it."""
+def rule_based(
+    reported: ReportedSettings,
+    policy: Policy,
+    known: Iterable[Mapping[str, Value]] = (),
+    only: Collection[str] | None = None,
+) -> Configuration:
+    """Complete over `space(...)`, and none of its rules refuses it. With `only`, other settings stay as they are."""
     searched, now = space(reported, policy, known=known), reported.values
-    values = {k.name: _ruled(reported.rows[k.name], k, now[k.name], reported.overlay) for k in searched}
+    moving = frozenset(searched.names if only is None else only)
+    values = {k.name: now[k.name] for k in searched}
+    values |= {
+        k.name: _ruled(reported.rows[k.name], k, now[k.name], reported.overlay) for k in searched if k.name in moving
+    }
     _keep_couplings(values, now, searched)
     for rule in searched.rules:
         if isinstance(rule, MemoryRule):
-            _shrink([n for c in reported.catalogs for n in c.shrink], values, searched, rule)
+            _shrink([n for c in reported.catalogs for n in c.shrink if n in moving], values, searched, rule)
             if any(_lowered(c.main_cache, values, now) for c in reported.catalogs):
                 values.update({n: now[n] for n in rule.names if n in values})
     candidate = Configuration(values)

@@ -15,6 +15,7 @@ from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import ENOUGH, teachable
 from lutra_models.gp.learning.learned import Learned, least_reading
+from lutra_models.gp.live import advise
 from lutra_models.gp.options import Options
 from lutra_models.gp.reasons import final_reasons, reasons
 from lutra_models.gp.saved import generator_from_dict, generator_to_dict, learned_from_dict, learned_to_dict
@@ -62,15 +63,18 @@ class Model:
         return replace(learned.snapshot, signature=signature(self.history, self.options.transfer))
 
     def recommend(
-        self, count: int = 1, *, safe: bool = False, max_changes: int | None = None
+        self, count: int = 1, *, safe: bool = False, max_changes: int | None = None, exploration: int | None = None
     ) -> tuple[Recommendation, ...]:
         """The `count` configurations to measure next.
 
-        `safe` recommends only what is held to be no worse than the current configuration. At most `max_changes`
-        settings differ from the history's baseline (without one, from its current configuration). Raises ValueError
-        for `max_changes` below 1 or with nothing to count changes from.
+        `safe` recommends only what is held to be no worse than the current configuration. With `exploration`, the
+        trials that may still be made only to learn, it is advice for a live database: what evidence, readings or past
+        workloads speak for, with the origin `nothing` where they speak for nothing (see `gp.live`). At most
+        `max_changes` settings differ from the history's baseline (without one, from its current configuration). Raises
+        ValueError for `max_changes` below 1, for one with nothing to count changes from, and for a live recommendation
+        without a current configuration.
         """
-        return recommendations(self, count, safe, self._generator(), max_changes)
+        return recommendations(self, count, safe, self._generator(), max_changes, exploration)
 
     def best(self, baseline: Configuration | None = None, *, max_changes: int | None = None) -> Recommendation:
         """What to deploy now: the best by posterior of what was measured and never failed.
@@ -163,12 +167,21 @@ class Model:
 
 
 def recommendations(
-    model: Model, count: int, safe: bool, rng: np.random.Generator, max_changes: int | None = None
+    model: Model,
+    count: int,
+    safe: bool,
+    rng: np.random.Generator,
+    max_changes: int | None = None,
+    exploration: int | None = None,
 ) -> tuple[Recommendation, ...]:
     """As `model.recommend`, with the randomness of `rng`."""
     if count < 1:
         raise ValueError(f"count must be at least 1, got {count}")
+    if exploration is not None and (not safe or exploration < 0 or count != 1):
+        raise ValueError("exploration is a number of trials, for one safe recommendation at a time")
     verify_most(max_changes)
+    if exploration is not None:
+        return (_live(model, rng, max_changes, exploration),)
     chosen: list[Recommendation] = []
     for _ in range(count):
         pending = (*model.history.pending, *(r.configuration for r in chosen))
@@ -193,6 +206,19 @@ def _next(
     why = reasons(before, configuration, history.objective, snapshot, origin) if before else ()
     told, curve = model._predicted(configuration), _curve(model, configuration)
     return Recommendation(configuration, origin, told, why, curve, must_reach=must_reach(model, origin))
+
+
+def _live(model: Model, rng: np.random.Generator, most: int | None, exploration: int) -> Recommendation:
+    """Advice for a live database. What belongs to evidence has its own reasons; the model adds what it predicts."""
+    history, learned = model.history, model.learned
+    found = advise(history, learned, rng, model.options, exploration=exploration, most=most)
+    configuration, current = found.configuration, history.current or found.configuration
+    snapshot = learned.snapshot if learned is not None and model.predicts else None
+    predicted = reasons(current, configuration, history.objective, snapshot, found.origin)
+    effects = {r.knob: r.effect for r in predicted}
+    why = tuple(replace(r, effect=effects.get(r.knob)) for r in found.reasons) or predicted
+    told, curve = model._predicted(configuration), _curve(model, configuration)
+    return Recommendation(configuration, found.origin, told, why, curve, looked_at=found.looked_at)
 
 
 def must_reach(model: Model, origin: SearchOrigin) -> float | None:

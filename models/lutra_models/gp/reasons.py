@@ -14,6 +14,7 @@ _WHY = {
     "repeat": "to read once more what was read before",
     "shorter": "to see whether fewer changes do as well",
     "reference": "to see whether the server still reads as it did",
+    "exploration": "as one of the trials that the session may make only to learn",
 }
 
 

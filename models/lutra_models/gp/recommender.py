@@ -44,10 +44,12 @@ def recommend(
     rng: np.random.Generator,
     safe: bool = False,
     max_changes: int | None = None,
+    exploration: int | None = None,
     options: Options = DEFAULT,
 ) -> Recommendation:
-    """The one recommendation of `fit(…).recommend(safe=…, max_changes=…)`. Raises FitFailed."""
-    (chosen,) = recommendations(fit(history, past, rng=rng, options=options), 1, safe, rng, max_changes)
+    """The one recommendation of `fit(…).recommend(safe=…, max_changes=…, exploration=…)`. Raises FitFailed."""
+    model = fit(history, past, rng=rng, options=options)
+    (chosen,) = recommendations(model, 1, safe, rng, max_changes, exploration)
     return chosen
 
 

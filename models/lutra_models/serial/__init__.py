@@ -1,5 +1,13 @@
 """The core's values as JSON documents and back: what `recommend` saw, for a worker, a notebook or a replay. No I/O."""
 
+from lutra_models.serial.evidence import (
+    basis_from_dict,
+    basis_to_dict,
+    evidence_from_dict,
+    evidence_to_dict,
+    turned_down_from_dict,
+    turned_down_to_dict,
+)
 from lutra_models.serial.histories import (
     FORMAT,
     history_from_dict,
@@ -19,6 +27,10 @@ from lutra_models.serial.servers import (
 
 __all__ = [
     "FORMAT",
+    "basis_from_dict",
+    "basis_to_dict",
+    "evidence_from_dict",
+    "evidence_to_dict",
     "history_from_dict",
     "history_to_dict",
     "knob_from_dict",
@@ -31,4 +43,6 @@ __all__ = [
     "server_to_dict",
     "settings_from_dict",
     "settings_to_dict",
+    "turned_down_from_dict",
+    "turned_down_to_dict",
 ]

@@ -7,7 +7,7 @@ come back where the document also holds the `server` and the `policy` that they 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,12 @@ from lutra_models.catalog import meet
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import KnobSpace, Rule
 from lutra_models.metrics import Limit, Objective
+from lutra_models.serial.evidence import (
+    evidence_from_dict,
+    evidence_to_dict,
+    turned_down_from_dict,
+    turned_down_to_dict,
+)
 from lutra_models.serial.knobs import knob_from_dict, knob_to_dict
 from lutra_models.serial.servers import policy_from_dict, policy_to_dict, server_from_dict, server_to_dict
 from lutra_models.server import Policy, Server
@@ -39,6 +45,8 @@ def history_to_dict(history: History, server: Server | None = None, policy: Poli
         "answers": {n: [list(pair) for pair in pairs] for n, pairs in history.answers.items()},
         "baseline": None if history.baseline is None else dict(history.baseline),
         "aim": None if history.aim is None else history.aim.to_dict(),
+        **({} if history.evidence is None else {"evidence": evidence_to_dict(history.evidence)}),
+        **({"turned_down": [turned_down_to_dict(t) for t in history.turned_down]} if history.turned_down else {}),
     }
     if server is not None and policy is not None:
         document |= {"server": server_to_dict(server), "policy": policy_to_dict(policy)}
@@ -49,7 +57,7 @@ def history_from_dict(document: Mapping[str, Any]) -> History:
     """The history that `history_to_dict` wrote. Raises ValueError for a document of another format."""
     if document.get("format") != FORMAT:
         raise ValueError(f"unknown history format {document.get('format')!r}, expected {FORMAT}")
-    aim = document.get("aim")
+    aim, evidence = document.get("aim"), document.get("evidence")
     space = KnobSpace([knob_from_dict(k) for k in document["knobs"]], _rules(document))
     return History(
         space,
@@ -63,6 +71,8 @@ def history_from_dict(document: Mapping[str, Any]) -> History:
         answers=document.get("answers"),
         baseline=document.get("baseline"),
         aim=None if aim is None else Aim.from_dict(aim),
+        evidence=None if evidence is None else evidence_from_dict(evidence),
+        turned_down=[turned_down_from_dict(t) for t in document.get("turned_down", ())],
     )
 
 
@@ -96,5 +106,9 @@ def _rules(document: Mapping[str, Any]) -> Iterable[Rule]:
     server, policy = server_from_dict(document["server"]), policy_from_dict(document["policy"])
     began = document.get("baseline")
     known = () if began is None else (began,)
-    rules: tuple[Rule, ...] = meet(server).space(policy, known=known).rules
+    live, names = meet(server), frozenset(knob["name"] for knob in document["knobs"])
+    space = live.space(policy, known=known)
+    if not names <= set(space.names):  # evidence asked for settings that are not searched otherwise
+        space = live.space(replace(policy, movable=names), known=known)
+    rules: tuple[Rule, ...] = space.rules
     return rules

@@ -21,7 +21,8 @@ from lutra_models.symptoms.span import MeasuredWindow
 class Symptom:
     """What was seen. `strength` is above 0 and at most 1, `measured` the row's measure, `numbers` what it is made of.
 
-    `settings` are those that it speaks of, `cures` what it asks of them: for the kind `enough` it may be nothing.
+    `settings` are those that it speaks of, `cures` what it asks of them: for the kind `enough` it may be nothing. It
+    may come of the symptoms that it `follows`.
     """
 
     name: str
@@ -35,15 +36,20 @@ class Symptom:
     cures: tuple[Cure, ...]
     threshold: str
     source: str
+    follows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`symptoms`, the strongest first, and the windows that they rest on: how many, and how many seconds in all."""
+    """`symptoms`, the strongest first, and the windows that they rest on: how many, and how many seconds in all.
+
+    `evaluated` counts the symptoms of this server whose metrics and settings were there, whether or not they show.
+    """
 
     symptoms: tuple[Symptom, ...]
     windows: int
     seconds: float
+    evaluated: int = 0
 
 
 def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindow]) -> Diagnosis:
@@ -54,22 +60,24 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
     server reports something that is no value.
     """
     seconds = sum(w.seconds for w in windows)
-    seen = []
+    seen: list[tuple[Symptom, list[Wish]]] = []
+    evaluated = 0
     if windows:
         scope = _scope(live, seconds)
         engine = live.server.engine
         for row in of_engine(engine):
             if row.covers(engine, live.server.version):
-                found = _seen(row, engine, {**scope, **_measured(row, windows)})
-                if found is not None:
-                    seen.append(found)
+                with suppress(InvalidConfiguration):
+                    found = _seen(row, engine, {**scope, **_measured(row, windows)})
+                    seen += [] if found is None else [found]
+                    evaluated += 1
     seen.sort(key=lambda s: -s[0].strength)
     offers = Offers(live, policy)
     symptoms = tuple(
         replace(s, settings=tuple(n for n in s.settings if n in live.values), cures=offers.cures(wishes))
         for s, wishes in seen
     )
-    return Diagnosis(symptoms, len(windows), seconds)
+    return Diagnosis(symptoms, len(windows), seconds, evaluated)
 
 
 def _scope(live: LiveSettings, seconds: float) -> dict[str, Any]:
@@ -94,19 +102,19 @@ def _defaults(row: SymptomRow, scope: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> tuple[Symptom, list[Wish]] | None:
-    """The symptom without its cures, and what it asks for; None where it does not show."""
+    """The symptom without its cures, and what it asks for; None where it does not show.
+
+    Raises InvalidConfiguration where something that it reads is not there.
+    """
     scope.update(_defaults(row, scope))
-    try:
-        numbers = {name: scope.setdefault(name, formula.value(scope)) for name, formula in row.numbers.items()}
-        measured = row.measure.number(scope)
-        strength = row.strength(measured)
-        if not strength or not row.given(scope):
-            return None
-        scope["measured"] = measured
-        sentence = told(row.sentence, scope)
-        wishes = [_wish(c, scope) for c in row.cures if _asked(c, engine, scope)]
-    except InvalidConfiguration:
+    numbers = {name: scope.setdefault(name, formula.value(scope)) for name, formula in row.numbers.items()}
+    measured = row.measure.number(scope)
+    strength = row.strength(measured)
+    if not strength or not row.given(scope):
         return None
+    scope["measured"] = measured
+    sentence = told(row.sentence, scope)
+    wishes = [_wish(c, scope) for c in row.cures if _asked(c, engine, scope)]
     symptom = Symptom(
         row.name,
         row.kind,
@@ -119,6 +127,7 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> tuple[Symptom,
         (),
         row.threshold,
         row.source,
+        row.follows,
     )
     return symptom, wishes
 

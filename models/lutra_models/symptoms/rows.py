@@ -74,6 +74,8 @@ class SymptomRow:
     source: str
     settings: tuple[str, ...]
     cures: tuple[CureRow, ...]
+    follows: tuple[str, ...] = ()
+    """Symptoms that bring this one about: while one of them shows, its cure comes first, and may be enough."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -141,6 +143,8 @@ def from_document(document: Mapping[str, Any]) -> tuple[SymptomRow, ...]:
         raise ValueError(f"two symptoms are called {sorted(twice)[0]}")
     for row in found:
         _verify(row, metrics)
+        if strangers := set(row.follows) - set(names):
+            raise ValueError(f"{row.name}: it follows {sorted(strangers)}, of which nothing is known")
     return found
 
 
@@ -169,6 +173,7 @@ def _row(
             "measure": Formula(values["measure"]),
             "settings": tuple(dict.fromkeys((*values["settings"], *(c.setting for c in cures)))),
             "cures": cures,
+            "follows": tuple(values.get("follows", ())),
         }
     )
 

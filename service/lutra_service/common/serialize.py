@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from lutra_models.advice import Prediction, Reason, Share
+from lutra_models.advice import LookedAt, Prediction, Reason, Share
 from lutra_models.catalog import ChangeSteps
 from lutra_models.catalog.statements import Step, as_text
 
@@ -45,6 +45,10 @@ def _prediction_to_dict(prediction: Prediction) -> Document:
 def reason_to_dict(reason: Reason) -> dict[str, Any]:
     told = asdict(reason)
     return {"setting": told.pop("knob"), **told}
+
+
+def looked_at_to_dict(looked_at: LookedAt) -> Document:
+    return {**asdict(looked_at), "notes": list(looked_at.notes)}
 
 
 def share_to_dict(point: Share) -> Document:

@@ -18,13 +18,14 @@ from lutra_models.knobs import Configuration
 from lutra_models.verification import ORIGINS, contest_from_dict, verdict
 
 from lutra_service.common.documents import Document
-from lutra_service.common.serialize import predictions_to_dict, reason_to_dict, share_to_dict
+from lutra_service.common.serialize import looked_at_to_dict, predictions_to_dict, reason_to_dict, share_to_dict
 
 
 def recommend(request: Mapping[str, Any]) -> Document:
     """The next configuration to try, and the model that chose it where it can predict."""
     model = _model(request)
-    (advice,) = model.recommend(safe=request["safe"], max_changes=request.get("max_changes"))
+    most, exploration = request.get("max_changes"), request.get("exploration")
+    (advice,) = model.recommend(safe=request["safe"], max_changes=most, exploration=exploration)
     return _answer(request, model, advice)
 
 
@@ -80,6 +81,7 @@ def _answer(request: Mapping[str, Any], model: gp.Model, advice: Recommendation)
         "curve": [share_to_dict(point) for point in advice.curve],
         "shortened_from": advice.shortened_from and _as_read_back(request, advice.shortened_from),
         "must_reach": advice.must_reach,
+        "looked_at": None if advice.looked_at is None else looked_at_to_dict(advice.looked_at),
     }
 
 

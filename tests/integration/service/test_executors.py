@@ -41,7 +41,7 @@ def poisoned(limits: Limits = LIMITS) -> Callable[[], Worker]:
 
 def an_agent_in_a_session(service: Service, name: str = "shop", seed: int = 0) -> Agent:
     agent = service.agent(service.database(name), mode="reload_only")
-    agent.send()
+    agent.observe()
     service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, "seed": seed})
     return agent
 
@@ -168,7 +168,7 @@ def test_a_dask_cluster_computes_without_any_other_change(tmp_path: Path, schedu
     with running(tmp_path, executor=lambda: make_worker(settings), dask_scheduler=scheduler) as service:
         agent = an_agent_in_a_session(service)
         found = asked(service, agent, wait=60)
-        assert (found["state"], found["origin"]) == ("proposed", "current")
+        assert (found["state"], found["origin"]) == ("proposed", "evidence")
 
 
 def test_in_a_cluster_too_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, scheduler: str) -> None:

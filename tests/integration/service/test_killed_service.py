@@ -45,7 +45,7 @@ def test_what_a_killed_service_was_computing_is_computed_by_the_next(tmp_path: P
         database = api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
         token = api.take("POST", f"/v1/databases/{database}/tokens", {"name": "a", "scopes": ["agent"]})["token"]
         agent = Agent(served.client, token, database, mode="reload_only")
-        agent.send()
+        agent.observe()
         session = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
         api.take("POST", f"/v1/databases/{database}/sessions", session)
         made = api.take("POST", f"/v1/databases/{database}/recommendations")
@@ -58,7 +58,7 @@ def test_what_a_killed_service_was_computing_is_computed_by_the_next(tmp_path: P
         assert not alive
         served.start()
         found = api.take("GET", f"/v1/recommendations/{made['id']}", None, Prefer="wait=60")
-        assert (found["state"], found["origin"]) == ("proposed", "current")
+        assert (found["state"], found["origin"]) == ("proposed", "evidence")
 
 
 def test_a_service_that_is_told_to_stop_lets_waiting_agents_go(served: Served) -> None:

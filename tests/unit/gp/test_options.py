@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
+from lutra_models.evidence import Evidence, Finding, Move
 from lutra_models.gp import Options, fit, recommend
 from lutra_models.gp.space.encoding import Encoding
 
@@ -80,6 +81,14 @@ def from_a_start(trials: int) -> History:
     return replace(plain, observations=tuple(seen), starts=(start,), baseline=first)
 
 
+def asked_for(known: History) -> History:
+    """The same, with a symptom that speaks for its first setting."""
+    name, current = known.space.names[0], known.observations[0].configuration
+    move = Move(name, current[name], known.observations[-1].configuration[name], f"Move {name}.")
+    fault = Finding("a_symptom", "fault", 1.0, "It was seen.", (name,), (move,))
+    return replace(known, current=current, evidence=Evidence("15", 2**30, 2.0, (fault,)))
+
+
 class Undigested(Options):
     """A digest reads every option, and says nothing of what is used."""
 
@@ -98,6 +107,7 @@ def test_every_option_is_read_by_some_recommendation() -> None:
         model = fit(known, others, rng=rng(), options=options)
         model.recommend(2)
         model.recommend(safe=True)
+        replace(model, history=asked_for(known)).recommend(safe=True, exploration=1)
         model.best(known.observations[0].configuration)
     assert sorted(set(names(plain)) - seen) == []
 

@@ -96,7 +96,13 @@ POSTGRESQL = (
     Case(
         "wal_uncompressed",
         pg(),
-        {"wal.bytes": 8.0 * GB, "wal.full_page_images": 1e6, "replication.standbys": 0},
+        {
+            "wal.bytes": 8.0 * GB,
+            "wal.full_page_images": 1e6,
+            "replication.standbys": 0,
+            "checkpointer.requested": 0,
+            "checkpointer.timed": 4,
+        },
         {"wal.full_page_images": 5e5},
         [{"wal.bytes": 3.0 * GB, "wal.full_page_images": 4e5}],
         {"wal_compression": "lz4"},

@@ -260,6 +260,20 @@ class Safety:
     """How much a missing certainty weighs against any gain."""
 
 
+@dataclass(frozen=True)
+class Live:
+    """What is worth proposing to the operator of a live database."""
+
+    least_strength: float = 0.4
+    """A symptom's strength from which it speaks for its cure; a weaker one is told and not acted on."""
+    least_gain: float = 0.05
+    """What the model has to predict of a change that nothing else speaks for, relatively …"""
+    probability: float = 0.9
+    """… and how probable so much has to be. The same of a return to what was measured before."""
+    escalations: int = 3
+    """How often a setting is moved on in one direction for a symptom that persists; from then on it is told alone."""
+
+
 FORMER_NAMES = {
     "targets": {"unrest_readings": "noise_factor_readings", "most_unrest": "most_noise_factor"},
     "search": {"contested": "contradicted"},
@@ -279,6 +293,7 @@ class Options:
     search: Search = field(default_factory=Search)
     start: Start = field(default_factory=Start)
     safety: Safety = field(default_factory=Safety)
+    live: Live = field(default_factory=Live)
 
     @property
     def fingerprint(self) -> str:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.concurrency import run_in_threadpool
-from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import (
@@ -24,15 +23,15 @@ from lutra_service.api.recommendations import schemas, views
 from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
 from lutra_service.app.access import tokens
 from lutra_service.app.recommendations import decide, request
-from lutra_service.app.recommendations.milestones import Until, has_reached
+from lutra_service.app.recommendations.milestones import NOT_COMPUTED, Until, has_reached
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation
 from lutra_service.db.store import UnitOfWork
 
 router = APIRouter(route_class=GuardedRoute, tags=["recommendations"])
 Answer = schemas.RecommendationAnswer
-NOTHING, WHOLE = schemas.NewRecommendation(), schemas.Approving()
-NOT_NEXT = (State.COMPUTING, *decide.UNDER_WAY)
+NOTHING, WHOLE, PLAINLY = schemas.NewRecommendation(), schemas.Approving(), schemas.TurningDown()
+NOT_NEXT = (*NOT_COMPUTED, *decide.UNDER_WAY)
 """A session's recommendation in one of these states is not the next one to decide on."""
 _LOCATION = {"Location": {"description": "The recommendation that is answered.", "schema": {"type": "string"}}}
 ASKED: dict[int | str, dict[str, Any]] = {
@@ -59,7 +58,9 @@ async def ask_recommendation(
     answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there.
     """
     status, answer = await run_in_threadpool(
-        lambda: stored.write(lambda unit: once(unit, 201, lambda: _shown(_asked(unit, database, body, who.token_id))))
+        lambda: stored.write(
+            lambda unit: once(unit, 201, lambda: _shown(unit, _asked(unit, database, body, who.token_id)))
+        )
     )
     if body.settings is None:
         status, answer = await _next(stored, notifier, who, answer, seconds)
@@ -77,8 +78,12 @@ def list_recommendations(
     state: Annotated[schemas.RecommendationState | None, Query(description="Only those in this state.")] = None,
 ) -> Page[Answer]:
     """Newest first."""
-    found = stored.read(lambda unit: unit.recommendations.listed(database, page.limit + 1, page.after, state))
-    return Page[Answer].model_validate(page.of([views.recommendation(r) for r in found]))
+
+    def listed(unit: UnitOfWork) -> list[Answer]:
+        found = unit.recommendations.listed(database, page.limit + 1, page.after, state)
+        return [views.shown(unit, r) for r in found]
+
+    return Page[Answer].model_validate(page.of(stored.read(listed)))
 
 
 @router.get("/v1/recommendations/{recommendation}")
@@ -103,7 +108,7 @@ async def get_recommendation(
     if seconds and not has_reached(found, until):
         later = await wait_until(stored, notifier, recommendation, until, seconds)
         found = later if later is not None else await run_in_threadpool(read)
-    return views.recommendation(found)
+    return await run_in_threadpool(lambda: stored.read(lambda unit: views.shown(unit, found)))
 
 
 @router.post("/v1/recommendations/{recommendation}/approve")
@@ -112,27 +117,41 @@ def approve_recommendation(
     recommendation: str, stored: StoreDep, who: Bearer, body: schemas.Approving = WHOLE
 ) -> Answer:
     """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again."""
-    return views.recommendation(
-        stored.write(lambda unit: decide.approve(unit, recommendation, who.token_id, body.settings))
-    )
+
+    def approve(unit: UnitOfWork) -> Answer:
+        done = decide.approve(unit, recommendation, who.token_id, body.settings, body.reason)
+        return views.shown(unit, done)
+
+    return stored.write(approve)
 
 
 @router.post("/v1/recommendations/{recommendation}/reject")
 @allow("operate", of="recommendation")
-def reject_recommendation(recommendation: str, stored: StoreDep, who: Bearer) -> Answer:
-    """Turn it down: its settings are not made active."""
-    return views.recommendation(stored.write(lambda unit: decide.reject(unit, recommendation, who.token_id)))
+def reject_recommendation(
+    recommendation: str, stored: StoreDep, who: Bearer, body: schemas.TurningDown = PLAINLY
+) -> Answer:
+    """Turn it down: its settings are not made active, and not proposed again until something they depend on changes."""
+    return views.recommendation(
+        stored.write(lambda unit: decide.reject(unit, recommendation, who.token_id, body.reason))
+    )
 
 
 @router.post("/v1/recommendations/{recommendation}/rollback", status_code=201, response_model=Answer)
 @allow("operate", of="recommendation")
 def roll_back_recommendation(
-    recommendation: str, stored: StoreDep, who: Bearer, once: IdempotencyDep, response: Response
+    recommendation: str,
+    stored: StoreDep,
+    who: Bearer,
+    once: IdempotencyDep,
+    response: Response,
+    body: schemas.TurningDown = PLAINLY,
 ) -> Any:
     """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory."""
-    response.status_code, answer = stored.write(
-        lambda unit: once(unit, 201, lambda: _shown(decide.rollback(unit, recommendation, who.token_id)))
-    )
+
+    def roll_back(unit: UnitOfWork) -> Document:
+        return _shown(unit, decide.rollback(unit, recommendation, who.token_id, body.reason))
+
+    response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: roll_back(unit)))
     return answer
 
 
@@ -155,14 +174,15 @@ async def _next(
         return _asked(unit, asked["database"], NOTHING, who.token_id)
 
     found: Recommendation | None = None
-    if seconds and asked["state"] == "computing":
+    if seconds and asked["state"] in NOT_COMPUTED:
         found = await wait_until(stored, notifier, asked["id"], "computed", seconds)
     elif seconds and asked["state"] in decide.UNDER_WAY:
         found = await wait_for_next(stored, notifier, asked["id"], lambda: stored.write(ask), seconds)
     if found is None:
         return 202 if asked["state"] in NOT_NEXT else 201, asked
-    return 202 if found.state == State.COMPUTING else 201, _shown(found)
+    status = 202 if found.state in NOT_COMPUTED else 201
+    return status, await run_in_threadpool(lambda: stored.read(lambda unit: _shown(unit, found)))
 
 
-def _shown(recommendation: Recommendation) -> Document:
-    return views.recommendation(recommendation).model_dump(mode="json")
+def _shown(unit: UnitOfWork, recommendation: Recommendation) -> Document:
+    return views.shown(unit, recommendation).model_dump(mode="json")

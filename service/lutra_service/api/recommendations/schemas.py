@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from lutra_models.advice import SearchOrigin
 from lutra_models.knobs import Applies
@@ -16,11 +16,23 @@ from lutra_service.api.http.body import Answer, Body
 from lutra_service.common.documents import Document
 
 RecommendationState = Literal[
-    "computing", "proposed", "approved", "applied", "confirmed", "reverted", "rejected", "refused", "failed", "expired"
+    "observing",
+    "computing",
+    "proposed",
+    "approved",
+    "applied",
+    "confirmed",
+    "reverted",
+    "rejected",
+    "refused",
+    "failed",
+    "expired",
+    "unneeded",
 ]
-RecommendationKind = Literal["search", "verification", "handover", "manual", "subset", "rollback"]
+RecommendationKind = Literal["search", "verification", "handover", "manual", "subset", "rollback", "maintenance"]
 Origin = SearchOrigin | Literal["handover", "baseline", "manual", "subset", "rollback"]
 Measured = dict[str, float | str | None]
+Why = Annotated[str | None, Field(max_length=1000)]
 
 
 class NewRecommendation(Body):
@@ -37,6 +49,15 @@ class Approving(Body):
 
     settings: list[Name] | None = Field(default=None, max_length=500)
     """Only these of its changes."""
+    reason: Why = None
+    """With `settings`: why the others are left out."""
+
+
+class TurningDown(Body):
+    """Empty: without a reason."""
+
+    reason: Why = None
+    """Why. What was turned down is not proposed again until something that it depended on has changed."""
 
 
 class StepAnswer(Answer):
@@ -118,6 +139,31 @@ class ReasonAnswer(Answer):
     """Why, in plain words."""
     effect: float | None
     """Its share of the predicted effect: 0.08 is 8 % better with it; null where nothing was learned yet."""
+    against: str = ""
+    """What speaks against it; empty where nothing is known to."""
+
+
+class LookedAtAnswer(Answer):
+    """What a recommendation on a live database rests on."""
+
+    sentence: str
+    """What was looked at, and what came of it."""
+    symptoms: int
+    """How many symptoms could be evaluated."""
+    shown: int
+    """How many of them show a fault."""
+    rules: int
+    """How many settings were compared with the rule for this hardware."""
+    windows: int
+    """How many windows the symptoms rest on."""
+    seconds: float
+    """How long these are in all."""
+    least_gain: float
+    """What a gain by the model alone has to come to, as a share, to be proposed."""
+    predicted_gain: float | None
+    """The largest gain that the model holds to be probable, as a share; null without a model."""
+    notes: list[str]
+    """What is not proposed, and why: a restart that the mode forbids, what no setting cures, what was turned down."""
 
 
 class ShareAnswer(Answer):
@@ -203,7 +249,8 @@ class RecommendationAnswer(Answer):
     trial: int | None
     """Its number among the session's trials; null where it is none."""
     kind: RecommendationKind
-    """Its purpose: a trial, the session's end, an operator's choice, a part of another, or an undo."""
+    """Its purpose: a trial, the session's end, an operator's choice, a part of another, an undo, or what a maintenance
+    window is needed for."""
     origin: Origin | None
     """Which step proposed it; null while it is being computed."""
     state: RecommendationState
@@ -224,6 +271,8 @@ class RecommendationAnswer(Answer):
     """The best by posterior, where one that was measured too does nearly as well with fewer changes."""
     must_reach: float | None
     """What its window has to come to so as not to be ended early; null where it is measured to its end."""
+    looked_at: LookedAtAnswer | None
+    """On a live database, what it rests on; with the origin `nothing`, why nothing is worth changing. Else null."""
     memory: MemoryAnswer | None
     """Its memory, line by line; null while it is being computed."""
     restart_needed: bool | None
@@ -240,6 +289,10 @@ class RecommendationAnswer(Answer):
     """Why nothing was measured, once that is certain."""
     error: str | None
     """Why it was refused, failed or was undone."""
+    reason: str | None
+    """Why it was turned down or undone, in the words of who did that; null where nobody gave a reason."""
+    waits: str | None
+    """Why an approved one is not carried out yet; null where nothing is in its way."""
     seed: int
     """The seed of its session."""
     key: str

@@ -6,13 +6,20 @@ from dataclasses import asdict
 
 from lutra_service.api.recommendations.prediction_schemas import PredictionsAnswer
 from lutra_service.api.recommendations.schemas import RecommendationAnswer
-from lutra_service.app.recommendations import trial_record
+from lutra_service.app.recommendations import directives, trial_record
 from lutra_service.app.recommendations.what_if import WhatIf
 from lutra_service.common import serialize
 from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.store import UnitOfWork
 
 
-def recommendation(record: Recommendation) -> RecommendationAnswer:
+def shown(unit: UnitOfWork, record: Recommendation) -> RecommendationAnswer:
+    """With why it waits, where it does."""
+    return recommendation(record, directives.waits(unit, record))
+
+
+def recommendation(record: Recommendation, waits: str | None = None) -> RecommendationAnswer:
+    """`waits`: why it is not carried out yet."""
     return RecommendationAnswer.model_validate(
         {
             **vars(record),
@@ -23,6 +30,7 @@ def recommendation(record: Recommendation) -> RecommendationAnswer:
             "curve": record.curve or [],
             "failed": trial_record.failure(record),
             "outcome": record.outcome and record.outcome.shown,
+            "waits": waits,
         }
     )
 

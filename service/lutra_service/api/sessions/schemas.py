@@ -29,7 +29,7 @@ from lutra_service.api.recommendations.schemas import (
 )
 from lutra_service.common.documents import Document
 
-SessionState = Literal["running", "paused", "completed", "stopped"]
+SessionState = Literal["running", "settled", "paused", "completed", "stopped", "undone"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -80,6 +80,8 @@ class NewSession(Body):
     `max_trials`; it takes three to tell a gain. 0 hands over what the model names, unverified."""
     max_changes: int | None = Field(default=None, ge=1, le=500)
     """How many settings a recommendation may change at most, counted from the session's begin; null for any."""
+    exploration: int = Field(default=0, ge=0, le=1000)
+    """On a live database, how many trials may be made only to learn what settings do. In a lab all of them may."""
     loads: list[LoadBody] = Field(default=[], max_length=MOST_LOADS)
     """In a lab, the loads that each trial is measured under, one after the other; empty for the driver's own load."""
     aim: Over = "weighted"
@@ -159,6 +161,8 @@ class SessionAnswer(Answer):
     """How often each finalist is measured at most before the handover; null in a session of an earlier version."""
     max_changes: int | None
     """How many settings a recommendation may change at most, counted from `baseline`; null for any."""
+    exploration: int | None
+    """How many trials may be made only to learn what settings do; null in a session of an earlier version."""
     loads: list[LoadBody]
     """The loads that each trial is measured under; empty for the driver's own load."""
     aim: Over | None
@@ -173,6 +177,8 @@ class SessionAnswer(Answer):
     """The best measured configuration that keeps the limits."""
     handover: str | None
     """What the session leaves the database with, once it is known."""
+    for_maintenance_window: str | None
+    """The recommendation that holds what needs a restart, while it waits for somebody or for its window; else null."""
     baseline: Values | None
     """The settings that were active when it began; null before the first report."""
     server: Identity | None
@@ -185,7 +191,8 @@ class SessionAnswer(Answer):
     p99_of: P99Of | None
     """What its `p99_ms` is the latency of."""
     message: str
-    """Why it paused or how it ended; empty where there is nothing to say."""
+    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; empty where
+    there is nothing to say."""
     opened_by_agent: bool
     """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
     measured_under: str | None

@@ -130,6 +130,7 @@ def _parsed(body: schemas.NewSession) -> TuningSession:
             body.verification_rounds,
             body.max_changes,
             _aim(objective, body),
+            body.exploration,
         )
     except ValueError as error:
         raise InvalidRequest(str(error)) from error

@@ -17,6 +17,7 @@ def session(progress: Progress) -> SessionAnswer:
     return SessionAnswer.model_validate(
         {
             **vars(record),
+            "message": progress.message,
             "database": record.database_id,
             "objective": vars(record.objective),
             "limits": [vars(limit) for limit in record.limits],
@@ -28,6 +29,7 @@ def session(progress: Progress) -> SessionAnswer:
             "current": progress.current,
             "incumbent": progress.incumbent,
             "handover": progress.handover,
+            "for_maintenance_window": progress.for_window,
             "effective_mode": progress.effective_mode,
             "server": record.identity,
             "events": [event(e) for e in progress.events],

@@ -47,6 +47,19 @@ class ServerContext:
         """What the search may move. Raises InvalidConfiguration where nothing is left to move."""
         return self.live.space(self.policy, known=self.known)
 
+    def space_for(self, names: Iterable[str]) -> KnobSpace:
+        """The space and those of `names` that are not searched unless evidence asks for them, as far as they may move.
+
+        An operator who names what may move has named all of it.
+        """
+        if self.policy.movable is not None:
+            return self.space
+        rows = (self.live.rows[n] for n in names if n in self.live.rows and n in self.live.values)
+        safe = {r.name for r in rows if r.risk != "durability" or self.policy.durability}
+        if safe <= set(self.space.names):
+            return self.space
+        return self.live.space(replace(self.policy, movable=frozenset({*self.space.names, *safe})))
+
     def space_with(self, names: Iterable[str]) -> KnobSpace:
         """The space and what an operator names besides: settings that are not searched unless somebody asks."""
         movable = frozenset(self.space.names).union(names)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from lutra_models.assessment import assess
+from lutra_models.evidence import Evidence
+from lutra_models.knobs import Value
 from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
 
 from lutra_service.app.databases.server_context import ServerContext
@@ -12,6 +16,8 @@ from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.store import UnitOfWork
 
 MOST_WINDOWS = 2000
+MINUTES = 60
+"""How far back the windows of the active settings are read, as evidence."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,16 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: int) -> Seen:
     starts = [r.window_start for r in found if r.window_start is not None]
     ends = [r.window_end for r in found if r.window_end is not None]
     return Seen(diagnosis, min(starts, default=None), max(ends, default=None))
+
+
+def evidence_of(unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None) -> Evidence:
+    """What symptoms and rules say together: within what the operator's policy allows, also where the mode forbids a
+    restart, which is then told.
+
+    `began` is what was active when the session began.
+    """
+    allowed = replace(at, policy=at.database.settings_policy)
+    return assess(at.live, allowed.policy, seen(unit, allowed, MINUTES).diagnosis, began)
 
 
 def _measured(report: StoredReport) -> MeasuredWindow:

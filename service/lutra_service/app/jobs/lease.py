@@ -12,13 +12,13 @@ from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of, effective_mode
+from lutra_service.app.jobs import answers
 from lutra_service.app.lifecycle import directive_holder, withdrawal
 from lutra_service.app.lifecycle.session_pause import pause
-from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.sessions.advance import advance
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Recommendation, Session, Snapshot, Waiting
+from lutra_service.db.schema.records import Recommendation, Session, Waiting
 from lutra_service.db.store import UnitOfWork
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
@@ -76,22 +76,15 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
     try:
         at = context_of(unit, unit.databases.get(recommendation.database_id), session)
         # What may move no longer was asked for earlier: it stays where it is.
-        movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in at.space}
+        space = at.space_for(result["configuration"])
+        movable = {n: v for n, v in at.parse(result["configuration"]).items() if n in space}
         configuration = admitted(unit, at, movable, known_to_run(recommendation, session))
-        values = change_set.change_details(at, configuration)
     except LutraError as error:
         give_up(unit, id_, f"{error.code}: {error}")
         return
-    told = {name: result[name] for name in ("origin", "predictions", "reasons")}
-    told |= {name: result.get(name) for name in ("curve", "shortened_from")}
-    if session is not None and session.mode == "lab" and session.aim is None:
-        told["must_reach"] = result.get("must_reach")
-    unit.recommendations.step(recommendation, State.PROPOSED, **told, **values, proposed_at=unit.now, lease_until=None)
-    if result.get("snapshot"):
-        _keep_snapshot(unit, recommendation, result)
-    unit.publish(id_, recommendation.database_id, recommendation.session_id)
+    answers.take(unit, recommendation, session, at, configuration, result)
     if session is not None:
-        advance(unit, unit.databases.get(recommendation.database_id), session)
+        advance(unit, unit.databases.get(recommendation.database_id), unit.sessions.get(session.id))
 
 
 def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
@@ -144,20 +137,6 @@ def _computing(unit: UnitOfWork, id_: str) -> tuple[Recommendation, Session | No
         return None
     session = unit.sessions.of(recommendation)
     return recommendation, session
-
-
-def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Mapping[str, Any]) -> None:
-    unit.snapshots.add(
-        Snapshot(
-            id=unit.new_id("snap"),
-            database_id=recommendation.database_id,
-            session_id=recommendation.session_id,
-            key=recommendation.key,
-            observations=result["observations"],
-            payload=result["snapshot"],
-            created_at=unit.now,
-        )
-    )
 
 
 def _awaits_its_measurement(unit: UnitOfWork, applied: Recommendation) -> bool:

@@ -10,7 +10,7 @@ from lutra_service.app.recommendations.request import COMPUTED
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
 
-ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must_reach")
+ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must_reach", "looked_at")
 
 
 def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:

@@ -55,6 +55,7 @@ class _Reason(_Part):
     after: SettingValue
     sentence: Annotated[str, StringConstraints(max_length=2000)]
     effect: Finite | None
+    against: Annotated[str, StringConstraints(max_length=2000)] = ""
 
 
 class _Share(_Part):
@@ -63,6 +64,18 @@ class _Share(_Part):
     share: Finite
     low: Finite
     high: Finite
+
+
+class _LookedAt(_Part):
+    sentence: Annotated[str, StringConstraints(max_length=2000)]
+    symptoms: Count
+    shown: Count
+    rules: Count
+    windows: Count
+    seconds: Finite
+    least_gain: Finite
+    predicted_gain: Finite | None
+    notes: list[Annotated[str, StringConstraints(max_length=2000)]] = Field(max_length=500)
 
 
 class _Answer(_Part):
@@ -75,6 +88,7 @@ class _Answer(_Part):
     curve: list[_Share] = Field(default=[], max_length=501)
     shortened_from: dict[Name, SettingValue] | None = Field(default=None, min_length=1, max_length=500)
     must_reach: Annotated[Finite, Field(gt=0, le=1e18)] | None = None
+    looked_at: _LookedAt | None = None
 
     @property
     def names(self) -> set[str]:

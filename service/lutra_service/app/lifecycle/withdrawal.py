@@ -18,7 +18,8 @@ from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
 
-OPEN = (State.COMPUTING, State.PROPOSED, State.APPROVED)
+UNPROPOSED = (State.OBSERVING, State.COMPUTING)
+OPEN = (*UNPROPOSED, State.PROPOSED, State.APPROVED)
 UNDER_WAY = "its agent is carrying it out: it is rolled back once it is applied"
 SETTLED_AFTER = timedelta(minutes=1)
 """A report that was made so long after a withdrawal and holds no outcome says that the agent did not begin."""
@@ -34,7 +35,7 @@ def withdraw(unit: UnitOfWork, row: Recommendation, by: str, why: str = "", **va
         unit.recommendations.change(row.id, withdrawn_at=unit.now, withdrawn_by=by, error=message)
     else:
         ended = {"ended_at": unit.now, "error": why[:1000] or None, **values}
-        unit.recommendations.step(row, State.EXPIRED if row.state == State.COMPUTING else State.REJECTED, **ended)
+        unit.recommendations.step(row, State.EXPIRED if row.state in UNPROPOSED else State.REJECTED, **ended)
     audit.decision(unit, "reject", row, by, why=why)
     unit.publish(row.id, row.database_id, row.session_id)
 

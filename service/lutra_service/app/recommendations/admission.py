@@ -14,6 +14,7 @@ from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationKind as Kind
 
 from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.recommendations import trial_record
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
@@ -51,6 +52,23 @@ def goes_back(unit: UnitOfWork, recommendation: Recommendation, session: Session
         return True
     known = known_to_run(recommendation, session)
     return _is_way_back(unit, recommendation.database_id, recommendation.configuration or {}, known)
+
+
+def leads_home(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> bool:
+    """Whether it leads to what was active when its session began, or to what measured better in it than what is active:
+    that is no experiment, and no guard is to undo it.
+
+    One that needs a restart keeps to the maintenance windows, also of the agent's own file, and is watched as any
+    change is.
+    """
+    wanted = recommendation.configuration or {}
+    if session is None or not wanted or recommendation.restart_needed:
+        return False
+    if trial_record.is_baseline(session, wanted):
+        return session.baseline is not None
+    rows = trial_record.since_rebase(session, unit.recommendations.outlined(session.id))
+    there, here = (trial_record.reading(session, rows, c) for c in (wanted, recommendation.before))
+    return there is not None and here is not None and session.judged.gain(there) > session.judged.gain(here)
 
 
 def _is_way_back(unit: UnitOfWork, database_id: str, wanted: Mapping[str, Any], known: Known) -> bool:

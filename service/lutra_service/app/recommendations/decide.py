@@ -18,8 +18,10 @@ from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import Conflict
 from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.session_pause import pause
+from lutra_service.app.live import turned_down
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.admission import admitted, known_to_run
+from lutra_service.app.recommendations.directives import waits_for_window
 from lutra_service.app.recommendations.proposal import propose
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, Session
@@ -29,28 +31,47 @@ APPROVAL_LASTS = timedelta(hours=24)
 UNDER_WAY = (State.APPROVED, State.APPLIED)
 
 
-def approve(unit: UnitOfWork, id_: str, by: str, names: Collection[str] | None = None) -> Recommendation:
-    """Let the agent carry it out. With `names` only these settings: a new recommendation, checked anew.
+def approve(
+    unit: UnitOfWork, id_: str, by: str, names: Collection[str] | None = None, reason: str | None = None
+) -> Recommendation:
+    """Let the agent carry it out. With `names` only these settings: a new recommendation, checked anew. `reason` says
+    why the others were left out.
 
     Raises Conflict while another recommendation of the database is on its way.
     """
     recommendation, database, session = _held(unit, id_)
     advance_recommendation(recommendation.state, State.APPROVED)
-    other = next((r for r in unit.recommendations.in_states(database.id, UNDER_WAY) if r.id != id_), None)
-    if other is not None:
-        raise Conflict(f"{other.id} is {_shown_state(other)}: one change at a time; {_way_on(other)}")
     at = context_of(unit, database, session)
+    _require_free_way(unit, at, recommendation)
     assert recommendation.configuration is not None
     wanted = Configuration(recommendation.configuration)
     if names is not None:
-        return _subset(unit, at, recommendation, session, names, by)
+        return _subset(unit, at, recommendation, session, names, by, reason)
     # The server may have changed since it was proposed: what was checked then is checked again, and shown anew.
     moved = {n: v for n, v in wanted.items() if v != at.active.get(n)}
     configuration = admitted(unit, at, moved, known_to_run(recommendation, session))
+    if recommendation.kind == Kind.MAINTENANCE:
+        configuration = configuration.restrict(wanted)
     values = change_set.change_details(at, configuration)
     _step(unit, recommendation, State.APPROVED, **values, **_decision(unit, by, at, bool(values["restart_needed"])))
     audit.decision(unit, "approve", recommendation, by)
     return _without_change(unit, at, unit.recommendations.get(id_))
+
+
+def _require_free_way(unit: UnitOfWork, at: ServerContext, wanted: Recommendation) -> None:
+    """One change at a time. What waits for its maintenance window is on its way then, and not before."""
+    if wanted.restart_needed and at.waits is not None:
+        others = [r for r in unit.recommendations.in_states(at.database.id, UNDER_WAY) if r.restart_needed]
+    else:
+        others = [r for r in under_way(unit, at.database.id) if not waits_for_window(unit, at.database, r)]
+    other = next((r for r in others if r.id != wanted.id), None)
+    if other is not None:
+        raise Conflict(f"{other.id} is {_shown_state(other)}: one change at a time; {_way_on(other)}")
+
+
+def under_way(unit: UnitOfWork, database_id: str) -> list[Recommendation]:
+    """What is approved or being measured."""
+    return unit.recommendations.in_states(database_id, UNDER_WAY)
 
 
 def _shown_state(row: Recommendation) -> str:
@@ -64,7 +85,13 @@ def _way_on(row: Recommendation) -> str:
 
 
 def _subset(
-    unit: UnitOfWork, at: ServerContext, whole: Recommendation, session: Session | None, names: Collection[str], by: str
+    unit: UnitOfWork,
+    at: ServerContext,
+    whole: Recommendation,
+    session: Session | None,
+    names: Collection[str],
+    by: str,
+    reason: str | None,
 ) -> Recommendation:
     changed = {c["setting"] for c in whole.changes or ()}
     unknown = sorted(set(names) - changed)
@@ -76,6 +103,7 @@ def _subset(
     part_of = {n: whole.configuration[n] for n in names}
     configuration = admitted(unit, at, part_of, known_to_run(whole, session))
     _step(unit, whole, State.REJECTED, decided_at=unit.now, decided_by=by, ended_at=unit.now)
+    turned_down.remember(unit, whole, "left_out", reason, changed - set(names))
     part = propose(
         unit,
         at,
@@ -100,25 +128,32 @@ def _without_change(unit: UnitOfWork, at: ServerContext, approved: Recommendatio
     return unit.recommendations.get(approved.id)
 
 
-def reject(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
-    """Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active."""
+def reject(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Recommendation:
+    """What it changes is remembered as turned down.
+
+    Where its agent was given it, it is withdrawn: rolled back as soon as the agent tells that it is active.
+    """
     recommendation, _, _ = _held(unit, id_)
     advance_recommendation(recommendation.state, State.REJECTED)
     if recommendation.withdrawn_at is not None:
         raise IllegalTransition(f"{id_} was withdrawn already: {withdrawal.UNDER_WAY}")
     withdrawal.withdraw(unit, recommendation, by, decided_at=unit.now, decided_by=by)
+    turned_down.remember(unit, recommendation, "rejected", reason)
     return unit.recommendations.get(id_)
 
 
-def rollback(unit: UnitOfWork, id_: str, by: str) -> Recommendation:
-    """A new recommendation that leads back to the settings before `id_`. Never refused for memory.
+def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> Recommendation:
+    """A new recommendation that leads back to the settings before `id_`. Never refused for memory. What is rolled back
+    is remembered as turned down.
 
     What else was on its way is withdrawn, and an automatic session pauses: the operator has taken over.
     """
     recommendation, database, session = _held(unit, id_)
     if recommendation.state != State.APPROVED and not recommendation.is_active:
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
-    return _way_back(unit, recommendation, database, session, recommendation.before, by)
+    back = _way_back(unit, recommendation, database, session, recommendation.before, by)
+    turned_down.remember(unit, recommendation, "rolled_back", reason)
+    return back
 
 
 def take_back(unit: UnitOfWork, id_: str, by: str) -> Recommendation:

@@ -53,11 +53,53 @@ def _waiting(unit: UnitOfWork, database: Database, agent: Holder | None) -> tupl
     for row in unit.recommendations.in_states(database.id, (State.APPROVED,)):
         if row.withdrawn_at is not None or row.expires_at is None or row.expires_at <= unit.now:
             continue
+        if waits_for_window(unit, database, row) or _waits_for_another(unit, database, row):
+            continue
         asking = directive_holder.asking(database, agent)
         if directive_holder.held_by_another(unit, row, asking) or _not_for(unit, database, row, agent):
             return None
         directive = _directive(unit, database, row)
         return None if directive is None else (row, directive)
+    return None
+
+
+def waits_for_window(unit: UnitOfWork, database: Database, row: Recommendation) -> bool:
+    """Whether it is approved, no agent was given it, and it needs a maintenance window that is not open now."""
+    given = row.state != State.APPROVED or row.handed_out_at is not None
+    return not given and _outside_window(unit, database, row)
+
+
+def _outside_window(unit: UnitOfWork, database: Database, row: Recommendation) -> bool:
+    """A restart has to be inside one, where the mode is restart_in_window; not an operator's rollback."""
+    if not row.restart_needed or (row.kind == Kind.ROLLBACK and row.decided_by != SERVICE):
+        return False
+    mode = effective_mode(database, unit.sessions.of(row))
+    return mode == "restart_in_window" and closed(database.rules.maintenance_windows, unit.now) is not None
+
+
+def _waits_for_another(unit: UnitOfWork, database: Database, row: Recommendation) -> bool:
+    """Whether another change is still carried out or measured: what waited for its window was approved beside it."""
+    if row.kind == Kind.ROLLBACK or row.handed_out_at is not None:
+        return False
+    others = unit.recommendations.in_states(database.id, (State.APPROVED, State.APPLIED))
+    busy = [r for r in others if r.id != row.id and (r.state == State.APPLIED or r.handed_out_at is not None)]
+    return any(Kind.MAINTENANCE in (row.kind, r.kind) for r in busy)
+
+
+def waits(unit: UnitOfWork, row: Recommendation) -> str | None:
+    """Why an approved recommendation is not carried out yet, in words; None where nothing is in its way."""
+    if row.state != State.APPROVED or row.withdrawn_at is not None or row.handed_out_at is not None:
+        return None
+    database = unit.databases.get(row.database_id)
+    mode = effective_mode(database, unit.sessions.of(row))
+    if database.agent.paused:
+        return "the agent is paused on its host: `lutra-agent resume` there lets it go on"
+    if mode == "observe":
+        return "in mode observe the agent changes nothing: apply the statements by hand"
+    if waits_for_window(unit, database, row):
+        return f"it needs a restart: {closed(database.rules.maintenance_windows, unit.now)}"
+    if _waits_for_another(unit, database, row):
+        return "another change is still being measured"
     return None
 
 
@@ -72,10 +114,8 @@ def _not_for(unit: UnitOfWork, database: Database, row: Recommendation, agent: H
 def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendation) -> Directive | None:
     session = unit.sessions.of(recommendation)
     mode, rollback = effective_mode(database, session), recommendation.kind == Kind.ROLLBACK
-    asked = rollback and recommendation.decided_by != SERVICE
-    waits = mode == "restart_in_window" and bool(recommendation.restart_needed) and not asked
     measure = mode == "lab" and not rollback
-    if mode == "observe" or (waits and closed(database.rules.maintenance_windows, unit.now)):
+    if mode == "observe" or _outside_window(unit, database, recommendation):
         return None
     assert recommendation.configuration is not None
     assert recommendation.expires_at is not None
@@ -85,7 +125,7 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
         settings=recommendation.configuration,
         restart_allowed=mode in ("lab", "restart_in_window") and database.settings_policy.restart,
         restore=admission.goes_back(unit, recommendation, session),
-        rollback=rollback,
+        rollback=rollback or (mode != "lab" and admission.leads_home(unit, recommendation, session)),
         measure=measure,
         must_reach=_must_reach(database, recommendation, session),
         loads=session.aim.loads if measure and session is not None and session.aim is not None else (),

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from lutra_models.evidence import Evidence, TurnedDown
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.lifecycle import Origin
 from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.serial import turned_down_from_dict
 
 from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.symptoms import evidence_of
+from lutra_service.app.live import before
 from lutra_service.app.recommendations import trial_record
 from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
@@ -21,7 +25,8 @@ WINDOWS_PER_CONFIGURATION = 20
 
 def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     """What `recommend` sees of `session`."""
-    space = at.space
+    evidence = None if at.mode == "lab" else evidence_of(unit, at, session.baseline)
+    space = at.space if evidence is None else at.space_for(_asked(evidence))
     seen = observations(unit, session, space)
     return History(
         space,
@@ -34,7 +39,20 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
         answers=_answers(unit, session),
         baseline=None if session.baseline is None else at.active.replace(session.baseline),
         aim=session.aim,
+        evidence=evidence,
+        turned_down=() if evidence is None else _turned_down(unit, session.database_id),
     )
+
+
+def _turned_down(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
+    """The newest of all of the database's sessions, oldest first."""
+    rows = unit.recommendations.turned_down(database_id)
+    return [turned_down_from_dict(r.turned_down) for r in rows if r.turned_down is not None]
+
+
+def _asked(evidence: Evidence) -> set[str]:
+    """The settings that some symptom wants to move."""
+    return {m.setting for f in evidence.findings for m in f.moves if f.ground == "fault" and m.after is not None}
 
 
 def _with_aims(session: Session, observed: list[Observation]) -> list[Observation]:
@@ -86,9 +104,12 @@ def context(at: ServerContext) -> dict[str, str | int | float]:
 
 
 def observations(unit: UnitOfWork, session: Session, space: KnobSpace) -> list[Observation]:
-    """Oldest first. A lab session learns from its trials alone: between them nobody makes the load."""
+    """Oldest first. A lab session learns from its trials alone: between them nobody makes the load. Any other one knows
+    what was observed before it began, too.
+    """
     lab = session.mode == "lab"
     reports = unit.reports.of_session(session.id, WINDOWS_PER_CONFIGURATION, session.rebased_at, trials_only=lab)
+    reports = [*before.windows(unit, session, WINDOWS_PER_CONFIGURATION), *reports]
     read = [o for r in reports if (o := observation(r, session, space)) is not None]
     return read if lab else _newest(read)
 

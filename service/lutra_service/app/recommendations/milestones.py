@@ -10,11 +10,12 @@ from lutra_service.db.schema.records import Recommendation
 
 Until = Literal["computed", "decided", "applied", "measured", "ended"]
 
+NOT_COMPUTED = (State.OBSERVING, State.COMPUTING)
 _BEFORE: dict[Until, tuple[State, ...]] = {
-    "computed": (State.COMPUTING,),
-    "decided": (State.COMPUTING, State.PROPOSED),
-    "applied": (State.COMPUTING, State.PROPOSED, State.APPROVED),
-    "ended": (State.COMPUTING, State.PROPOSED, State.APPROVED, State.APPLIED),
+    "computed": NOT_COMPUTED,
+    "decided": (*NOT_COMPUTED, State.PROPOSED),
+    "applied": (*NOT_COMPUTED, State.PROPOSED, State.APPROVED),
+    "ended": (*NOT_COMPUTED, State.PROPOSED, State.APPROVED, State.APPLIED),
 }
 
 

@@ -10,6 +10,7 @@ from lutra_models.wire import Outcome, Report
 
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.lifecycle.session_pause import pause
+from lutra_service.app.live import endings, turned_down
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Database, Recommendation
@@ -87,6 +88,9 @@ def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome
     events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
     unit.recommendations.step(recommendation, State.REVERTED, outcome=told, error=_error(outcome), ended_at=unit.now)
+    if outcome.code == "guardrail":
+        turned_down.remember(unit, recommendation, "reverted", outcome.message)
+    endings.undone(unit, recommendation, f"a guard undid {recommendation.id}: {_error(outcome)}")
 
 
 def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome) -> None:
@@ -106,6 +110,7 @@ def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
         unit.recommendations.step(parent, State.REVERTED, ended_at=unit.now)
         unit.publish(parent.id)
+        endings.undone(unit, parent, f"{parent.id} was rolled back by {applied.id}")
     for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED,)):
         if any(c["setting"] not in (applied.configuration or {}) for c in later.changes or ()):
             continue

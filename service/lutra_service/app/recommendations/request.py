@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lutra_models import __version__, serial
@@ -18,6 +19,8 @@ from lutra_models.verification import ORIGINS, FinalistName, contest_to_dict
 from lutra_service.app.access import audit, quota
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.lifecycle.session_pause import wake
+from lutra_service.app.live import observed
 from lutra_service.app.recommendations import histories, trial_record, verification
 from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.proposal import propose
@@ -26,7 +29,7 @@ from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, Request, Session
 from lutra_service.db.store import UnitOfWork
 
-WAITING = (State.COMPUTING, State.PROPOSED, State.APPROVED, State.APPLIED)
+WAITING = (State.OBSERVING, State.COMPUTING, State.PROPOSED, State.APPROVED, State.APPLIED)
 COMPUTED = (Kind.SEARCH, Kind.HANDOVER, Kind.VERIFICATION)
 HANDOVER_ENTROPY = 2**32
 PAST_WORKLOADS = 5
@@ -40,6 +43,8 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[
     """
     if session is None:
         raise SessionClosed(f"{database.id} has no open session: POST /v1/databases/{database.id}/sessions opens one")
+    if session.state == SessionState.SETTLED:
+        session = wake(unit, session)
     if session.state != SessionState.RUNNING:
         why = f" ({session.message})" if session.message else ""
         raise SessionClosed(f"{session.id} is {session.state}{why}: POST /v1/sessions/{session.id}/resume goes on")
@@ -51,8 +56,30 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[
     trials_done = sum(trial_record.counts(r) for r in trial_record.since_rebase(session, own))
     at = context_of(unit, database, session)
     if trials_done < session.max_trials and trial_record.exhausted(session, own) is None:
-        return _compute(unit, at, session, own, Kind.SEARCH), True
+        return _search(unit, at, session, own), True
     return _last(unit, at, session, own), True
+
+
+def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
+    """Compute what waited for windows, once there are enough of them."""
+    for row in unit.recommendations.of_kind(session.id, (Kind.SEARCH,), (State.OBSERVING,)):
+        at = context_of(unit, database, session)
+        if observed.missing(histories.history(unit, at, session)) == 0:
+            own = [r for r in unit.recommendations.outlined(session.id) if r.id != row.id]
+            made, request = _question(unit, at, session, own, Kind.SEARCH)
+            unit.recommendations.step(row, State.COMPUTING, key=made.key, before=made.before)
+            unit.requests.add(replace(request, recommendation_id=row.id))
+        unit.publish(row.id, session.id)
+
+
+def _search(unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation]) -> Recommendation:
+    """Outside a lab the settings of now have to be known first: else it observes, and proposes afterwards."""
+    if session.mode == "lab" or observed.missing(histories.history(unit, at, session)) == 0:
+        return _compute(unit, at, session, own, Kind.SEARCH)
+    made, _ = _question(unit, at, session, own, Kind.SEARCH)
+    row = unit.recommendations.add(replace(made, state=State.OBSERVING, key=made.id))
+    unit.publish(row.id, session.id, at.database.id)
+    return row
 
 
 def _last(unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation]) -> Recommendation:
@@ -100,6 +127,23 @@ def _compute(
     """A row `computing` with everything that the worker needs; whoever computes it finds it by its state.
 
     A verification begins with what would be handed over without one: the model's best.
+    """
+    recommendation, request = _question(unit, at, session, own, kind, verified)
+    unit.recommendations.add(recommendation)
+    unit.requests.add(request)
+    unit.publish(recommendation.id, session.id, at.database.id)
+    return recommendation
+
+
+def _question(
+    unit: UnitOfWork,
+    at: ServerContext,
+    session: Session,
+    own: Sequence[Recommendation],
+    kind: Kind,
+    verified: Verification | None = None,
+) -> tuple[Recommendation, Request]:
+    """What is asked of a worker, beside `own`: neither of both is stored yet.
 
     A handover that came to nothing is asked for again over the same history: what came before is part of the key.
     """
@@ -125,10 +169,7 @@ def _compute(
         before=dict(at.active.restrict(seen.space.names)),
         created_at=unit.now,
     )
-    unit.recommendations.add(recommendation)
-    unit.requests.add(Request(recommendation.id, task, payload))
-    unit.publish(recommendation.id, session.id, at.database.id)
-    return recommendation
+    return recommendation, Request(recommendation.id, task, payload)
 
 
 def _told_of(named: Recommendation) -> Document:
@@ -143,9 +184,17 @@ def _payload(unit: UnitOfWork, at: ServerContext, session: Session, seen: Histor
         "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
         "safe": at.mode != "lab",
         "max_changes": session.max_changes,
+        "exploration": None if at.mode == "lab" else _left_to_explore(unit, session),
         "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
         "options": OPTIONS.to_dict(),
     }
+
+
+def _left_to_explore(unit: UnitOfWork, session: Session) -> int:
+    """Trials that may still be made only to learn."""
+    own = unit.recommendations.outlined(session.id)
+    done = sum(r.origin == Origin.EXPLORATION and r.decided_at is not None for r in own)
+    return max((session.exploration or 0) - done, 0)
 
 
 def manual(

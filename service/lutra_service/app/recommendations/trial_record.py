@@ -67,6 +67,14 @@ def numbers(row: Recommendation) -> dict[str, float]:
     return {n: v for n, v in (row.measured or {}).items() if isinstance(v, int | float)}
 
 
+def reading(session: Session, rows: Iterable[Recommendation], configuration: Mapping[str, Any]) -> float | None:
+    """The mean of what its objective was under exactly these settings; None where nothing holds there."""
+    held = (r for r in rows if r.state in (State.APPLIED, State.CONFIRMED) and r.configuration == dict(configuration))
+    metric = session.judged.metric
+    found = [read[metric] for r in held if metric in (read := numbers(r))]
+    return sum(found) / len(found) if found else None
+
+
 def is_baseline(session: Session, configuration: Mapping[str, Any]) -> bool:
     """Whether it is what was active when the session began, as far as it was known then."""
     began = session.baseline

@@ -77,7 +77,7 @@ def accept(unit: UnitOfWork, arrivals: Sequence[Arrival], known: Configurations)
 def _is_bare(report: Report) -> bool:
     """Whether it holds nothing but a window's metrics and what the agent sees of its server."""
     more = report.settings is not None or report.measures is not None or report.failure is not None
-    return not (more or report.outcomes or report.events)
+    return not (more or report.outcomes or report.events or report.rolled_back)
 
 
 def _plain(unit: UnitOfWork, arrivals: Sequence[Arrival]) -> dict[str, Plain]:

@@ -14,7 +14,7 @@ from lutra_service.app.access import quota
 from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.recommendations import automatic_undo, directives, measurements, outcomes
-from lutra_service.app.reports import events, reported
+from lutra_service.app.reports import events, host_rollbacks, reported
 from lutra_service.app.reports.configurations import configuration
 from lutra_service.app.sessions.advance import advance
 from lutra_service.common.documents import Document
@@ -165,6 +165,8 @@ def _act(unit: UnitOfWork, arrival: Arrival) -> None:
         events.record(unit, database, event)
     for outcome in report.outcomes:
         outcomes.record_outcome(unit, database, outcome, report.epoch)
+    for rolled_back in report.rolled_back:
+        host_rollbacks.record(unit, database, rolled_back)
     if arrival.newest and arrival.configuration is not None:
         outcomes.notice_active(unit, database, arrival.configuration)
         automatic_undo.undo_forgotten(unit, database, report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 from lutra_models.errors import LutraError, NotEnoughObservations
@@ -14,14 +15,18 @@ from lutra_models.verification import verdict
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import AUTOMATIC
 from lutra_service.app.databases import server_identity
-from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.lifecycle import withdrawal
-from lutra_service.app.lifecycle.session_pause import pause
+from lutra_service.app.lifecycle.session_pause import pause, wake
+from lutra_service.app.live import settled
 from lutra_service.app.recommendations import decide, request, trial_record, verification
+from lutra_service.app.recommendations.directives import waits_for_window
 from lutra_service.app.sessions import measured_under
 from lutra_service.app.sessions.known_metrics import missing_load
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
+
+log = logging.getLogger(__name__)
 
 FRUITLESS_LIMIT = 5
 MEASURED = (Kind.SEARCH, Kind.VERIFICATION)
@@ -30,6 +35,8 @@ MEASURED = (Kind.SEARCH, Kind.VERIFICATION)
 def advance(unit: UnitOfWork, database: Database, session: Session | None = None) -> None:
     """Take the next step of the database's running session, if there is one to take. Safe to call at any time."""
     session = unit.sessions.get(session.id) if session else unit.sessions.open_one(database.id)
+    if session is not None and session.state == SessionState.SETTLED:
+        session = _looked_again(unit, database, session)
     if session is None or session.state != SessionState.RUNNING:
         return
     changed = server_identity.change(session, database)
@@ -57,6 +64,41 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
         unit.publish(session.id, database.id)
     elif session.approval == AUTOMATIC and session.baseline is not None:
         _next(unit, database, session)
+    elif effective_mode(database, session) != "lab":
+        _without_asking(unit, database, session)
+
+
+def _looked_again(unit: UnitOfWork, database: Database, session: Session) -> Session:
+    """A settled session asks again by itself where its load, its settings, its symptoms or its server are others."""
+    try:
+        more = server_identity.rebased(unit, database, session)
+        if not more and not settled.has_changed(unit, session, context_of(unit, database, session)):
+            return session
+        if more:
+            unit.sessions.change(session.id, **more)
+        session = wake(unit, session)
+        request.ask(unit, database, _with_baseline(unit, database, session))
+    except LutraError as error:
+        log.warning("%s cannot look again: %s", session.id, error)
+    return unit.sessions.get(session.id)
+
+
+def _without_asking(unit: UnitOfWork, database: Database, session: Session) -> None:
+    """What needs no operator: to propose once enough was observed, and to measure again what is active already."""
+    request.go_on(unit, database, session)
+    if decide.under_way(unit, database.id):
+        return
+    for row in unit.recommendations.of_kind(session.id, request.COMPUTED, (State.PROPOSED,)):
+        if not row.changes:
+            decide.approve(unit, row.id, AUTOMATIC)
+            return
+
+
+def _approve_for_window(unit: UnitOfWork, database: Database, session: Session) -> None:
+    """What needs a restart, once nothing is in its way: it waits for the maintenance window by itself."""
+    for row in unit.recommendations.of_kind(session.id, (Kind.MAINTENANCE,), (State.PROPOSED,)):
+        if not decide.under_way(unit, database.id):
+            decide.approve(unit, row.id, AUTOMATIC)
 
 
 def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
@@ -70,10 +112,12 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
         pause(unit, session, fruitless)
         return
     try:
+        request.go_on(unit, database, session)
         recommendation, _ = request.ask(unit, database, session)
-        busy = unit.recommendations.in_states(database.id, decide.UNDER_WAY)
+        busy = [r for r in decide.under_way(unit, database.id) if not waits_for_window(unit, database, r)]
         if recommendation.state == State.PROPOSED and not busy:
             decide.approve(unit, recommendation.id, AUTOMATIC)
+        _approve_for_window(unit, database, session)
     except LutraError as error:
         pause(unit, session, f"{error.code}: {error}")
 

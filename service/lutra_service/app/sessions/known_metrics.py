@@ -16,6 +16,8 @@ from lutra_service.db.store import UnitOfWork
 ALWAYS = frozenset(m.name for m in (P99, QPS, TPS))
 """A database that has no window yet may be tuned for these: every load generator measures them."""
 
+SAY_SO = 3
+"""So many windows in which something ran show whether a metric is measured at all."""
 LATEST = 20
 SHOWN = 100
 
@@ -25,16 +27,30 @@ def known_metrics(unit: UnitOfWork, database_id: str) -> frozenset[str]:
     return ALWAYS.union(*(window.metrics for window in unit.reports.windows(database_id, LATEST)))
 
 
+def unmeasured(unit: UnitOfWork, database: Database, asked: TuningSession) -> frozenset[str]:
+    """Of the metrics that every load generator measures, those that nothing measures on a live database. What is idle
+    shows nothing.
+    """
+    if asked.mode == "lab":
+        return frozenset()
+    windows = [w.metrics for w in unit.reports.windows(database.id, LATEST) if w.metrics]
+    busy = [m for m in windows if m.get(QPS.name) != 0]
+    if len(busy) < SAY_SO:
+        return frozenset()
+    return ALWAYS - frozenset(name for m in windows for name in m)
+
+
 def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
     """Raises InvalidRequest where the session is about a metric that nothing measures, or a load that nobody makes."""
     if (missing := missing_load(database, asked.aim)) is not None:
         raise InvalidRequest(missing)
     if asked.aim is not None:
         _require_plain_limits(asked, asked.aim)
-    wanted, always = dict(_wanted(asked)), ALWAYS.union(_under_loads(asked.aim))
+    nowhere = unmeasured(unit, database, asked)
+    wanted, always = dict(_wanted(asked)), (ALWAYS - nowhere).union(_under_loads(asked.aim))
     if always.issuperset(wanted.values()):
         return
-    known = known_metrics(unit, database.id) | always
+    known = (known_metrics(unit, database.id) - nowhere) | always
     unknown = [
         f"{place}: {name!r} is not measured on {database.id}{did_you_mean(name, known)}"
         for place, name in wanted.items()
@@ -42,7 +58,15 @@ def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) ->
     ]
     if unknown:
         shown = sorted(known)[:SHOWN]
-        raise InvalidRequest(f"{'; '.join(unknown)}; measured there: {', '.join(shown)}")
+        why = _way_out(database) if nowhere.intersection(wanted.values()) else ""
+        raise InvalidRequest(f"{'; '.join(unknown)}{why}; measured there: {', '.join(shown)}")
+
+
+def _way_out(database: Database) -> str:
+    """What its agent says is missing, and where to read the rest."""
+    problems = "; ".join((database.agent_status or {}).get("problems", ()))
+    said = f"; its agent says: {problems}" if problems else ""
+    return f"{said}; `lutra-agent check` on its host says what is missing to measure it"
 
 
 def missing_load(database: Database, aim: Aim | None) -> str | None:

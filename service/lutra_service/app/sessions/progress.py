@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from lutra_models.history import Mode
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.lifecycle import SessionState
 
-from lutra_service.app.databases.current_server import effective_mode
-from lutra_service.app.recommendations import request, trial_record, verification
+from lutra_service.app.databases.current_server import context_of, effective_mode
+from lutra_service.app.live import objectives, observed
+from lutra_service.app.recommendations import directives, histories, request, trial_record, verification
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
@@ -20,10 +22,12 @@ class Progress:
     """Where a session stands."""
 
     session: Session
+    message: str
     trials_done: int
     current: str | None
     incumbent: str | None
     handover: str | None
+    for_window: str | None
     effective_mode: Mode
     events: list[Event]
     verification: Verification | None
@@ -32,18 +36,33 @@ class Progress:
 def progress(unit: UnitOfWork, session: Session) -> Progress:
     rows = unit.recommendations.outlined(session.id)
     counted = trial_record.since_rebase(session, rows)
-    waiting = [r.id for r in rows if r.state in request.WAITING]
+    waiting = [r.id for r in rows if r.state in request.WAITING and r.kind != Kind.MAINTENANCE]
+    for_window = [r.id for r in rows if r.kind == Kind.MAINTENANCE and r.state in request.WAITING]
     handover = [r.id for r in rows if r.kind == Kind.HANDOVER]
     return Progress(
         session=session,
+        message=session.message or _present(unit, session, rows),
         trials_done=sum(trial_record.counts(r) for r in counted),
         current=waiting[-1] if waiting else None,
         incumbent=_incumbent(session, [r for r in counted if _may_lead(r)]),
+        for_window=for_window[-1] if for_window else None,
         handover=handover[-1] if handover else None,
         effective_mode=effective_mode(unit.databases.get(session.database_id), session),
         events=unit.events.of_session(session.id),
         verification=verification.of_session(unit, session, rows),
     )
+
+
+def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
+    """What an open session is at, where that is not plain: what it observes, and why an approval waits."""
+    if session.state != SessionState.RUNNING:
+        return ""
+    if any(r.state == State.OBSERVING for r in rows):
+        at = context_of(unit, unit.databases.get(session.database_id), session)
+        return observed.sentence(histories.history(unit, at, session))
+    waiting = ((r.id, directives.waits(unit, r)) for r in rows if r.state == State.APPROVED)
+    told = next((f"{id_} is approved and waits: {why}" for id_, why in waiting if why is not None), "")
+    return told or objectives.unserved(unit, session)
 
 
 def trials(unit: UnitOfWork, session_id: str) -> list[Recommendation]:

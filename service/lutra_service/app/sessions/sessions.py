@@ -12,6 +12,7 @@ from lutra_service.app.access import audit
 from lutra_service.app.access.audit import AUTOMATIC
 from lutra_service.app.databases import server_identity
 from lutra_service.app.errors import Conflict, Forbidden
+from lutra_service.app.live import before
 from lutra_service.app.sessions.advance import advance, withdraw_open
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Session
@@ -48,10 +49,12 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
         verification_rounds=asked.verification_rounds,
         max_changes=asked.max_changes,
         aim=asked.aim,
+        exploration=asked.exploration,
     )
     unit.sessions.add(session)
     audit.record(unit, "session.open", session.id, None, _shown(session), database_id=database_id)
     unit.publish(session.id, database_id)
+    before.bind_p99(unit, session)
     advance(unit, database, session)
     return unit.sessions.get(session.id)
 
@@ -76,6 +79,7 @@ def _shown(session: Session) -> Document:
         "max_trials": session.max_trials,
         "verification_rounds": session.verification_rounds,
         "max_changes": session.max_changes,
+        "exploration": session.exploration,
         "limits": [asdict(limit) for limit in session.limits],
         "aim": session.aim and session.aim.to_dict(),
     }

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 
+from lutra_models.lifecycle import OPEN_SESSIONS
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_models.lifecycle import SessionState
 from sqlalchemy import Table as SqlTable
 from sqlalchemy import Text, and_, bindparam, insert, or_, select, union, update
 from sqlalchemy.orm import Session
@@ -39,9 +39,7 @@ _LOCK = (
 )
 _ACTIVE = (State.APPLIED, State.CONFIRMED)
 _BUSY = union(
-    select(_SESSIONS.c.database_id).where(
-        among(_SESSIONS.c.database_id, "ids"), _SESSIONS.c.state.in_((SessionState.RUNNING, SessionState.PAUSED))
-    ),
+    select(_SESSIONS.c.database_id).where(among(_SESSIONS.c.database_id, "ids"), _SESSIONS.c.state.in_(OPEN_SESSIONS)),
     select(_RECOMMENDATIONS.c.database_id).where(
         among(_RECOMMENDATIONS.c.database_id, "ids"), _RECOMMENDATIONS.c.state.in_((State.APPROVED, State.APPLIED))
     ),

@@ -17,7 +17,9 @@ from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Recommendation, Waiting
 from lutra_service.db.schema.tables import RecommendationRow
 
-OUTLINED = ("before", "predictions", "reasons", "memory", "changes", "warnings", "curve", "shortened_from")
+SHOWN_TO_DECIDE = ("before", "predictions", "reasons", "memory", "changes", "warnings")
+SHOWN_BESIDE = ("curve", "shortened_from", "looked_at", "turned_down")
+OUTLINED = (*SHOWN_TO_DECIDE, *SHOWN_BESIDE)
 
 
 def digest_of(configuration: Mapping[str, Any]) -> str:
@@ -167,6 +169,17 @@ class Recommendations(Repository[Recommendation]):
         c = self.table.c
         withdrawn = and_(c.database_id == database_id, c.withdrawn_at.is_not(None))
         return self._many(select(self.table).where(withdrawn).order_by(c.id))
+
+    def turned_down(self, database_id: str, limit: int = 200) -> list[Recommendation]:
+        """Those that somebody did not want, or not any more: the newest, oldest first."""
+        c = self.table.c
+        newest = (
+            select(self.table)
+            .where(c.database_id == database_id, c.turned_down_at.is_not(None))
+            .order_by(c.turned_down_at.desc())
+            .limit(limit)
+        )
+        return self._many(newest)[::-1]
 
     def rollbacks_of(self, recommendation: Recommendation) -> list[Recommendation]:
         c = self.table.c

@@ -8,14 +8,12 @@ from typing import Any
 
 from lutra_models.aims import Aim
 from lutra_models.identity import Identity
-from lutra_models.lifecycle import SessionState, advance_session
+from lutra_models.lifecycle import OPEN_SESSIONS, SessionState, advance_session
 from lutra_models.metrics import Limit, Objective
 
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.schema.tables import SessionRow
-
-OPEN = (SessionState.RUNNING, SessionState.PAUSED)
 
 
 class Sessions(Repository[Session]):
@@ -29,7 +27,7 @@ class Sessions(Repository[Session]):
 
     @remembered
     def open_one(self, database_id: str) -> Session | None:
-        return self._one(self.table.c.database_id == database_id, self.table.c.state.in_(OPEN))
+        return self._one(self.table.c.database_id == database_id, self.table.c.state.in_(OPEN_SESSIONS))
 
     def listed(self, database_id: str, limit: int, after: str | None) -> list[Session]:
         return self.page(self.table.c.database_id == database_id, limit=limit, after=after, newest_first=True)

@@ -59,6 +59,11 @@ class ChangeOutcome:
         return self.document.get("confirm_by") is not None and self.document.get("confirmed_at") is None
 
     @property
+    def reverted_on_host(self) -> bool:
+        """Whether an operator undid it there: an undo of the agent's own has a code."""
+        return self.state == "reverted" and self.document.get("code") is None
+
+    @property
     def active(self) -> Mapping[str, Any]:
         """The settings that were active then."""
         active: Mapping[str, Any] = self.document.get("active", {})

@@ -135,6 +135,8 @@ class Session:
     max_changes: int | None = None
     aim: Aim | None = None
     measured_under: str | None = None
+    exploration: int | None = None
+    settled: Document | None = None
 
     @property
     def judged(self) -> Objective:
@@ -189,6 +191,10 @@ class Recommendation:
     shortened_from: Document | None = None
     must_reach: float | None = None
     ended_early: Document | None = None
+    looked_at: Document | None = None
+    reason: str | None = None
+    turned_down: Document | None = None
+    turned_down_at: datetime | None = None
 
     @property
     def is_active(self) -> bool:

@@ -146,7 +146,8 @@ class SessionRow(Table):
     `opened_by_agent`: by a token that may do no more than an agent. `verification_rounds`: at most, before a lab's
     session hands over; 0, or none in a session of an earlier version, for no verification. `aim` says under which loads
     each trial is measured and how they count; none for the load that the agent's driver makes by itself.
-    `measured_under` says under which loads what was handed over was measured.
+    `measured_under` says under which loads what was handed over was measured. `settled` is under what nothing was worth
+    changing, and when that was last compared with the present (see `app.live.settled`).
     """
 
     __tablename__ = "sessions"
@@ -174,6 +175,8 @@ class SessionRow(Table):
     max_changes: Mapped[int | None]
     aim: Mapped[Document | None]
     measured_under: Mapped[str | None] = mapped_column(String(1000))
+    exploration: Mapped[int | None]
+    settled: Mapped[Document | None]
 
 
 class RecommendationRow(Table):
@@ -184,9 +187,11 @@ class RecommendationRow(Table):
     verification (one reading of a finalist, see `app.recommendations.verification`), handover (what a session ends
     with), manual (an operator's own settings), subset (of another one's) or rollback. `curve` says what few
     of its changes give; `shortened_from` is the best by posterior that it replaces, with fewer changes. `must_reach` is
-    the reading without which its window may be ended early, and `ended_early` the bound of one that was. `handed_to` is
-    the agent that was given it as a directive; one that was withdrawn after that keeps its state until this agent's
-    outcome is known.
+    the reading without which its window may be ended early, and `ended_early` the bound of one that was. `looked_at` is
+    what a recommendation on a live database rests on (`lutra_models.advice.LookedAt`). `turned_down` is what somebody
+    did not want of it, or not any more (`lutra_models.evidence.TurnedDown`), and `reason` why. `handed_to` is the agent
+    that was given it as a directive; one that was withdrawn after that keeps its state until this agent's outcome is
+    known.
     """
 
     __tablename__ = "recommendations"
@@ -198,6 +203,7 @@ class RecommendationRow(Table):
         Index("ix_recommendations_session", "session_id", "id"),
         Index("ix_recommendations_digest", "database_id", "digest"),
         Index("ix_recommendations_withdrawn", "database_id", "withdrawn_at"),
+        Index("ix_recommendations_turned_down", "database_id", "turned_down_at"),
     )
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
@@ -239,6 +245,10 @@ class RecommendationRow(Table):
     shortened_from: Mapped[Document | None]
     must_reach: Mapped[float | None]
     ended_early: Mapped[Document | None]
+    looked_at: Mapped[Document | None]
+    reason: Mapped[str | None] = mapped_column(String(1000))
+    turned_down: Mapped[Document | None]
+    turned_down_at: Mapped[datetime | None]
 
 
 class RequestRow(Table):

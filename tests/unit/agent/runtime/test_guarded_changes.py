@@ -380,3 +380,23 @@ def test_a_file_that_could_not_be_written_back_is_no_way_back(tmp_path: Path, mo
     monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
     monkeypatch.setattr(os, "access", lambda path, mode: path != file or mode == os.R_OK)
     assert saved_file.save_file(file) is None
+
+
+def test_a_return_to_the_baseline_is_not_undone_into_the_experiment_by_a_guard(live: Bench) -> None:
+    change(live)
+    turn(live, 5)
+    live.offer({"work_mem": 4096}, "rec_2", restart_allowed=False, restore=True, rollback=True)
+    turn(live, 2)
+    live.engine.p99_ms = 60.0
+    turn(live, 8)
+    assert live.engine.settings["work_mem"].value == "4096"
+    assert [o.state for o in outcomes(live, "rec_2")] == ["applied"]
+    assert [e.directive for e in events(live)] == [None]
+
+
+def test_what_its_own_disk_does_not_know_is_watched_whatever_the_service_says(live: Bench) -> None:
+    live.offer({"work_mem": 16384}, "rec_1", restart_allowed=False, restore=True, rollback=True)
+    turn(live, 2)
+    live.engine.p99_ms = 60.0
+    turn(live, 8)
+    assert live.engine.settings["work_mem"].value == "4096"

@@ -72,9 +72,9 @@ def test_its_agent_goes_on_where_it_was(service: Service, database: str) -> None
 
 
 def test_its_session_can_be_followed_by_another(service: Service, database: str) -> None:
-    agent = service.agent(database)
+    agent = service.agent(database, epoch="later")
     assert isinstance(agent, Agent)
-    agent.send(agent.report(**agent.window(qps=900.0)))
+    agent.observe()
     wanted = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
     service.take("POST", f"/v1/databases/{database}/sessions", wanted)
     path = f"/v1/databases/{database}/recommendations"

@@ -49,7 +49,7 @@ class Answering(Fakes):
 
 def opened(service: Service, name: str = "shop") -> Agent:
     agent = service.agent(service.database(name), mode="reload_only")
-    agent.send()
+    agent.observe()
     service.take("POST", f"/v1/databases/{agent.database}/sessions", OBSERVE)
     return agent
 

@@ -22,6 +22,12 @@ directive: Example = {
     "rules": rules,
     "expires_at": "2026-03-02T18:00:00Z",
 }
+rolled_back: Example = {
+    "target": "baseline",
+    "at": EVENING,
+    "reason": "the nightly reports were slow",
+    "settings": {"work_mem": {"before": 8192, "after": 4096}},
+}
 report: Example = {
     "protocol": PROTOCOL,
     "agent": "agent1",
@@ -45,5 +51,6 @@ report: Example = {
     "ended_early": None,
     "outcomes": [outcome],
     "events": [{**event, "directive": RECOMMENDATION}],
+    "rolled_back": [rolled_back],
     "status": agent,
 }

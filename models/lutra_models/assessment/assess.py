@@ -1,0 +1,224 @@
+"""Symptoms, rules and what is set on purpose in; evidence out. A pure function.
+
+A symptom comes first: where a rule wants the same, its value counts if it goes farther; where a rule wants the
+opposite, it is silent. A rule speaks only for what nobody has set, on a server that nobody has tuned: whoever set a
+good part of the settings that matter chose to leave the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lutra_models.assessment.rows import RuleRow, rule_rows
+from lutra_models.catalog import LiveSettings
+from lutra_models.catalog.units import scale
+from lutra_models.catalog.values import factor
+from lutra_models.errors import InvalidConfiguration
+from lutra_models.evidence import Evidence, Finding, Move, way
+from lutra_models.knobs import Configuration, KnobSpace, Number, Value
+from lutra_models.server import Policy
+from lutra_models.symptoms import Cure, Diagnosis, Symptom
+from lutra_models.symptoms.offers import UNTOUCHED
+from lutra_models.symptoms.sentences import told
+
+MB = 2**20
+NEAR = 2.0
+"""A number within this factor of its rule's is as good: nobody would see the difference."""
+TUNED = 1 / 3
+"""The share of the settings that matter from which on, once somebody has set them, the server counts as tuned."""
+RULE_STRENGTH = 0.5
+"""That a rule helps is about as likely as not: it knows the host and not the load."""
+
+
+def assess(
+    live: LiveSettings, policy: Policy, diagnosis: Diagnosis, began: Mapping[str, Value] | None = None
+) -> Evidence:
+    """What `diagnosis`, made under the live settings, and the rules say within the operator's `policy`.
+
+    `began` are the settings from before anything was changed on Lutra's advice; without them the live ones are. Raises
+    InvalidConfiguration where the server reports something that is no value.
+    """
+    wanted = _Rules(live, policy, began or live.values)
+    cured = {s.name for s in diagnosis.symptoms if any(c.after is not None for c in s.cures)}
+    faults = [_fault(live, s, wanted, cured) for s in diagnosis.symptoms]
+    ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
+    findings = tuple(sorted((*faults, *ruled), key=lambda f: (f.ground == "rule", -f.strength)))
+    host = live.server.host
+    return Evidence(
+        version=live.server.version,
+        memory_bytes=host.memory_bytes,
+        cores=host.cores,
+        findings=findings,
+        evaluated=diagnosis.evaluated,
+        rules=len(wanted.rows),
+        windows=diagnosis.windows,
+        seconds=diagnosis.seconds,
+        deliberate=tuple(sorted(wanted.deliberate)),
+    )
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """The rules that matter on this server, and what of them is set already."""
+
+    live: LiveSettings
+    policy: Policy
+    began: Mapping[str, Value]
+
+    @cached_property
+    def scope(self) -> dict[str, Any]:
+        return {**self.live.overlay.base, "solid_state": float(self.live.server.host.rotational is False)}
+
+    @cached_property
+    def rows(self) -> Mapping[str, RuleRow]:
+        """By setting, those that count on this server."""
+        rows = rule_rows(self.live.server.engine)
+        return {r.setting: r for r in rows if r.setting in self.live.values and self._counts(r)}
+
+    def _counts(self, row: RuleRow) -> bool:
+        return row.when is None or bool(row.when(self.scope))
+
+    @cached_property
+    def deliberate(self) -> frozenset[str]:
+        """Settings that somebody set to something other than the default, before anything was advised."""
+        return frozenset(n for n in self.rows if self._began_with(n) and not self._stock(n))
+
+    @property
+    def tuned(self) -> bool:
+        return bool(self.rows) and len(self.deliberate) >= TUNED * len(self.rows)
+
+    @cached_property
+    def space(self) -> KnobSpace | None:
+        """What the rules may move; None where that is nothing."""
+        with suppress(InvalidConfiguration):
+            return self.live.space(self.policy)
+        return None
+
+    @cached_property
+    def values(self) -> Mapping[str, Value]:
+        """What the rules want of settings that nobody has set, in numbers that people can read where memory allows it.
+
+        Only what is worth a change: a setting that is near its rule stays, and the others are fitted around it.
+        """
+        if self.space is None:
+            return {}
+        free = {n for n in self.rows if n in self.space and n not in self.deliberate and self._began_with(n)}
+        while free:
+            found = self.live.rule_based(self.policy, only=free)
+            near = {n for n in free if _near(self.live.values[n], found[n])}
+            if not near:
+                return self._readable(found, free)
+            free -= near
+        return {}
+
+    def _readable(self, found: Configuration, names: Iterable[str]) -> Mapping[str, Value]:
+        assert self.space is not None
+        for name in names:
+            domain, value = self.space[name].domain, found[name]
+            if isinstance(domain, Number) and not isinstance(value, str) and value not in domain.special:
+                rounded = (found.replace({name: v}) for v in (domain.rounded(value), _whole_megabytes(domain, value)))
+                found = next((c for c in rounded if not self.space.refusal(c)), found)
+        return found.restrict(names)
+
+    def findings(self, symptoms: Iterable[Symptom]) -> list[Finding]:
+        """One for each setting, those that matter most first. No symptom speaks for these settings."""
+        shown = list(symptoms)
+        asked = {c.setting for s in shown if s.kind == "fault" for c in s.cures}
+        found = (self._finding(name, shown) for name in self.rows if name not in asked)
+        return [f for f in found if f is not None]
+
+    def _finding(self, name: str, symptoms: Iterable[Symptom]) -> Finding | None:
+        after, row = self.values.get(name), self.rows[name]
+        if after is None:
+            return None
+        enough = next((s for s in symptoms if s.kind == "enough" and name in s.settings), None)
+        if enough is not None and not row.by_host and way(self.live.values[name], after) == "raise":
+            return None
+        scope = {**self.scope, "stock": row.stock.value(self.scope), "after": self.base(name, after)}
+        against = told(row.against, scope)
+        if enough is not None:
+            against = f"{against}; today's load does not ask for it: {enough.sentence.rstrip('.')}"
+        reason = f"{moved(self.live, name, after)}: {told(row.why, scope)}."
+        move = Move(name, self.live.values[name], after, reason, self.needs_restart(name), against)
+        return Finding(name, "rule", RULE_STRENGTH, reason, (name,), (move,))
+
+    def needs_restart(self, name: str) -> bool:
+        return self.live.server.settings[name].applies == "restart"
+
+    def base(self, name: str, value: Value) -> Value:
+        """In the catalogue's bytes and milliseconds."""
+        return value if isinstance(value, str) else value * factor(self.live.server.settings[name].unit)
+
+    def _began_with(self, name: str) -> bool:
+        return self.began.get(name, self.live.values[name]) == self.live.values[name]
+
+    def _stock(self, name: str) -> bool:
+        if self.live.server.settings[name].source.lower() in UNTOUCHED:
+            return True
+        now, stock = self.base(name, self.live.values[name]), self.rows[name].stock.value(self.scope)
+        return now == stock or (isinstance(now, str) and now.lower() == str(stock).lower())
+
+
+def _fault(live: LiveSettings, symptom: Symptom, rules: _Rules, cured: AbstractSet[str]) -> Finding:
+    """Without moves where it may go with the cure of what brings it about."""
+    waits = cured & set(symptom.follows)
+    moves = () if waits else tuple(_move(live, symptom, cure, rules) for cure in symptom.cures)
+    return Finding(symptom.name, symptom.kind, symptom.strength, symptom.sentence, symptom.settings, moves)
+
+
+def _move(live: LiveSettings, symptom: Symptom, cure: Cure, rules: _Rules) -> Move:
+    after = _farther(cure, rules.values.get(cure.setting))
+    why = cure.reason if after == cure.after else f"{cure.reason}; the rule for this hardware goes as far as that"
+    if after is None:
+        return Move(cure.setting, cure.before, None, symptom.sentence, cure.applies == "restart", "", cure.obstacle)
+    return Move(
+        cure.setting,
+        cure.before,
+        after,
+        f"{moved(live, cure.setting, after)} ({why}): {symptom.sentence}",
+        cure.applies == "restart",
+        _against(cure),
+        cure.obstacle,
+    )
+
+
+def _farther(cure: Cure, ruled: Value | None) -> Value | None:
+    """The symptom's value, or the rule's where both raise a number and the rule goes farther."""
+    after = cure.after
+    if after is None or ruled is None or isinstance(after, str) or isinstance(ruled, str):
+        return after
+    both_raise = way(cure.before, after) == way(cure.before, ruled) == "raise"
+    return max(after, ruled) if both_raise and cure.obstacle is None else after
+
+
+def _against(cure: Cure) -> str:
+    told_of = [f"somebody set it to {cure.before_text} ({cure.set_by})"] if cure.set_by else []
+    told_of += ["the restart interrupts clients"] if cure.applies == "restart" else []
+    told_of += [f"not all that it asks for: {cure.obstacle}"] if cure.obstacle else []
+    return "; ".join(told_of)
+
+
+def moved(live: LiveSettings, name: str, after: Value) -> str:
+    """As in "Raise work_mem from 4MB to 16MB"."""
+    before = live.values[name]
+    verb = {"raise": "Raise", "lower": "Lower", "set": "Set"}[way(before, after)]
+    return f"{verb} {name} from {live.text(name, before)} to {live.text(name, after)}"
+
+
+def _whole_megabytes(domain: Number, value: float) -> float:
+    """The whole megabytes in an amount of memory; any other number, and less than two of them, as it is."""
+    kind, size = scale(domain.unit)
+    if kind != "memory" or value * size < 2 * MB:
+        return value
+    return int(value * size // MB * MB / size) // domain.step * domain.step
+
+
+def _near(now: Value, after: Value) -> bool:
+    if isinstance(now, str) or isinstance(after, str) or now <= 0 or after <= 0:
+        return now == after
+    return max(now / after, after / now) <= NEAR

@@ -1,0 +1,79 @@
+"""Rules that an operator of a live server is told of, as data: read once and checked whole."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from lutra_models.catalog.formula import Formula
+from lutra_models.catalog.rows import FACTS, UNITS, load
+from lutra_models.symptoms.sentences import FORMS, places
+
+_OWN_FACTS = ("solid_state",)
+_TOLD = ("stock", "after")
+
+
+@dataclass(frozen=True)
+class RuleRow:
+    """Why the catalogue's rule for one setting is worth a change on a live server, and what speaks against it.
+
+    `stock` is the server's own default. The row counts `when` it holds. `by_host` says that the host speaks for it,
+    whatever today's load shows.
+    """
+
+    engine: str
+    setting: str
+    stock: Formula
+    why: str
+    against: str
+    when: Formula | None = None
+    by_host: bool = False
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return self.why, self.against
+
+
+@lru_cache(maxsize=1)
+def _rows() -> tuple[RuleRow, ...]:
+    text = resources.files(__package__).joinpath("rules.toml").read_text(encoding="utf-8")
+    return from_document(tomllib.loads(text))
+
+
+def rule_rows(engine: str) -> tuple[RuleRow, ...]:
+    """An engine's, the ones that matter most first; none for an engine of which none is known."""
+    return tuple(row for row in _rows() if row.engine == engine)
+
+
+def from_document(document: Mapping[str, Any]) -> tuple[RuleRow, ...]:
+    """Raises ValueError where a row speaks of what no catalogue has, or reads a name that nobody knows."""
+    return tuple(_checked(_row(entry)) for entry in document["rule"])
+
+
+def _row(entry: Mapping[str, Any]) -> RuleRow:
+    values = dict(entry)
+    values |= {name: Formula(values[name]) for name in ("stock", "when") if name in values}
+    return RuleRow(**values)
+
+
+def _checked(row: RuleRow) -> RuleRow:
+    catalog = load(row.engine)
+    settings = {r.name: r for r in catalog.rows}
+    if row.setting not in settings or not any(r.rule for r in catalog.rows if r.name == row.setting):
+        raise ValueError(f"{row.engine}: the catalogue has no rule for {row.setting}")
+    known = settings.keys() | {*FACTS, *UNITS, *_OWN_FACTS}
+    read = {n for formula in (row.stock, row.when) if formula is not None for n in formula.names}
+    if strange := read - known:
+        raise ValueError(f"{row.setting}: unknown names {sorted(strange)}")
+    for name, form in _places(row):
+        if name not in known | {*_TOLD} or form not in FORMS:
+            raise ValueError(f"{row.setting}: {{{name}:{form}}} is no number that a sentence can tell")
+    return row
+
+
+def _places(row: RuleRow) -> Iterator[tuple[str, str]]:
+    return (place for text in row.texts for place in places(text))

@@ -1,0 +1,170 @@
+"""What is known of a live database before anything is tried, and what was turned down there.
+
+Findings are what symptoms and rules say, each with the settings that it speaks for. What was turned down, or undone, is
+not proposed again until something that it depended on has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from lutra_models.knobs import Value
+
+Ground = Literal["fault", "enough", "elsewhere", "rule"]
+"""A symptom of one of the catalogue's three kinds, or a rule for this hardware."""
+Way = Literal["raise", "lower", "set"]
+How = Literal["rejected", "left_out", "rolled_back", "reverted"]
+"""By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard."""
+STRENGTH_CHANGED = 0.2
+"""Two strengths of a symptom that lie farther apart are two states of the database."""
+HARDWARE_CHANGED = 0.1
+"""The same of memory and cores, relatively: a container's limits are read with a little noise."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """One setting's change that a finding speaks for, in the server's own unit.
+
+    `after` is None where nothing can be offered; `obstacle` says why, or why it is not all that was wanted. `restart`
+    says that the change needs one. `sentence` is the reason and `against` what speaks against it, empty where nothing
+    does.
+    """
+
+    setting: str
+    before: Value
+    after: Value | None
+    sentence: str
+    restart: bool = False
+    against: str = ""
+    obstacle: str | None = None
+
+    @property
+    def way(self) -> Way | None:
+        return None if self.after is None else way(self.before, self.after)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something known, with a `strength` above 0 and at most 1, and the moves that belong together for it.
+
+    `name` is the symptom's, or for a rule its setting's. `settings` are all that it speaks of.
+    """
+
+    name: str
+    ground: Ground
+    strength: float
+    sentence: str
+    settings: tuple[str, ...] = ()
+    moves: tuple[Move, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.strength <= 1:
+            raise ValueError(f"{self.name}: a strength is above 0 and at most 1, got {self.strength}")
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What an answer about settings depended on: version, hardware, and how strong what spoke for them was."""
+
+    version: str
+    memory_bytes: int
+    cores: float
+    strengths: Mapping[str, float] = field(default_factory=dict)
+
+    def changed(self, now: Basis, *, symptoms: bool = True) -> bool:
+        """Whether something of it is different `now`: also a fault that came, or became much stronger.
+
+        One that went, or weakened, gives no reason to ask again. Without `symptoms` only version and hardware count.
+        """
+        stronger = (s > self.strengths.get(n, 0.0) + STRENGTH_CHANGED for n, s in now.strengths.items())
+        return (
+            self.version != now.version
+            or _apart(self.memory_bytes, now.memory_bytes)
+            or _apart(self.cores, now.cores)
+            or (symptoms and any(stronger))
+        )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was looked at, and what it says: `findings`, the strongest first.
+
+    `evaluated` symptoms had all that they read, over so many windows and seconds; `rules` settings were compared with
+    the rule for this hardware. `deliberate` are settings that somebody set: their values differ from the default.
+    """
+
+    version: str
+    memory_bytes: int
+    cores: float
+    findings: tuple[Finding, ...] = ()
+    evaluated: int = 0
+    rules: int = 0
+    windows: int = 0
+    seconds: float = 0.0
+    deliberate: tuple[str, ...] = ()
+
+    def basis(self, settings: Iterable[str]) -> Basis:
+        """What an answer about these settings depends on: faults, version and hardware."""
+        asked = set(settings)
+        strengths = {f.name: f.strength for f in self.findings if f.ground == "fault" and asked & set(f.settings)}
+        return Basis(self.version, self.memory_bytes, self.cores, strengths)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One setting of it: the value that it would have replaced, and the value that was proposed."""
+
+    setting: str
+    before: Value
+    after: Value
+
+
+@dataclass(frozen=True)
+class TurnedDown:
+    """Changes that were turned down together at a time, in UTC, with the reason that was given (it may be empty)."""
+
+    changes: tuple[Change, ...]
+    how: How
+    at: datetime
+    basis: Basis
+    reason: str = ""
+
+    def forbids(self, setting: str, before: Value, after: Value) -> bool:
+        """Whether this change is one of them again: the same setting in the same direction, or to the same value."""
+        return any(
+            c.setting == setting and (after == c.after or (way(c.before, c.after) == way(before, after) != "set"))
+            for c in self.changes
+        )
+
+
+def objection(
+    turned_down: Iterable[TurnedDown], evidence: Evidence | None, setting: str, before: Value, after: Value
+) -> TurnedDown | None:
+    """The newest that forbids the change, as what it depended on is still as it was; None where none does.
+
+    Without evidence nothing says that anything has changed.
+    """
+    found = [t for t in turned_down if t.forbids(setting, before, after) and not _changed(t, evidence)]
+    return max(found, key=lambda t: t.at, default=None)
+
+
+def _changed(turned_down: TurnedDown, evidence: Evidence | None) -> bool:
+    """What was active when it was taken back had cured its symptom, so that this says nothing of how strong it was."""
+    if evidence is None:
+        return False
+    names = [c.setting for c in turned_down.changes]
+    return turned_down.basis.changed(evidence.basis(names), symptoms=turned_down.how in ("rejected", "left_out"))
+
+
+def way(before: Value, after: Value) -> Way:
+    """In which direction a setting moves. To and from a word, or a value that stands for something else, it is set."""
+    if isinstance(before, str) or isinstance(after, str) or before < 0 or after < 0:
+        return "set"
+    return "raise" if after > before else "lower"
+
+
+def _apart(one: float, two: float) -> bool:
+    return abs(one - two) > HARDWARE_CHANGED * max(abs(one), abs(two))

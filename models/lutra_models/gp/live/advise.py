@@ -1,0 +1,204 @@
+"""The next step on a live database, where a person approves each one and clients notice what it does.
+
+In this order: back to known settings that are probably better than the current ones; what evidence speaks for; what the
+model holds to be probably better, by what this database and past workloads have taught; within the session's budget, a
+trial to learn; nothing. None of them is mixed with another.
+Shapes: m candidates, k knobs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+
+from lutra_models.advice import LookedAt, Reason, SearchOrigin
+from lutra_models.evidence import Move, objection
+from lutra_models.gp.learning.fit import ENOUGH
+from lutra_models.gp.learning.learned import Learned
+from lutra_models.gp.live.evident import Evident, evident
+from lutra_models.gp.live.words import improved, looked_at, of_evidence, returns
+from lutra_models.gp.options import Options
+from lutra_models.gp.search.careful import CAREFUL
+from lutra_models.gp.search.few_changes import with_few_changes
+from lutra_models.gp.search.initial_design import legal
+from lutra_models.gp.search.maximise import passing, single_moves
+from lutra_models.gp.search.safety import heedless, shortfall
+from lutra_models.gp.search.scoring import field_of
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.surrogate.calibration import stretch
+from lutra_models.history import History
+from lutra_models.knobs import Configuration
+
+
+@dataclass(frozen=True)
+class Advised:
+    """The configuration, the step that proposed it, and what it rests on.
+
+    `reasons` are those of evidence and of a return; for other steps the predictions are the reason.
+    """
+
+    origin: SearchOrigin
+    configuration: Configuration
+    looked_at: LookedAt
+    reasons: tuple[Reason, ...] = ()
+
+
+def advise(
+    history: History,
+    learned: Learned | None,
+    rng: np.random.Generator,
+    options: Options,
+    *,
+    exploration: int,
+    most: int | None = None,
+) -> Advised:
+    """What to propose, with at most `exploration` more trials to learn and `most` settings changed in all.
+
+    Raises ValueError where the history has no current configuration.
+    """
+    if history.current is None:
+        raise ValueError("a live recommendation needs the current configuration")
+    live = _Live(history, history.current, learned, options, most)
+    back, found, best = live.back, live.evident, live.best
+    if back is not None:
+        windows = live.windows(back), live.windows(live.current)
+        reasons = returns(live.current, back, history.objective, windows, live.probable_gain(back))
+        return live.advised("return", back, "This returns to known settings, and tries nothing new.", reasons)
+    if found.configuration is not None:
+        reasons = tuple(_reason(m) for m in found.moves)
+        return live.advised("evidence", found.configuration, of_evidence(history.evidence, found.moves), reasons)
+    if best is not None and live.probable_gain(best) >= options.live.least_gain:
+        reasons = improved(live.current, best, history.objective, live.probable_gain(best))
+        return live.advised("improvement", best, "What was measured speaks for this.", reasons)
+    tried = live.explored(rng) if exploration > 0 else None
+    if tried is not None:
+        verdict = f"Nothing is known to be worth changing: this is one of {exploration} trials left to learn."
+        return live.advised("exploration", tried, verdict)
+    return live.advised("nothing", live.current, "Nothing is worth changing.")
+
+
+def _reason(move: Move) -> Reason:
+    assert move.after is not None
+    return Reason(move.setting, move.before, move.after, move.sentence, against=move.against)
+
+
+_SHARES = (1.0, 0.5, 0.25)
+"""Of a single move of the search: what is surely no worse is often near."""
+
+
+@dataclass(frozen=True)
+class _Live:
+    """One question, and what is known to answer it."""
+
+    history: History
+    current: Configuration
+    learned: Learned | None
+    options: Options
+    most: int | None
+
+    def advised(
+        self, origin: SearchOrigin, configuration: Configuration, verdict: str, reasons: tuple[Reason, ...] = ()
+    ) -> Advised:
+        gain = (0.0 if self.best is None else self.probable_gain(self.best)) if self._compares else None
+        told = looked_at(self.history.evidence, verdict, self.options.live, gain, self.evident.told)
+        return Advised(origin, configuration, told, reasons)
+
+    @cached_property
+    def evident(self) -> Evident:
+        evidence = self.history.evidence
+        if evidence is None:
+            return Evident(None, (), ())
+        return evident(self.history, evidence, self.current, self.most, self._objection, self.options.live)
+
+    @cached_property
+    def back(self) -> Configuration | None:
+        """The best of what was measured, where it is probably better than the current configuration."""
+        if self.learned is None or not self._compares:
+            return None
+        known = (c for c in self.learned.ranked() if c != self.current and self._wanted(c))
+        return next((c for c in known if self.probable_gain(c) >= self.options.live.least_gain), None)
+
+    @cached_property
+    def best(self) -> Configuration | None:
+        """The new configuration, one setting from the current one, with the largest gain that is probable."""
+        learned = self.learned
+        if learned is None or not self._compares:
+            return None
+        encoding, here = learned.encoding, learned.encoding.codes([self.current])
+        codes, moved = single_moves(encoding, here, [share * m for m in self.options.search.moves for share in _SHARES])
+        codes = codes[~heedless(learned, codes, moved)]
+        if not len(codes):
+            return None
+
+        def score(at: Array) -> Array:
+            return np.asarray(self._least(at, here) + self.options.safety.prudence * shortfall(learned, at))
+
+        field = replace(field_of(self.history, encoding, self.options.search), anchors=here)
+        found = passing(score, field, codes, score(codes))
+        safe = (c for c in found if self._wanted(c) and shortfall(learned, encoding.codes([c]))[0] >= 0.0)
+        return next(safe, None)
+
+    def probable_gain(self, configuration: Configuration, over: Configuration | None = None) -> float:
+        """The relative gain over `over` (the current one) that is reached with the stated probability; below 0: none.
+
+        Raises ValueError where nothing was learned.
+        """
+        if self.learned is None:
+            raise ValueError("nothing was learned yet")
+        codes = self.learned.encoding.codes([configuration, over or self.current])
+        transform = self.learned.wary.transform
+        readings = np.array([v for _, v in self.history.values(self.history.objective.metric)])
+        share = float(self._least(codes[:1], codes[1:])[0]) / transform.relative(1.0, readings)
+        if not transform.log:
+            return share
+        return math.expm1(share) if self.learned.sign > 0 else -math.expm1(-share)
+
+    def windows(self, configuration: Configuration) -> int:
+        return sum(c == configuration for c, _ in self.history.values(self.history.objective.metric))
+
+    def explored(self, rng: np.random.Generator) -> Configuration | None:
+        """What the careful search would learn from; None where that is nothing new."""
+        step = CAREFUL.choose(self.history, self.learned, rng, self.options)
+        if self.most is not None:
+            step = with_few_changes(self.history, self.learned, step, self.most, True, self.options.search)
+        known = {o.configuration for o in self.history.observations} | {self.current}
+        return step[1] if step[1] not in known and self._wanted(step[1]) else None
+
+    @cached_property
+    def _compares(self) -> bool:
+        """Whether there is anything to compare: readings of two configurations, or past workloads."""
+        readings = self.history.values(self.history.objective.metric)
+        past = self.learned is not None and bool(self.learned.wary_trends)
+        return len(readings) >= ENOUGH and (past or len({c for c, _ in readings}) > 1)
+
+    def _least(self, codes: Array, reference: Array) -> Array:
+        """(m,) gain of codes (m, k) over the reference (1, k) in standard units, reached with the probability."""
+        learned = self.learned
+        assert learned is not None
+        mean, variance = learned.wary.against(learned.wary_inputs(codes), learned.wary_inputs(reference))
+        doubt = stretch(self.history, self.options.calibration)[0] * np.sqrt(variance)
+        return np.asarray(learned.sign * mean - NormalDist().inv_cdf(self.options.live.probability) * doubt)
+
+    def _wanted(self, configuration: Configuration) -> bool:
+        """Allowed, within the bound on changes, and nothing of it was turned down."""
+        began, turned_down = self.history.reference or self.current, self.history.turned_down
+        few = self.most is None or len(began.changes_to(configuration)) <= self.most
+        changes = self.current.changes_to(configuration)
+        return (
+            few
+            and legal(self.history, configuration)
+            and not any(objection(turned_down, self.history.evidence, n, b, a) for n, (b, a) in changes.items())
+        )
+
+    def _objection(self, configuration: Configuration) -> str | None:
+        """Where this database has taught that a configuration is worse than the current one."""
+        if self.learned is None or not self._compares:
+            return None
+        loss = self.probable_gain(self.current, configuration)
+        if loss < self.options.live.least_gain:
+            return None
+        return f"by what was measured here the objective would be at least {100 * loss:.0f} % worse"

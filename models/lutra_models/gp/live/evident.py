@@ -1,0 +1,138 @@
+"""What evidence speaks for, as one proposal: what needs no restart first, what needs one by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from lutra_models.evidence import Evidence, Finding, Move, objection, way
+from lutra_models.gp.live.words import left_for_later, of_turned_down, persisting
+from lutra_models.gp.options import Live
+from lutra_models.gp.search.initial_design import legal
+from lutra_models.history import History
+from lutra_models.knobs import Configuration
+
+Objects = Callable[[Configuration], str | None]
+"""Why a configuration is not proposed, by what this database has taught; None where nothing is known against it."""
+Group = tuple[Finding, tuple[Move, ...]]
+
+
+@dataclass(frozen=True)
+class Evident:
+    """The configuration that evidence speaks for and its moves, or None and none; and what is told beside it."""
+
+    configuration: Configuration | None
+    moves: tuple[Move, ...]
+    told: tuple[str, ...]
+
+
+def evident(
+    history: History, evidence: Evidence, current: Configuration, most: int | None, objects: Objects, options: Live
+) -> Evident:
+    """The first proposal of a session takes all that is plainly wrong; a later one a symptom at a time.
+
+    What belongs to one symptom moves together. What needs a restart is gathered into one proposal, after the rest.
+    """
+    told, groups = _open(history, evidence, current, options)
+    for restart in (False, True):
+        part = _of_part(groups, restart)
+        if not restart and not _first(history):
+            part = _leading(part)
+        at, moves = current, list[Move]()
+        for finding, wanted in part:
+            taken = _fitting(history, at, wanted, most)
+            reached = at.replace({m.setting: m.after for m in taken})
+            against = objects(reached) if taken else None
+            if against is not None:
+                told.append(f"{finding.sentence} Its cure is not proposed: {against}.")
+                continue
+            at, moves = reached, [*moves, *taken]
+        if moves:
+            later = [] if restart else [m for _, wanted in _of_part(groups, True) for m in wanted]
+            return Evident(at, tuple(moves), (*told, *left_for_later(later)))
+    return Evident(None, (), tuple(told))
+
+
+def _first(history: History) -> bool:
+    """Whether nothing but what the session began with was read yet."""
+    began = history.reference
+    return began is None or all(o.configuration == began for o in history.observations)
+
+
+def _leading(part: Sequence[Group]) -> list[Group]:
+    """The strongest symptom; without one, all rules."""
+    return [g for g in part if g is part[0] or g[0].ground == part[0][0].ground == "rule"]
+
+
+def _of_part(groups: Iterable[Group], restart: bool) -> list[Group]:
+    found = ((f, tuple(m for m in moves if m.restart is restart)) for f, moves in groups)
+    return [(f, moves) for f, moves in found if moves]
+
+
+def _open(history: History, evidence: Evidence, current: Configuration, options: Live) -> tuple[list[str], list[Group]]:
+    """What is told and not proposed, and the findings that speak for something, with what they may move."""
+    told: list[str] = []
+    groups: list[Group] = []
+    taken: set[str] = set()
+    for finding in evidence.findings:
+        if finding.ground == "enough":
+            continue
+        if finding.ground == "elsewhere" or finding.strength < options.least_strength:
+            told.append(finding.sentence if finding.ground == "elsewhere" else f"Seen weakly: {finding.sentence}")
+            continue
+        moves = []
+        for move in finding.moves:
+            why_not = _why_not(history, evidence, current, move, options)
+            if why_not:
+                told.append(why_not)
+            elif why_not is None and move.setting not in taken:
+                moves.append(move)
+                taken.add(move.setting)
+        if moves:
+            groups.append((finding, tuple(moves)))
+    return told, groups
+
+
+def _why_not(history: History, evidence: Evidence, current: Configuration, move: Move, options: Live) -> str | None:
+    """Why a move is not proposed, empty where nobody need be told; None where it may be."""
+    name = move.setting
+    if move.after is None:
+        return f"{move.sentence} Nothing can be offered for {name}: {move.obstacle}." if move.obstacle else ""
+    if name not in history.space:
+        needs = "it needs a restart, which is not allowed here" if move.restart else "it may not move here"
+        return f"Not proposed, as {needs}: {move.sentence}"
+    if current[name] != move.before or move.after not in history.space[name].domain:
+        return ""
+    turned_down = objection(history.turned_down, evidence, name, move.before, move.after)
+    if turned_down is not None:
+        return of_turned_down(turned_down, name)
+    if _steps(history, move) >= options.escalations:
+        return persisting(move, options.escalations)
+    return None
+
+
+def _steps(history: History, move: Move) -> int:
+    """How many values the setting has had since the first reading, on its way to where it is."""
+    seen = [o.configuration[move.setting] for o in history.observations]
+    if not seen or move.way == "set":
+        return 0
+    between = {v for v in seen if way(seen[0], v) == way(v, move.before) == move.way} | {move.before}
+    return sum(v != seen[0] for v in between)
+
+
+def _fitting(history: History, at: Configuration, wanted: Sequence[Move], most: int | None) -> list[Move]:
+    """Those that the rules and the bound on changes allow: all of them together, else one after the other."""
+    began = history.reference or at
+
+    def fits(moves: Sequence[Move]) -> bool:
+        reached = at.replace({m.setting: m.after for m in moves})
+        few = most is None or len(began.changes_to(reached)) <= most
+        return few and legal(history, reached)
+
+    if fits(wanted):
+        return list(wanted)
+    taken: list[Move] = []
+    for move in wanted:
+        if fits([*taken, move]):
+            taken.append(move)
+    return taken

@@ -1,0 +1,62 @@
+"""What was known of a live database, as JSON documents and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from lutra_models.evidence import Basis, Change, Evidence, Finding, Move, TurnedDown
+
+Document = dict[str, Any]
+
+
+def evidence_to_dict(evidence: Evidence) -> Document:
+    return {
+        **asdict(evidence),
+        "findings": [_finding_to_dict(f) for f in evidence.findings],
+        "deliberate": list(evidence.deliberate),
+    }
+
+
+def evidence_from_dict(document: Mapping[str, Any]) -> Evidence:
+    findings = tuple(_finding_from_dict(f) for f in document["findings"])
+    return Evidence(**{**document, "findings": findings, "deliberate": tuple(document["deliberate"])})
+
+
+def turned_down_to_dict(turned_down: TurnedDown) -> Document:
+    return {
+        "changes": [asdict(c) for c in turned_down.changes],
+        "how": turned_down.how,
+        "at": turned_down.at.isoformat(),
+        "basis": basis_to_dict(turned_down.basis),
+        "reason": turned_down.reason,
+    }
+
+
+def turned_down_from_dict(document: Mapping[str, Any]) -> TurnedDown:
+    return TurnedDown(
+        tuple(Change(**c) for c in document["changes"]),
+        document["how"],
+        datetime.fromisoformat(document["at"]),
+        basis_from_dict(document["basis"]),
+        document["reason"],
+    )
+
+
+def basis_to_dict(basis: Basis) -> Document:
+    return {**asdict(basis), "strengths": dict(sorted(basis.strengths.items()))}
+
+
+def basis_from_dict(document: Mapping[str, Any]) -> Basis:
+    return Basis(**document)
+
+
+def _finding_to_dict(finding: Finding) -> Document:
+    return {**asdict(finding), "settings": list(finding.settings), "moves": [asdict(m) for m in finding.moves]}
+
+
+def _finding_from_dict(document: Mapping[str, Any]) -> Finding:
+    moves = tuple(Move(**m) for m in document["moves"])
+    return Finding(**{**document, "settings": tuple(document["settings"]), "moves": moves})

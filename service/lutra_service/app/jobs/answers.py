@@ -1,0 +1,159 @@
+"""What becomes of an answer: a proposal, on a live database also one for the maintenance window, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutra_models.knobs import Configuration
+from lutra_models.lifecycle import Origin
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.live import settled
+from lutra_service.app.recommendations import change_set
+from lutra_service.app.recommendations.proposal import propose
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Recommendation, Session, Snapshot
+from lutra_service.db.store import UnitOfWork
+
+TOLD = ("origin", "predictions", "reasons")
+TOLD_BESIDE = ("curve", "shortened_from", "looked_at")
+
+
+def take(
+    unit: UnitOfWork,
+    row: Recommendation,
+    session: Session | None,
+    at: ServerContext,
+    configuration: Configuration,
+    result: Mapping[str, Any],
+) -> None:
+    """Store what a worker answered for `row`: `configuration`, admitted, and the rest of `result`."""
+    told: Document = {**{n: result[n] for n in TOLD}, **{n: result.get(n) for n in TOLD_BESIDE}}
+    if session is not None and session.mode == "lab" and session.aim is None:
+        told["must_reach"] = result.get("must_reach")
+    if result.get("snapshot"):
+        _keep_snapshot(unit, row, result)
+    if session is not None and result["origin"] == Origin.NOTHING:
+        _nothing(unit, row, session, at, told)
+    elif session is not None and row.kind == Kind.SEARCH and at.mode == "restart_in_window":
+        _in_parts(unit, row, session, at, configuration, told)
+    else:
+        _proposed(unit, row, at, configuration, told)
+
+
+def _proposed(
+    unit: UnitOfWork, row: Recommendation, at: ServerContext, configuration: Configuration, told: Document
+) -> None:
+    values = change_set.change_details(at, configuration)
+    unit.recommendations.step(row, State.PROPOSED, **told, **values, proposed_at=unit.now, lease_until=None)
+    unit.publish(row.id, row.database_id, row.session_id)
+
+
+def _nothing(
+    unit: UnitOfWork, row: Recommendation, session: Session, at: ServerContext, told: Document, besides: str = ""
+) -> None:
+    """Nobody is asked for approval, and the session settles. `besides`: what waits for a maintenance window."""
+    values = change_set.change_details(at, at.active.restrict(at.space.names))
+    unit.recommendations.step(
+        row, State.UNNEEDED, **told, **values, proposed_at=unit.now, ended_at=unit.now, lease_until=None
+    )
+    unit.publish(row.id, row.database_id, row.session_id)
+    looked_at = (told["looked_at"] or {}).get("sentence", "Nothing is worth changing.")
+    settled.settle(unit, session, at, " ".join(filter(None, (besides, looked_at))))
+
+
+def _in_parts(
+    unit: UnitOfWork,
+    row: Recommendation,
+    session: Session,
+    at: ServerContext,
+    configuration: Configuration,
+    told: Document,
+) -> None:
+    """What needs a restart is one proposal by itself, for the maintenance window; the rest needs not wait for it."""
+    changes = at.live.changes(configuration)
+    restart = {c.name: c.after for c in changes if c.applies == "restart"}
+    if not restart:
+        return _proposed(unit, row, at, configuration, told)
+    rest = configuration.replace({c.name: c.before for c in changes if c.name in restart})
+    waiting = [r for r in unit.recommendations.of_kind(session.id, (Kind.MAINTENANCE,)) if _is_open(r)]
+    gathered = _gathered(at, waiting, restart)
+    known = next((r for r in waiting if r.configuration == gathered), None)
+    parts = _told_apart(told, restart)
+    if rest != at.active.restrict(rest):
+        _proposed(unit, row, at, rest, parts[0])
+        return None if known is not None else _gather(unit, at, session, row.id, waiting, gathered, parts[1])
+    if known is not None:
+        return _nothing(unit, row, session, at, told, f"{known.id} waits, for a maintenance window.")
+    for_window = Configuration(gathered)
+    own = {"kind": Kind.MAINTENANCE, "trial": None, "key": row.id}
+    _proposed(unit, row, at, for_window, {**parts[1], **own})
+    return _end(unit, waiting, row.id)
+
+
+def _gather(
+    unit: UnitOfWork,
+    at: ServerContext,
+    session: Session,
+    parent_id: str,
+    waiting: list[Recommendation],
+    gathered: Document,
+    told: Document,
+) -> None:
+    made = propose(
+        unit,
+        at,
+        Configuration(gathered),
+        kind=Kind.MAINTENANCE,
+        origin=Origin(told["origin"]),
+        session=session,
+        parent_id=parent_id,
+    )
+    unit.recommendations.change(made.id, reasons=told["reasons"], looked_at=told["looked_at"])
+    unit.publish(made.id, session.id, at.database.id)
+    _end(unit, waiting, made.id)
+
+
+def _end(unit: UnitOfWork, waiting: list[Recommendation], into: str) -> None:
+    """One proposal holds what needs a restart: what was only proposed before is in it."""
+    for row in waiting:
+        if row.state == State.PROPOSED:
+            unit.recommendations.step(row, State.EXPIRED, error=f"gathered into {into}", ended_at=unit.now)
+            unit.publish(row.id, row.session_id)
+
+
+def _gathered(at: ServerContext, waiting: list[Recommendation], restart: Mapping[str, Any]) -> Document:
+    """With what earlier proposals want besides, and is not active yet."""
+    earlier = {c["setting"]: c["after"] for r in waiting if r.state == State.PROPOSED for c in r.changes or ()}
+    wanted = {**earlier, **restart}
+    return {n: v for n, v in wanted.items() if n in at.active and at.active[n] != v}
+
+
+def _told_apart(told: Document, restart: Mapping[str, Any]) -> tuple[Document, Document]:
+    """What is told of the rest, and of the restart part. What was predicted is of both together."""
+    reasons = told["reasons"]
+    rest = [r for r in reasons if r["setting"] not in restart]
+    part = [r for r in reasons if r["setting"] in restart]
+    alone = {**told, "predictions": {}, "curve": [], "shortened_from": None}
+    return {**(alone if part and rest else told), "reasons": rest}, {**(alone if rest else told), "reasons": part}
+
+
+def _is_open(row: Recommendation) -> bool:
+    return row.state in (State.PROPOSED, State.APPROVED) and row.withdrawn_at is None
+
+
+def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Mapping[str, Any]) -> None:
+    unit.snapshots.add(
+        Snapshot(
+            id=unit.new_id("snap"),
+            database_id=recommendation.database_id,
+            session_id=recommendation.session_id,
+            key=recommendation.key,
+            observations=result["observations"],
+            payload=result["snapshot"],
+            created_at=unit.now,
+        )
+    )

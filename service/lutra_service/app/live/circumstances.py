@@ -1,0 +1,54 @@
+"""Under what a live database was looked at: its load, its settings, its symptoms; and whether that is still so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lutra_models.evidence import STRENGTH_CHANGED
+from lutra_models.history import same_context
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.symptoms import evidence_of
+from lutra_service.app.live import load
+from lutra_service.common.documents import Document
+from lutra_service.db.repositories.recommendations import digest_of
+from lutra_service.db.store import UnitOfWork
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """`context` is what the agent reports of the load, `offered` the load itself by metric, `strengths` are those of
+    the symptoms by name; None where nobody asked.
+    """
+
+    settings: str
+    context: Document = field(default_factory=dict)
+    offered: Mapping[str, float] = field(default_factory=dict)
+    strengths: Mapping[str, float] | None = None
+
+    def alike(self, now: Circumstances) -> bool:
+        """Whether `now` is nothing else. A symptom that went is no reason to look again."""
+        if self.settings != now.settings or not same_context(self.context, now.context):
+            return False
+        if not load.is_like(self.offered, now.offered):
+            return False
+        came = now.strengths or {}
+        was = self.strengths
+        return was is None or all(s - was.get(name, 0.0) <= STRENGTH_CHANGED for name, s in came.items())
+
+    def to_dict(self) -> Document:
+        return asdict(self)
+
+
+def present(unit: UnitOfWork, at: ServerContext, symptoms: bool) -> Circumstances:
+    """Those of now. `symptoms`: with their strengths, for which an hour's windows are read."""
+    seen = dict(evidence_of(unit, at, None).basis(at.active).strengths) if symptoms else None
+    newest = (r.metrics for r in unit.reports.windows(at.database.id, load.WINDOWS))
+    return Circumstances(digest_of(at.active), dict(at.database.context or {}), load.offered(newest), seen)
+
+
+def read(document: Mapping[str, Any]) -> Circumstances:
+    """What `to_dict` wrote."""
+    return Circumstances(**document)

@@ -1,0 +1,29 @@
+"""What clients ask of a live database: a load that nobody makes is never the same twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any
+
+OFFERED = ("qps", "tps")
+"""What clients ask for: the first that was measured."""
+LIKE = 1.5
+"""Loads of which one is at most so many times the other are alike."""
+WINDOWS = 3
+"""So many windows say what a load is: their median is not one window's chance."""
+
+
+def is_like(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """By the first metric of OFFERED that both have; without one they are alike."""
+    name = next((n for n in OFFERED if n in one and n in other), None)
+    if name is None:
+        return True
+    small, large = sorted((one[name], other[name]))
+    return bool(large <= LIKE * small or large == 0)
+
+
+def offered(windows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The median load of the windows with these metrics."""
+    read = list(windows)
+    return {n: median(found) for n in OFFERED if (found := [m[n] for m in read if n in m])}

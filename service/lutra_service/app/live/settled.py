@@ -1,0 +1,54 @@
+"""A session to which nothing is worth changing: it says so, and looks again once something has changed."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from lutra_models.lifecycle import SessionState
+
+from lutra_service.app.access import audit
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.live import circumstances
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Session
+from lutra_service.db.store import UnitOfWork
+
+SYMPTOMS_EVERY = timedelta(minutes=5)
+"""An hour's windows are read for them."""
+KNOWN = 20
+"""Circumstances under which nothing was worth changing: a load that comes and goes is looked at once at each level."""
+
+
+def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> None:
+    """Lead a running session there. `why`: what was looked at, in words."""
+    if session.state != SessionState.RUNNING:
+        return
+    before = (session.settled or {}).get("known", [])
+    now = circumstances.present(unit, at, symptoms=True)
+    content: Document = {"known": [*before, now.to_dict()][-KNOWN:], "symptoms_at": unit.now.isoformat()}
+    unit.sessions.step(session, SessionState.SETTLED, message=why[:1000], settled=content)
+    after = {"state": SessionState.SETTLED, "message": why}
+    audit.record(
+        unit,
+        "session.settle",
+        session.id,
+        {"state": session.state},
+        after,
+        database_id=session.database_id,
+        automatic=True,
+    )
+    unit.publish(session.id, session.database_id)
+
+
+def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
+    """Whether the load, the settings or the symptoms of now are others than any under which nothing was worth it.
+
+    Under a new load it waits for as many windows as say what that is.
+    """
+    kept = session.settled or {}
+    due = unit.now - datetime.fromisoformat(kept["symptoms_at"]) >= SYMPTOMS_EVERY
+    now = circumstances.present(unit, at, symptoms=due)
+    known = [circumstances.read(one) for one in kept["known"]]
+    if due:
+        unit.sessions.change(session.id, settled={**kept, "symptoms_at": unit.now.isoformat()})
+    return not any(one.alike(now) for one in known)

@@ -1,0 +1,46 @@
+"""What operators and guards did not want of a database's recommendations, or not any more; with what it depended on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from lutra_models import serial
+from lutra_models.errors import LutraError
+from lutra_models.evidence import Basis, Change, How, TurnedDown
+
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.databases.symptoms import evidence_of
+from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.store import UnitOfWork
+
+LONGEST = 1000
+
+
+def remember(
+    unit: UnitOfWork, row: Recommendation, how: How, reason: str | None, names: Collection[str] | None = None
+) -> None:
+    """That the changes of `row`, or only those of `names`, were turned down now. A lab has no operator to obey.
+
+    The first time counts: what was rolled back is not remembered once more as its agent reports that.
+    """
+    known = unit.recommendations.get(row.id)
+    if known.turned_down is not None:
+        return
+    told: dict[str, object] = {"reason": reason[:LONGEST]} if reason else {}
+    database = unit.databases.get(row.database_id)
+    made = [c for c in known.changes or () if names is None or c["setting"] in names]
+    basis = _basis(unit, database, [c["setting"] for c in made]) if made and database.agent.mode != "lab" else None
+    if basis is not None:
+        changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in made)
+        one = TurnedDown(changes, how, unit.now, basis, (reason or "")[:LONGEST])
+        told |= {"turned_down": serial.turned_down_to_dict(one), "turned_down_at": unit.now}
+    if told:
+        unit.recommendations.change(row.id, **told)
+
+
+def _basis(unit: UnitOfWork, database: Database, settings: Collection[str]) -> Basis | None:
+    """What an answer about these settings depends on now; None where the server cannot be read."""
+    try:
+        return evidence_of(unit, context_of(unit, database), None).basis(settings)
+    except LutraError:
+        return None

@@ -1,0 +1,44 @@
+"""What an operator rolled back on the database's own host: it ends these changes, and shows in the session."""
+
+from __future__ import annotations
+
+import logging
+
+from lutra_models.lifecycle import RecommendationState as State
+from lutra_models.wire import HostRollback
+
+from lutra_service.app.lifecycle.session_pause import pause
+from lutra_service.app.live import endings, turned_down
+from lutra_service.db.schema.records import Database, Recommendation
+from lutra_service.db.store import UnitOfWork
+
+log = logging.getLogger(__name__)
+ACTIVE = (State.APPLIED, State.CONFIRMED, State.REVERTED)
+
+
+def record(unit: UnitOfWork, database: Database, told: HostRollback) -> None:
+    """Each recommendation of which a setting was still active then is reverted, and remembered as turned down."""
+    names = ", ".join(told.settings) or "what differed is not known, as the database was down"
+    why = f"rolled back on its host to the {told.target.replace('_', '-')}: {names}"
+    why = f"{why} ({told.reason})" if told.reason else why
+    log.warning("%s was %s", database.id, why)
+    for row in unit.recommendations.in_states(database.id, ACTIVE):
+        undone = _undone(row, told)
+        if not undone:
+            continue
+        if row.state != State.REVERTED:
+            unit.recommendations.step(row, State.REVERTED, error=why[:1000], ended_at=unit.now)
+        turned_down.remember(unit, row, "rolled_back", told.reason, undone)
+        endings.undone(unit, row, f"{row.id} was {why}")
+        unit.publish(row.id, row.session_id)
+    pause(unit, unit.sessions.open_one(database.id), f"{why}; POST …/resume goes on once that is settled")
+    unit.publish(database.id)
+
+
+def _undone(row: Recommendation, told: HostRollback) -> set[str]:
+    """The settings of `row` that were as it had made them until then. What was reverted before says nothing."""
+    reported = row.outcome is not None and row.outcome.reverted_on_host
+    if row.state == State.REVERTED and not (reported and row.turned_down is None):
+        return set()
+    made = {c["setting"]: c["after"] for c in row.changes or ()}
+    return {n for n, was in told.settings.items() if n in made and made[n] == was.before}

@@ -1,0 +1,118 @@
+"""A live session with a real PostgreSQL, agent, service and model: proposed, turned down, rolled back on the host."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from lutra_lab.servers.postgresql import ScratchPostgres
+
+from tests.support.agents import TOKEN, agent_process, document, settings_of, until, write_toml
+from tests.support.loads import loaded
+from tests.support.served import Served
+from tests.support.service import Api
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+PATIENT = {name: {"limit": 0, "hold_s": 0, "enabled": False} for name in ("qps", "memory", "p99")}
+LONG = {"confirm_windows": 3, "confirm_s": 600, "service_may_loosen": True}
+SESSION = {"objective": {"metric": "tps", "goal": "maximize"}, "mode": "reload_only"}
+REASON = "the nightly reports need that"
+
+
+@dataclass
+class Scene:
+    api: Api
+    path: str
+    file: Path
+    token: str
+
+    def ask(self) -> dict[str, Any]:
+        def asked() -> dict[str, Any]:
+            found: dict[str, Any] = self.api.take("POST", f"{self.path}/recommendations", None, Prefer="wait=30")
+            return found if found["state"] not in ("observing", "computing") else {}
+
+        found: dict[str, Any] = until(asked)
+        return found
+
+    @contextmanager
+    def observed(self, server: ScratchPostgres) -> Iterator[None]:
+        """Its agent runs, and has observed some windows of a load."""
+        with agent_process(self.file, self.token), busy(server):
+            until(lambda: len(self.api.take("GET", f"{self.path}/windows")["items"]) >= 5)
+            yield
+
+    def on_host(self, *command: str) -> None:
+        """`lutra-agent`, as its operator runs it there."""
+        program = [sys.executable, "-m", "lutra_agent", *command, "--config", str(self.file)]
+        environment = {**os.environ, "LUTRA_AGENT_TOKEN": TOKEN}
+        subprocess.run(program, env=environment, check=True, capture_output=True)
+
+    def look(self, id_: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.api.take("GET", f"/v1/recommendations/{id_}")
+        return found
+
+
+@pytest.fixture
+def scene(postgres18: ScratchPostgres, tmp_path: Path) -> Iterator[Scene]:
+    with Served(tmp_path) as served:
+        api = served.api
+        database = api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
+        path = f"/v1/databases/{database}"
+        api.take("PUT", f"{path}/guardrails", {"guardrails": PATIENT})
+        made = api.take("POST", f"{path}/tokens", {"name": "its agent", "scopes": ["agent"]})
+        url = f"http://127.0.0.1:{served.port}"
+        where = {"database": database}
+        toml = document(postgres18, url, tmp_path / "state", "reload_only", service=where, guard=LONG)
+        yield Scene(api, path, write_toml(tmp_path / "agent.toml", toml), made["token"])
+
+
+@contextmanager
+def busy(server: ScratchPostgres) -> Iterator[None]:
+    server.sql("CREATE TABLE IF NOT EXISTS load (n int)")
+    connection = psycopg.connect(server.conninfo(), autocommit=True)
+    with connection, loaded(lambda: connection.execute("INSERT INTO load VALUES (1)")):
+        yield
+
+
+def changed(recommendation: dict[str, Any]) -> dict[str, Any]:
+    return {c["setting"]: c["after"] for c in recommendation["changes"]}
+
+
+def test_from_the_first_proposal_to_a_rollback_on_the_host(postgres18: ScratchPostgres, scene: Scene) -> None:
+    api, before = scene.api, settings_of(postgres18)
+    with scene.observed(postgres18):
+        session = api.take("POST", f"{scene.path}/sessions", SESSION)["id"]
+        first = scene.ask()
+        assert (first["state"], first["origin"]) == ("proposed", "evidence")
+        assert changed(first)
+        name = next(iter(changed(first)))
+        path = f"/v1/recommendations/{first['id']}"
+        part = api.take("POST", f"{path}/approve", {"settings": [name], "reason": REASON})
+        until(lambda: scene.look(part["id"])["state"] == "applied")
+        assert settings_of(postgres18) != before
+        scene.on_host("rollback", "--to", "baseline", "--reason", REASON)
+        until(lambda: scene.look(part["id"])["state"] == "reverted")
+        assert settings_of(postgres18) == before
+        found = until(lambda: api.take("GET", f"/v1/sessions/{session}") if _paused(api, session) else {})
+        assert "rolled back on its host to the baseline" in found["message"]
+        known = api.take("GET", f"/v1/sessions/{session}/history")["turned_down"]
+        assert [(t["how"], t["reason"]) for t in known] == [("left_out", REASON), ("rolled_back", REASON)]
+        scene.on_host("resume")
+        api.take("POST", f"/v1/sessions/{session}/resume")
+        again = scene.ask()
+        assert not {(n, v) for n, v in changed(again).items()} & set(changed(first).items())
+        if again["state"] == "unneeded":
+            assert api.take("GET", f"/v1/sessions/{session}")["state"] == "settled"
+
+
+def _paused(api: Api, session: str) -> bool:
+    return bool(api.take("GET", f"/v1/sessions/{session}")["state"] == "paused")

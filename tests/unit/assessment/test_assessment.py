@@ -1,0 +1,185 @@
+"""What symptoms, rules and what is set on purpose say of a live server together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from lutra_models.assessment import assess, rule_rows
+from lutra_models.assessment.rows import from_document
+from lutra_models.catalog import meet
+from lutra_models.evidence import Evidence, Move
+from lutra_models.knobs import Value
+from lutra_models.server import Policy, Server
+from lutra_models.symptoms import MeasuredWindow, diagnose
+
+from tests.support.mysql_servers import a_mysqld
+from tests.support.servers import GB, a_server
+
+HOUR = 3600.0
+FORCED = {"checkpointer.requested_per_s": 38 / HOUR, "checkpointer.timed_per_s": 3 / HOUR, "wal.bytes_per_s": 6e6}
+BY_THE_CLOCK = {"checkpointer.requested_per_s": 0.0, "checkpointer.timed_per_s": 12 / HOUR, "wal.bytes_per_s": 1e4}
+TUNED = {
+    "shared_buffers": "6GB",
+    "work_mem": "32MB",
+    "effective_cache_size": "18GB",
+    "checkpoint_timeout": "15min",
+    "random_page_cost": 1.1,
+}
+
+
+def evidence(
+    server: Server,
+    metrics: Mapping[str, float] | None = None,
+    policy: Policy | None = None,
+    began: Mapping[str, Value] | None = None,
+) -> Evidence:
+    live, allowed = meet(server), policy or Policy()
+    windows = [] if metrics is None else [MeasuredWindow(HOUR, metrics)]
+    return assess(live, allowed, diagnose(live, allowed, windows), began)
+
+
+def moves(found: Evidence, ground: str) -> dict[str, Move]:
+    return {m.setting: m for f in found.findings if f.ground == ground for m in f.moves}
+
+
+def test_a_stock_postgresql_is_told_what_the_rules_know_each_with_its_reason_and_what_speaks_against_it() -> None:
+    found = moves(evidence(a_server("15", 24)), "rule")
+    assert {"shared_buffers", "max_wal_size", "checkpoint_timeout", "effective_cache_size", "work_mem"} <= found.keys()
+    assert found["shared_buffers"].after == 6 * GB // 8192
+    assert found["shared_buffers"].restart
+    assert not found["max_wal_size"].restart
+    assert all(m.against and m.setting in m.sentence for m in found.values())
+    assert "128 MB" in found["shared_buffers"].sentence
+
+
+def test_rules_that_nobody_would_see_are_not_told() -> None:
+    tidy = {"commit_siblings", "max_parallel_workers", "autovacuum_work_mem", "bgwriter_delay", "maintenance_work_mem"}
+    assert not tidy & moves(evidence(a_server("15", 24)), "rule").keys()
+    wanted = moves(evidence(a_mysqld("mariadb", 24)), "rule").keys()
+    assert wanted == {"innodb_buffer_pool_size", "innodb_log_file_size"}
+    assert moves(evidence(a_mysqld("mysql", 24)), "rule").keys() == {
+        "innodb_buffer_pool_size",
+        "innodb_redo_log_capacity",
+    }
+
+
+def test_a_setting_within_a_factor_of_two_of_its_rule_is_left() -> None:
+    found = moves(evidence(a_server("15", 4)), "rule")
+    assert "effective_cache_size" not in found  # 4 GB, and the rule says 3 GB
+
+
+def test_what_was_set_on_purpose_is_left() -> None:
+    found = evidence(a_server("15", 24, shared_buffers="1GB"))
+    assert "shared_buffers" in found.deliberate
+    assert "shared_buffers" not in moves(found, "rule")
+    assert "max_wal_size" in moves(found, "rule")
+
+
+def test_the_default_in_a_file_is_no_purpose() -> None:
+    found = evidence(a_server("15", 24, shared_buffers="128MB", max_wal_size="1GB"))
+    assert found.deliberate == ()
+    assert {"shared_buffers", "max_wal_size"} <= moves(found, "rule").keys()
+
+
+def test_on_a_tuned_server_no_rule_speaks() -> None:
+    assert evidence(a_server("15", 24, **TUNED)).findings == ()
+
+
+def test_on_a_tuned_server_the_one_thing_that_is_wrong_is_all_that_is_said() -> None:
+    found = evidence(a_server("15", 24, **TUNED, max_wal_size="512MB"), FORCED)
+    (only,) = found.findings
+    assert (only.ground, only.name) == ("fault", "checkpoints_forced")
+    (move,) = only.moves
+    assert move.setting == "max_wal_size"
+    assert "38 of 41 checkpoints" in move.sentence
+    assert "somebody set it to 512MB" in move.against
+
+
+def test_what_was_changed_on_advice_is_no_purpose_and_is_not_asked_for_again() -> None:
+    stock = meet(a_server("15", 24)).values
+    advised = a_server("15", 24, **TUNED, max_wal_size="8GB", effective_io_concurrency=200, jit="off")
+    found = evidence(
+        replace(advised, settings={**advised.settings, "shared_buffers": a_stock("shared_buffers")}), began=stock
+    )
+    assert found.deliberate == ()
+    assert moves(found, "rule").keys() == {"shared_buffers"}
+
+
+def a_stock(name: str):  # type: ignore[no-untyped-def]
+    return a_server("15", 24).settings[name]
+
+
+def test_a_symptom_comes_before_the_rule_for_its_setting_and_goes_as_far_as_that() -> None:
+    slow = {**FORCED, "checkpointer.requested_per_s": 5 / HOUR, "wal.bytes_per_s": 1e6}
+    found = evidence(a_server("15", 24), slow)
+    (move,) = moves(found, "fault").values()
+    assert "max_wal_size" not in moves(found, "rule")
+    assert move.after == 8192
+    assert "the rule for this hardware" in move.sentence
+
+
+def test_a_symptom_that_it_is_enough_keeps_a_rule_back() -> None:
+    assert "max_wal_size" not in moves(evidence(a_server("15", 24), BY_THE_CLOCK), "rule")
+
+
+def test_where_the_host_speaks_for_it_the_symptom_only_speaks_against_it() -> None:
+    hits = {"database.blks_hit_per_s": 1e4, "database.blks_read_per_s": 0.0}
+    found = moves(evidence(a_server("15", 24), hits), "rule")
+    assert "100 % of page reads" in found["shared_buffers"].against
+
+
+def test_a_disk_of_which_nothing_is_known_is_not_taken_for_a_fast_one() -> None:
+    found = moves(evidence(a_server("15", 24, rotational=None)), "rule")
+    assert not {"random_page_cost", "effective_io_concurrency"} & found.keys()
+
+
+def test_all_that_the_rules_want_together_keeps_the_policy_and_the_memory_limit() -> None:
+    for memory in (1, 2, 4, 24):
+        for server in (a_server("15", memory), a_mysqld("mariadb", memory), a_mysqld("mysql", memory)):
+            live, policy = meet(server), Policy(pins={})
+            wanted = {n: m.after for n, m in moves(evidence(server), "rule").items() if m.after is not None}
+            space = live.space(policy)
+            assert space.refusal(live.values.restrict(space.names).replace(wanted)) is None
+    pinned = Policy(pins={"shared_buffers": "128MB"})
+    assert "shared_buffers" not in moves(evidence(a_server("15", 24), policy=pinned), "rule")
+
+
+def test_what_was_evaluated_is_counted() -> None:
+    assert evidence(a_server("15", 24)).evaluated == 0
+    found = evidence(a_server("15", 24), FORCED)
+    assert found.evaluated > 0
+    assert (found.windows, found.seconds) == (1, HOUR)
+    assert found.rules == len(rule_rows("postgresql"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"setting": "nonsense"}, "no rule"),
+        ({"stock": "nonsense"}, "unknown names"),
+        ({"why": "because of {nonsense:bytes}"}, "no number"),
+    ],
+)
+def test_a_row_that_contradicts_the_catalogue_is_refused(changed: dict[str, str], says: str) -> None:
+    row = {"engine": "postgresql", "setting": "jit", "stock": "'on'", "why": "so", "against": "not", **changed}
+    with pytest.raises(ValueError, match=says):
+        from_document({"rule": [row]})
+
+
+def test_what_may_go_with_the_cure_of_another_symptom_waits_for_it() -> None:
+    images = {"wal.full_page_images_per_s": 700.0, "replication.standbys": 0.0}
+    both = evidence(a_server("15", 24, **TUNED, max_wal_size="512MB"), {**FORCED, **images})
+    assert {"checkpoints_forced", "wal_uncompressed"} <= {f.name for f in both.findings}
+    assert moves(both, "fault").keys() == {"max_wal_size"}
+    seldom = {**BY_THE_CLOCK, "checkpointer.timed_per_s": 4 / HOUR, "wal.bytes_per_s": 6e6}
+    alone = evidence(a_server("15", 24, **TUNED), {**seldom, **images})
+    assert moves(alone, "fault").keys() == {"wal_compression"}
+
+
+def test_just_after_a_checkpoint_page_images_say_nothing() -> None:
+    live = meet(a_server("15", 24, **TUNED))
+    busy = {"wal.full_page_images_per_s": 700.0, "wal.bytes_per_s": 6e6, "replication.standbys": 0.0}
+    once = {**busy, "checkpointer.requested_per_s": 1 / 60, "checkpointer.timed_per_s": 0.0}
+    assert diagnose(live, Policy(), [MeasuredWindow(60.0, once)]).symptoms == ()

@@ -1,0 +1,272 @@
+"""The next step on a live database: evidence, what was measured, or nothing; never merely to learn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
+from lutra_models.advice import Recommendation
+from lutra_models.evidence import Change, Evidence, Finding, Ground, How, Move, TurnedDown
+from lutra_models.gp import recommend
+from lutra_models.history import Window
+from lutra_models.knobs import Value
+from lutra_models.serial import history_from_dict, history_to_dict
+
+SPACE = KnobSpace(
+    [
+        Knob("wal", Number(512, 16384, log=True, integer=True)),
+        Knob("timeout", Number(30, 3600, log=True, integer=True)),
+        Knob("cost", Number(1.0, 8.0)),
+        Knob("jit", Choice(("on", "off"))),
+        Knob("pool", Number(128, 8192, log=True, integer=True), applies="restart"),
+    ]
+)
+NOW = Configuration({"wal": 1024, "timeout": 300, "cost": 4.0, "jit": "on", "pool": 128})
+P99 = Objective("p99_ms", "minimize")
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def move(setting: str, after: Value, *, restart: bool = False, at: Configuration = NOW) -> Move:
+    return Move(setting, at[setting], after, f"Move {setting} to {after}: so.", restart, "it costs something")
+
+
+def finding(name: str, *moves: Move, strength: float = 0.9, ground: Ground = "fault") -> Finding:
+    return Finding(name, ground, strength, f"{name} was seen.", tuple(m.setting for m in moves), moves)
+
+
+def known(*findings: Finding, **more: Any) -> Evidence:
+    said = {"version": "15", "memory_bytes": 2**33, "cores": 4.0, "evaluated": 30, "rules": 8, "windows": 60}
+    return Evidence(**{**said, "seconds": 600.0, **more}, findings=findings)
+
+
+def windows(at: Configuration, p99: float, count: int = 6, noise: float = 0.02, seed: int = 0) -> list[Observation]:
+    rng, begins = np.random.default_rng([seed, int(p99 * 1000)]), NOON
+    read = p99 * np.exp(noise * rng.standard_normal(count))
+    times = [begins + timedelta(seconds=10 * i) for i in range(count + 1)]
+    return [
+        Observation(at, {"p99_ms": v}, window=Window(a, b)) for v, a, b in zip(read, times[:-1], times[1:], strict=True)
+    ]
+
+
+def history(evidence: Evidence | None, read: list[Observation] | None = None, **more: Any) -> History:
+    space = more.pop("space", SPACE)
+    arguments = {"current": NOW, "baseline": NOW, "evidence": evidence, **more}
+    return History(space, P99, observations=windows(NOW, 10.0) if read is None else read, **arguments)
+
+
+def advice(known_of: History, exploration: int = 0, **more: Any) -> Recommendation:
+    return recommend(known_of, rng=np.random.default_rng(1), safe=True, exploration=exploration, **more)
+
+
+def changed(given: Recommendation, at: Configuration = NOW) -> dict[str, Value]:
+    return {name: after for name, (_, after) in at.changes_to(given.configuration).items()}
+
+
+def turned_down(*changes: Change, how: How = "rejected", of: Evidence | None = None, why: str = "") -> TurnedDown:
+    basis = (of or known()).basis(c.setting for c in changes)
+    return TurnedDown(changes, how, NOON, basis, why)
+
+
+RULES = tuple(finding(m.setting, m, strength=0.5, ground="rule") for m in (move("cost", 1.1), move("jit", "off")))
+POOL = finding("pool", move("pool", 2048, restart=True), strength=0.5, ground="rule")
+FORCED = finding("checkpoints_forced", move("wal", 4096), move("timeout", 900))
+
+
+def test_the_first_proposal_is_all_that_is_plainly_wrong_with_a_reason_each() -> None:
+    given = advice(history(known(FORCED, *RULES)))
+    assert given.origin == "evidence"
+    assert changed(given) == {"wal": 4096, "timeout": 900, "cost": 1.1, "jit": "off"}
+    assert given.reasons[0].sentence == "Move wal to 4096: so."
+    assert all(r.against == "it costs something" for r in given.reasons)
+
+
+def test_what_needs_a_restart_comes_by_itself_after_the_rest_and_is_told_before() -> None:
+    first = advice(history(known(FORCED, POOL)))
+    assert changed(first) == {"wal": 4096, "timeout": 900}
+    assert first.looked_at is not None
+    assert any("maintenance window" in s and "pool" in s for s in first.looked_at.notes)
+    assert changed(advice(history(known(POOL)))) == {"pool": 2048}
+
+
+def test_where_the_mode_forbids_a_restart_it_is_told_and_not_proposed() -> None:
+    reloads = KnobSpace([k for k in SPACE if k.applies == "reload"])
+    now = NOW.restrict(reloads.names)
+    read = windows(now, 10.0)
+    given = advice(history(known(POOL), read, space=reloads, current=now, baseline=now))
+    assert given.origin == "nothing"
+    assert given.looked_at is not None
+    assert any("restart" in s and "pool" in s for s in given.looked_at.notes)
+
+
+def test_later_one_symptom_moves_at_a_time_the_strongest_first() -> None:
+    moved = NOW.replace({"jit": "off"})
+    read = [*windows(NOW, 10.0), *windows(moved, 10.0)]
+    costs = finding("costs", move("cost", 1.1), strength=0.6)
+    given = advice(history(known(FORCED, costs), read, current=moved))
+    assert changed(given, moved) == {"wal": 4096, "timeout": 900}
+
+
+def test_a_weak_symptom_is_told_and_not_acted_on() -> None:
+    given = advice(history(known(finding("weak", move("wal", 4096), strength=0.35))))
+    assert given.origin == "nothing"
+    assert given.looked_at is not None
+    assert given.looked_at.notes == ("Seen weakly: weak was seen.",)
+
+
+def test_what_no_setting_cures_and_what_is_enough_change_nothing() -> None:
+    locks = Finding("row_locks", "elsewhere", 0.9, "Sessions wait for locks.")
+    room = finding("roomy", move("pool", 256, restart=True), ground="enough")
+    given = advice(history(known(locks, room)))
+    assert (given.origin, given.configuration) == ("nothing", NOW)
+    assert given.looked_at is not None
+    assert given.looked_at.notes == ("Sessions wait for locks.",)
+
+
+def test_with_nothing_to_change_it_says_what_it_looked_at() -> None:
+    given = advice(history(known()))
+    assert given.origin == "nothing"
+    assert given.reasons == ()
+    seen = given.looked_at
+    assert seen is not None
+    assert (seen.symptoms, seen.shown, seen.rules, seen.windows) == (30, 0, 8, 60)
+    assert "30 symptoms could be evaluated over 60 windows (10 min): none is strong" in seen.sentence
+    assert "Nothing is worth changing" in seen.sentence
+
+
+def test_without_evidence_and_without_a_model_nothing_is_proposed() -> None:
+    given = advice(history(None))
+    assert given.origin == "nothing"
+
+
+def test_what_was_turned_down_is_not_proposed_again_nor_farther_the_same_way() -> None:
+    evidence = known(FORCED)
+    no = turned_down(Change("wal", 1024, 2048), of=evidence, why="the disk is full")
+    given = advice(history(evidence, turned_down=[no]))
+    assert changed(given) == {"timeout": 900}
+    assert given.looked_at is not None
+    assert any("wal was turned down on 2026-03-01 (the disk is full)" in s for s in given.looked_at.notes)
+
+
+def test_what_was_turned_down_is_proposed_again_once_what_it_depends_on_has_changed() -> None:
+    no = turned_down(Change("wal", 1024, 4096), of=known(FORCED))
+    for now in (known(FORCED, version="16"), known(FORCED, memory_bytes=2**35), known(FORCED, cores=8.0)):
+        assert "wal" in changed(advice(history(now, turned_down=[no])))
+    weak = turned_down(Change("wal", 1024, 4096), of=known(replace(FORCED, strength=0.5)))
+    assert "wal" in changed(advice(history(known(FORCED), turned_down=[weak])))
+    strong = turned_down(Change("wal", 1024, 4096), of=known(replace(FORCED, strength=1.0)))
+    assert "wal" not in changed(advice(history(known(replace(FORCED, strength=0.5)), turned_down=[strong])))
+
+
+@pytest.mark.parametrize("how", ["rolled_back", "reverted"])
+def test_a_cure_that_was_taken_back_is_not_proposed_again_because_its_symptom_is_back(how: How) -> None:
+    cured = turned_down(Change("wal", 1024, 4096), of=known(), how=how)
+    assert "wal" not in changed(advice(history(known(FORCED), turned_down=[cured])))
+
+
+def test_the_other_way_was_not_turned_down() -> None:
+    no = turned_down(Change("wal", 1024, 512), of=known(FORCED))
+    assert changed(advice(history(known(FORCED), turned_down=[no])))["wal"] == 4096
+
+
+def test_a_symptom_that_persists_is_acted_on_a_few_times_and_then_told() -> None:
+    values = [NOW, *(NOW.replace({"wal": v}) for v in (2048, 4096, 8192))]
+    for done in (1, 2, 3):
+        at = values[done]
+        read = [o for c in values[: done + 1] for o in windows(c, 10.0)]
+        again = finding("checkpoints_forced", move("wal", 16384, at=at))
+        given = advice(history(known(again), read, current=at))
+        assert changed(given, at) == ({} if done == 3 else {"wal": 16384})
+    assert given.looked_at is not None
+    assert any("3 times" in s for s in given.looked_at.notes)
+
+
+def test_a_cure_that_this_database_has_shown_to_harm_is_not_repeated() -> None:
+    harmed = NOW.replace({"wal": 4096})
+    read = [*windows(NOW, 10.0), *windows(harmed, 20.0), *windows(NOW, 10.0, seed=1)]
+    given = advice(history(known(finding("checkpoints_forced", move("wal", 4096))), read))
+    assert changed(given) == {}
+    assert given.looked_at is not None
+    assert any("Its cure is not proposed" in s and "worse" in s for s in given.looked_at.notes)
+
+
+def test_back_to_known_settings_is_no_experiment_and_mixed_with_none() -> None:
+    worse = NOW.replace({"jit": "off"})
+    read = [*windows(NOW, 10.0), *windows(worse, 20.0)]
+    given = advice(history(known(finding("costs", move("cost", 1.1))), read, current=worse))
+    assert given.origin == "return"
+    assert given.configuration == NOW
+    (reason,) = given.reasons
+    assert "ran under before" in reason.sentence
+    assert "6 windows there and 6 under the current one" in reason.sentence
+
+
+def test_it_does_not_return_to_what_is_no_better_nor_to_what_was_turned_down() -> None:
+    other = NOW.replace({"jit": "off"})
+    alike = [*windows(NOW, 10.0), *windows(other, 10.1)]
+    assert advice(history(known(), alike, current=other)).origin == "nothing"
+    better = [*windows(NOW, 10.0), *windows(other, 5.0)]
+    no = turned_down(Change("jit", "on", "off"))
+    assert advice(history(known(), better)).origin == "return"
+    assert advice(history(known(), better, turned_down=[no])).configuration != other
+
+
+def test_the_models_own_proposal_needs_a_gain_that_is_probable() -> None:
+    costs = [NOW.replace({"cost": c}) for c in (4.0, 3.7, 3.4, 3.1, 2.8)]
+    falling = [o for i, c in enumerate(costs) for o in windows(c, 10.0 * 0.8**i)]
+    given = advice(history(known(), falling, current=costs[-1]))
+    assert given.origin == "improvement"
+    assert changed(given, costs[-1]).keys() == {"cost"}
+    assert "probably at least" in given.reasons[0].sentence
+    flat = [o for i, c in enumerate(costs) for o in windows(c, 10.0, seed=i)]
+    told = advice(history(known(), flat, current=costs[-1]))
+    assert told.origin == "nothing"
+    assert told.looked_at is not None
+    assert told.looked_at.predicted_gain is not None
+    assert "The model sees no gain above" in told.looked_at.sentence
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_proposed_to_learn_without_a_budget_and_it_says_so_with_one(seed: int) -> None:
+    read = [o for i in range(3) for o in windows(NOW, 10.0, seed=seed + i)]
+    assert advice(history(known(), read)).origin == "nothing"
+    given = advice(history(known(), read), exploration=2)
+    assert given.origin == "exploration"
+    assert all("to learn" in r.sentence and "session" in r.sentence for r in given.reasons)
+
+
+def test_what_a_rule_refuses_is_left_out_and_the_rest_stays() -> None:
+    def full(configuration: Configuration) -> Refusal | None:
+        return Refusal("memory_budget_exceeded", "too much") if float(configuration["wal"]) > 3000 else None
+
+    given = advice(history(known(FORCED, *RULES), space=KnobSpace(SPACE.knobs, [full])))
+    assert changed(given) == {"timeout": 900, "cost": 1.1, "jit": "off"}
+
+
+def test_no_more_settings_change_than_the_session_allows() -> None:
+    assert changed(advice(history(known(FORCED, *RULES)), max_changes=2)) == {"wal": 4096, "timeout": 900}
+
+
+def test_evidence_and_what_was_turned_down_survive_as_a_document_and_make_another_question() -> None:
+    no = turned_down(Change("wal", 1024, 4096), of=known(FORCED), why="no")
+    full = history(known(FORCED, POOL), turned_down=[no])
+    again = history_from_dict(history_to_dict(full))
+    assert (again.evidence, again.turned_down) == (full.evidence, full.turned_down)
+    assert again.key == full.key
+    assert len({full.key, replace(full, turned_down=()).key, replace(full, evidence=None).key}) == 3
+
+
+def test_a_document_of_an_earlier_version_has_neither() -> None:
+    plain = history_to_dict(history(None))
+    assert not {"evidence", "turned_down"} & plain.keys()
+    assert history_from_dict(plain).evidence is None
+
+
+def test_exploration_is_for_one_safe_recommendation_with_a_current_configuration() -> None:
+    with pytest.raises(ValueError, match="safe"):
+        recommend(history(known()), rng=np.random.default_rng(1), exploration=0)
+    with pytest.raises(ValueError, match="current"):
+        advice(history(known(), current=None, baseline=None))

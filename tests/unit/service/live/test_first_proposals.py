@@ -1,0 +1,65 @@
+"""What was observed before a session is its baseline: the first proposal is a real one, and nobody approves nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from tests.support.live import live
+
+MORE = {"work_mem": 8192}
+
+
+def test_windows_from_before_the_session_are_its_baseline(tmp_path: Path) -> None:
+    with live(tmp_path, MORE) as made:
+        made.observe(5)
+        made.open()
+        proposed = made.ask()
+        assert [c["setting"] for c in proposed["changes"]] == ["work_mem"]
+        (history,) = made.advisor.asked
+        assert [o["metrics"]["p99_ms"] for o in history["observations"]] == [12.0] * 5
+
+
+def test_windows_of_other_settings_of_another_load_or_of_long_ago_are_not(tmp_path: Path) -> None:
+    with live(tmp_path, MORE) as made:
+        made.agent.clock -= timedelta(days=3)
+        made.observe(3, p99_ms=1.0)
+        made.agent.clock += timedelta(days=3)
+        made.agent.apply({"jit": "off"})
+        made.observe(3, p99_ms=2.0)
+        made.agent.apply({"jit": "on"})
+        made.agent.facts = {"context": {"clients": 64}}
+        made.observe(3, p99_ms=3.0)
+        made.agent.facts = {"context": {"clients": 8}}
+        made.observe(3, p99_ms=4.0)
+        made.open()
+        made.ask()
+        read = [o["metrics"]["p99_ms"] for o in made.advisor.asked[-1]["observations"]]
+        assert read == [4.0] * 3
+
+
+def test_too_little_was_observed_so_the_session_observes_and_then_proposes(tmp_path: Path) -> None:
+    with live(tmp_path, MORE) as made:
+        made.observe(1)
+        made.open()
+        waiting = made.ask(wait=0)
+        assert waiting["state"] == "observing"
+        assert made.service.take("GET", f"{made.path}/recommendations?state=proposed")["items"] == []
+        message = made.session["message"]
+        assert message.startswith("observing: 1 of 3 windows")
+        assert "about 18 s more" in message
+        made.window()
+        assert made.session["message"].startswith("observing: 2 of 3 windows")
+        made.window()
+        path = f"/v1/recommendations/{waiting['id']}"
+        proposed = made.service.until(path, lambda r: r["state"] == "proposed")
+        assert [c["setting"] for c in proposed["changes"]] == ["work_mem"]
+        assert made.session["message"] == ""
+
+
+def test_measuring_again_asks_nobody(tmp_path: Path) -> None:
+    with live(tmp_path, {}, MORE) as made:
+        made.observe()
+        made.open()
+        again = made.ask()
+        assert (again["state"], again["changes"], again["decided_by"]) == ("applied", [], "automatic")

@@ -1,0 +1,95 @@
+"""Where nothing is worth changing a session says so, asks nobody, and looks again when something has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lutra_service.app.live.circumstances import Circumstances
+
+from tests.support.live import LOOKED_AT, Live, live
+
+MORE = {"work_mem": 8192}
+
+
+def settled(made: Live) -> None:
+    made.observe()
+    made.open()
+    answered = made.ask()
+    assert (answered["state"], answered["origin"]) == ("unneeded", "nothing")
+    assert answered["looked_at"]["sentence"] == LOOKED_AT["sentence"]
+
+
+def test_the_session_says_so_and_asks_nobody(tmp_path: Path) -> None:
+    with live(tmp_path) as made:
+        settled(made)
+        session = made.session
+        assert session["state"] == "settled"
+        assert LOOKED_AT["sentence"] in session["message"]
+        assert session["current"] is None
+        assert made.agent.directive() is None
+        for _ in range(5):
+            made.window()
+        assert made.session["state"] == "settled"
+        assert len(made.advisor.asked) == 1
+
+
+def test_an_operator_may_ask_again(tmp_path: Path) -> None:
+    with live(tmp_path) as made:
+        settled(made)
+        made.advisor.wishes = [MORE]
+        assert made.ask()["state"] == "proposed"
+        assert made.session["state"] == "running"
+
+
+@pytest.mark.parametrize("change", ["load", "rate", "settings", "version", "memory"])
+def test_it_looks_again_when_the_load_or_the_server_changes(tmp_path: Path, change: str) -> None:
+    with live(tmp_path) as made:
+        made.agent.facts = {"context": {"clients": 8}}
+        settled(made)
+        made.advisor.wishes = [MORE]
+        rate = {}
+        if change == "load":
+            made.agent.facts = {"context": {"clients": 64}}
+        elif change == "rate":
+            rate = {"qps": 4500.0}
+        elif change == "version":
+            made.agent.facts["engine_version"] = "17.1"
+        elif change == "memory":
+            made.agent.facts["host"] = {"memory_bytes": 16 << 30, "cores": 4}
+        else:
+            made.agent.apply({"jit": "off"})
+        for _ in range(6):
+            made.window(**rate)
+        made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "running" and s["current"])
+        assert len(made.advisor.asked) == 2
+
+
+def test_a_settled_session_may_be_stopped_and_another_one_opened(tmp_path: Path) -> None:
+    with live(tmp_path) as made:
+        settled(made)
+        assert made.service.code("POST", f"{made.path}/sessions", {"objective": {"metric": "qps", "goal": "maximize"}})
+        made.service.take("POST", f"/v1/sessions/{made.session_id}/stop")
+        assert made.session["state"] == "stopped"
+        made.open()
+
+
+def test_a_load_that_comes_and_goes_is_looked_at_once_at_each_level(tmp_path: Path) -> None:
+    with live(tmp_path) as made:
+        settled(made)
+        for qps in (4500.0, 900.0, 4500.0, 900.0):
+            for _ in range(4):
+                made.window(qps=qps)
+            made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "settled")
+        assert len(made.advisor.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("strengths", "alike"),
+    [({}, True), ({"wal": 0.5}, True), ({"wal": 0.9}, False), ({"wal": 0.5, "sorts": 0.4}, False), (None, True)],
+)
+def test_a_symptom_that_came_or_grew_is_another_circumstance_and_one_that_went_is_none(
+    strengths: dict[str, float] | None, alike: bool
+) -> None:
+    before = Circumstances("a", {}, {"qps": 100.0}, {"wal": 0.5})
+    assert before.alike(Circumstances("a", {}, {"qps": 140.0}, strengths)) is alike
