@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from lutra_models.aims import Aim
+from lutra_models.digest import fingerprint
 from lutra_models.evidence import Evidence, TurnedDown
-from lutra_models.knobs import Configuration, KnobSpace, Value, fingerprint
+from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.metrics import Limit, Objective
 
 Mode = Literal["observe", "reload_only", "restart_in_window", "lab"]

@@ -5,8 +5,6 @@ A knob is what an operator calls a setting. A domain says where to *search*; an 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import numbers
 import re
@@ -14,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from lutra_models.digest import fingerprint
 from lutra_models.errors import InvalidConfiguration
 
 Value = int | float | str
@@ -286,12 +285,6 @@ class KnobSpace:
     def refusal(self, configuration: Configuration) -> Refusal | None:
         """The first rule's objection, or None."""
         return next((r for rule in self.rules if (r := rule(configuration))), None)
-
-
-def fingerprint(content: object) -> str:
-    """16 hex digits over the canonical JSON of `content`."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _value(name: object, value: Any) -> Value:

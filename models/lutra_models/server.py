@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from lutra_models.knobs import Applies, fingerprint
+from lutra_models.digest import fingerprint
+from lutra_models.knobs import Applies
 
 SettingKind = Literal["integer", "real", "bool", "enum", "string"]
 Role = Literal["primary", "standby"]

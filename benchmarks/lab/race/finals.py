@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lutra_models.knobs import Configuration, fingerprint
+from lutra_models.digest import fingerprint
+from lutra_models.knobs import Configuration
 
 from benchmarks.lab.race.loads import Contest
 from benchmarks.lab.session import Row

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lutra_models.digest import fingerprint
 from lutra_models.gp.options.reading import laid_over, renamed
-from lutra_models.knobs import fingerprint
 
 
 @dataclass(frozen=True)

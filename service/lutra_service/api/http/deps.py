@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from lutra_models.knobs import fingerprint
+from lutra_models.digest import fingerprint
 from pydantic import BaseModel, Field
 
 from lutra_service.api.http.notifier import Notifier, preferred_wait

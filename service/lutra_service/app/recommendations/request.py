@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from lutra_models import __version__, serial
+from lutra_models.digest import fingerprint
 from lutra_models.errors import SessionClosed
 from lutra_models.gp.options import DEFAULT as OPTIONS
 from lutra_models.history import History
-from lutra_models.knobs import fingerprint
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from lutra_models.knobs import fingerprint
+from lutra_models.digest import fingerprint
 from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, advance_recommendation
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
