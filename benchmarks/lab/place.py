@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lutra_agent import drivers
 from lutra_agent.clock import SystemClock
@@ -29,6 +29,7 @@ from benchmarks.lab.labs import Lab
 from benchmarks.lab.small_host import SmallHost, device
 from benchmarks.lab.studies import FEW
 
+Ranges = Literal["catalogue", "server"]
 KEPT = ("host.disk_", "host.cpu_")
 """Counters that explain a reading; the others would only swell the results."""
 TIMEOUT_S = 600.0
@@ -50,11 +51,14 @@ class Refused(LabError):
 class Place:
     """A running server that can be given a configuration and a load."""
 
-    def __init__(self, lab: Lab, setting: Setting, server: ScratchServer, host: SmallHost, state: Path) -> None:
-        self._lab, self._setting, self._server, self._host = lab, setting, server, host
+    def __init__(
+        self, lab: Lab, setting: Setting, server: ScratchServer, host: SmallHost, state: Path, ranges: Ranges
+    ) -> None:
+        self.server, self.host = server, host
+        self._lab, self._setting = lab, setting
         self._clock = SystemClock()
         load = lab.driver(setting.load(lab.ages or "", FEW), setting.size)
-        self._database = local_database(_config(server, host, state, load), self._clock)
+        self._database = local_database(_config(server, host, state, load, ranges), self._clock)
         self._executor = self._database.executor
         self._measure = Measure(
             self._database.engine.telemetry,
@@ -72,46 +76,16 @@ class Place:
 
     def renew(self, data: Path) -> None:
         """Start again from a copy of `data`, under the configuration that is active, with nothing of it cached."""
-        with self._host.unhurried():
-            if self._server.pid is not None:
-                self._server.crash()
-            copy_data(data, self._server.data_dir, self._lab.files)
-            for folder in (data, self._server.data_dir):
+        with self.host.unhurried():
+            if self.server.pid is not None:
+                self.server.crash()
+            copy_data(data, self.server.data_dir, self._lab.files)
+            for folder in (data, self.server.data_dir):
                 forget(folder)
-            run(self._host.command(self._server.start_command))
+            run(self.host.command(self.server.start_command))
 
-    def measured(self, configuration: Configuration, workload: str, threads: int, restore: bool = False) -> Reading:
-        """Make it active, begin from a clean start with warm caches, and put the load on it.
-
-        Raises Refused where the agent does so; with `restore` it does not for the sake of memory.
-        """
-        with self._host.unhurried():
-            try:
-                outcome = self._applied(configuration, restore)
-            except DidNotStart as error:
-                return Reading(configuration, {}, f"did_not_start: {error}")
-            if outcome.state == "refused":
-                raise Refused(f"{outcome.code}: {outcome.message}")
-            if outcome.state != "applied":
-                return Reading(configuration, {}, f"{outcome.code}: {outcome.message}")
-            self._lab.touch(self._server, self._setting.size)
-        active = meet(self.look()).values.restrict(configuration)
-        before = self._host.requests()
-        try:
-            content = self._measure.driven(self._driver(workload, threads))
-        except DriverFailed as error:
-            return Reading(active, {}, f"driver_failed: {error}")
-        span_s = self._setting.warmup_s + self._setting.duration_s
-        served = {f"small_disk.{n}s_per_s": (a - before[n]) / span_s for n, a in self._host.requests().items()}
-        p99 = {"p99_ms": content.latency.p99_ms} if content.latency else {}
-        kept = {n: v for n, v in content.metrics.items() if n.startswith(KEPT) or not n.count(".")}
-        return Reading(active, {**kept, **served, **p99})
-
-    def close(self) -> None:
-        self._database.engine.health.close()
-
-    def _applied(self, configuration: Configuration, restore: bool) -> Outcome:
-        """Raises DidNotStart."""
+    def applied(self, configuration: Configuration, restore: bool = False) -> Outcome:
+        """Make it active, on a server that was started anew. Raises DidNotStart."""
         control = self._database.control
         if not control.up():
             control.start()
@@ -131,14 +105,47 @@ class Place:
             control.restart()
         return outcome
 
+    def measured(self, configuration: Configuration, workload: str, threads: int, restore: bool = False) -> Reading:
+        """Make it active, begin from a clean start with warm caches, and put the load on it.
+
+        Raises Refused where the agent does so; with `restore` it does not for the sake of memory.
+        """
+        with self.host.unhurried():
+            try:
+                outcome = self.applied(configuration, restore)
+            except DidNotStart as error:
+                return Reading(configuration, {}, f"did_not_start: {error}")
+            if outcome.state == "refused":
+                raise Refused(f"{outcome.code}: {outcome.message}")
+            if outcome.state != "applied":
+                return Reading(configuration, {}, f"{outcome.code}: {outcome.message}")
+            self._lab.touch(self.server, self._setting.size)
+        active = meet(self.look()).values.restrict(configuration)
+        before = self.host.requests()
+        try:
+            content = self._measure.driven(self._driver(workload, threads))
+        except DriverFailed as error:
+            return Reading(active, {}, f"driver_failed: {error}")
+        span_s = self._setting.warmup_s + self._setting.duration_s
+        served = {f"small_disk.{n}s_per_s": (a - before[n]) / span_s for n, a in self.host.requests().items()}
+        p99 = {"p99_ms": content.latency.p99_ms} if content.latency else {}
+        kept = {n: v for n, v in content.metrics.items() if n.startswith(KEPT) or not n.count(".")}
+        return Reading(active, {**kept, **served, **p99})
+
+    def close(self) -> None:
+        self._database.engine.health.close()
+
     def _driver(self, workload: str, threads: int) -> drivers.Driver:
         section = self._lab.driver(self._setting.load(workload, threads), self._setting.size)
         return drivers.build(section, self._database.config.database)
 
 
 @contextmanager
-def opened(name: str, lab: Lab, data: Path, setting: Setting) -> Iterator[Place]:
-    """A place with a copy of `data`, at the engine's default. Everything but `data` is gone afterwards."""
+def opened(name: str, lab: Lab, data: Path, setting: Setting, ranges: Ranges = "catalogue") -> Iterator[Place]:
+    """A place with a copy of `data`, at the engine's default. Everything but `data` is gone afterwards.
+
+    New values lie in `ranges`, as in the agent's file.
+    """
     with (
         _fresh(setting.folder / name) as folder,
         SmallHost(f"lutra-lab-{name}", device(folder), setting.limits) as host,
@@ -148,7 +155,7 @@ def opened(name: str, lab: Lab, data: Path, setting: Setting) -> Iterator[Place]
         copy_data(data, server.data_dir, lab.files)
         with host.unhurried():
             run(host.command(server.start_command))
-        place = Place(lab, setting, server, host, folder / "agent")
+        place = Place(lab, setting, server, host, folder / "agent", ranges)
         try:
             yield place
         finally:
@@ -166,7 +173,7 @@ def _fresh(folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _config(server: ScratchServer, host: SmallHost, state: Path, load: Mapping[str, Any]) -> Config:
+def _config(server: ScratchServer, host: SmallHost, state: Path, load: Mapping[str, Any], ranges: Ranges) -> Config:
     """With a load of its own the agent knows that its changes are trials, which nobody has to confirm."""
     restart = RestartConfig(
         command=host.command(server.restart_command),
@@ -174,5 +181,5 @@ def _config(server: ScratchServer, host: SmallHost, state: Path, load: Mapping[s
         timeout_s=TIMEOUT_S,
         data_dir=server.data_dir,
     )
-    agent = AgentConfig(state, mode="lab")
+    agent = AgentConfig(state, mode="lab", ranges=ranges)
     return Config(ServiceConfig("http://127.0.0.1", "lab"), database_of(server), agent, restart, driver=load)
