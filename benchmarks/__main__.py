@@ -22,7 +22,10 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
         "what a session hands over on simulated servers with noise, stalls and drift",
     ),
     ("lab.race", "the recommender raced with its peers on such servers, under TPC-C and analytical queries"),
-    ("live", "what a session proposes on real servers with one thing made wrong, and what p99 clients see before and after"),
+    (
+        "live",
+        "what a session proposes on real servers with one thing made wrong, and what p99 clients see before and after",
+    ),
     ("attacks", "what strangers, bad tokens, a hostile service, generated requests and SIGKILL can do"),
     ("tuning", "the recommender on measured tables: raced with its peers, its intervals, its safe mode and its speed"),
 )
