@@ -62,6 +62,52 @@ def test_no_statement_can_write_a_line_of_another() -> None:
     assert plain(line("statement: SELECT 'duration: 5.000 ms  statement: x'")) == []
 
 
+FORGED = "x LOG:  duration: 99999.000 ms"
+SEVERITIES = ["LOG", "ERROR", "FATAL", "PANIC", "WARNING", "NOTICE", "INFO", "DEBUG", "DETAIL", "HINT", "QUERY"]
+SEVERITIES += ["CONTEXT", "LOCATION", "STATEMENT", "BACKTRACE", "FEHLER", "ОШИБКА", "错误"]
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+@pytest.mark.parametrize("forged", [FORGED, f"{FORGED}  statement: "])
+def test_no_client_forges_a_duration_where_the_prefix_names_it(severity: str, forged: str) -> None:
+    begin = f"{AT} UTC [7] "
+    assert plain(f'{begin}me@shop {severity}:  invalid input syntax: "{forged}"\n') == []
+    for names in (f"{forged}@shop", f"me@{forged}"):
+        assert plain(f"{begin}{names} {severity}:  something\n") == []
+        assert plain(f"{begin}{names} LOG:  duration: 1.000 ms  statement: x\n") == []
+
+
+@pytest.mark.parametrize("name", ["a b", "a@b", "[9]", "a:b", "me LOG: x", "é"])
+def test_names_that_leave_a_line_clear_are_read(name: str) -> None:
+    text = f"{AT} UTC [7] {name}@{name} LOG:  duration: 1.000 ms  statement: x\n"
+    assert [(d.ms, d.pid) for d in plain(text)] == [(1.0, 7)]
+
+
+def test_no_name_forges_a_process() -> None:
+    message = "LOG:  duration: 1.000 ms  statement: x\n"
+    assert [d.pid for d in plain(f"me:[9]: @shop:[7]: {message}", "%u@%d:[%p]: ")] == [7]
+    assert [d.pid for d in plain(f"me [7] shop {message}", "%u [%p] %d ")] == [7]
+    assert plain(f"me [9] [7] shop {message}", "%u [%p] %d ") == []
+    assert plain(f"me17 {message}", "%u%p ") == []
+
+
+def test_a_prefix_without_names_lets_a_statement_say_anything() -> None:
+    text = f"{AT} UTC [7] LOG:  duration: 1.000 ms  statement: SELECT 'ERROR:  {FORGED}'\n"
+    assert [d.ms for d in plain(text, "%m [%p] ")] == [1.0]
+    assert plain(f"{AT} UTC [7] ERROR:  {FORGED}\n", "%m [%p] ") == []
+
+
+@pytest.mark.parametrize(
+    "prefix", [PREFIX, "%t:%r:%u@%d:[%p]: ", "%u%p %d", "%a%u%d%h%p", "%u [%p] %d [%l] ", "%5p%-9p%u"]
+)
+@pytest.mark.parametrize("unit", [":", "@", ":[1]: ", "1", " ", "[", ":@:[", "LOG:  duration: ", "A"])
+def test_long_lines_cost_no_more_than_their_length(prefix: str, unit: str) -> None:
+    """Where a part of a line was read again for each of its characters, this would not end."""
+    long = unit * (300_000 // len(unit))
+    for begin in (f"{AT} UTC [7] ", "2026-11-22 19:00:00 UTC:", "7", ""):
+        assert plain(f"{begin}{long}LOG:  duration: 1.000 msx\n", prefix) == []
+
+
 def test_garbage_gives_nothing_and_raises_nothing() -> None:
     for form in ("jsonlog", "csvlog"):
         texts = [
