@@ -25,6 +25,9 @@ BEGINS = re.compile(r"\s*(begin|start\s+transaction)\b", re.IGNORECASE)
 ENDS = re.compile(r"\s*(commit|end|rollback(?!\s+to)|abort)\b", re.IGNORECASE)
 LONGEST_RECORD = 1 << 20
 
+NAME = r'(?:"(?:[^"]|"")*+")?+'
+ROW = re.compile(rf'\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{3}} [^",\n]{{1,40}},{NAME},{NAME},\d{{1,20}},"[^"]')
+"""How a session's record begins in a csvlog. Between quotes, where a client writes, all quotes are doubled."""
 SAID = "LOG:  "
 SEVERITY = re.compile(r"[^\W\d_a-z]:  ")
 """How the name of a severity ends, in any language of a server's messages."""
@@ -62,19 +65,48 @@ def parser(form: str, prefix: str, bare: bool) -> Parse:
     return _plain(prefix, bare) if fields_of is None else _fielded(fields_of, bare)
 
 
-def complete(form: str, text: str) -> tuple[list[str], str]:
-    """The records of a text, and what is left of the last one, which is still being written."""
-    *lines, rest = text.split("\n")
-    if form != "csvlog":
-        return lines, rest
-    records: list[str] = []
-    begun = ""
-    for line in lines:
-        begun += line if not begun else "\n" + line
-        if begun.count('"') % 2 == 0 or len(begun) > LONGEST_RECORD:
-            records.append(begun)
-            begun = ""
-    return records, f"{begun}\n{rest}" if begun else rest
+class Records:
+    """Cuts what is appended to a log into records, and keeps the last one, which is still being written.
+
+    Reads each character once, and keeps at most LONGEST_RECORD of them: a longer record is left out.
+    """
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+        self._lines: list[str] = []
+        self._line: list[str] = []
+        self._size = 0
+        self._quoted = self._odd = self._dropped = False
+
+    def ended(self, appended: str) -> list[str]:
+        """Those that this text ends."""
+        *ends, rest = appended.split("\n")
+        found = []
+        for end in ends:
+            self._keep(end)
+            self._end_line()
+            if not self._quoted:
+                found += [] if self._dropped else ["\n".join(self._lines)]
+                self._lines, self._size, self._dropped = [], 0, False
+        self._keep(rest)
+        return found
+
+    def _keep(self, part: str) -> None:
+        self._line.append(part)
+        self._size += len(part)
+        self._odd ^= self.form == "csvlog" and part.count('"') % 2 == 1
+        if self._size > LONGEST_RECORD:
+            self._lines, self._line, self._size, self._dropped = [], [], 0, True
+
+    def _end_line(self) -> None:
+        line = "".join(self._line)
+        if self._quoted and ROW.match(line):
+            # No text between quotes looks so: reading had begun amid a record.
+            self._lines, self._size, self._dropped, self._quoted = [], len(line), False, False
+        self._lines.append(line)
+        self._size += 1
+        self._quoted ^= self._odd
+        self._line, self._odd = [], False
 
 
 def _json_fields(record: str) -> Fields:
@@ -83,6 +115,8 @@ def _json_fields(record: str) -> Fields:
 
 
 def _csv_fields(record: str) -> Fields:
+    if not ROW.match(record):
+        raise ValueError(record[:80])
     fields = next(csv.reader([record], strict=True))
     return fields[13], int(fields[3]), fields[0]
 
