@@ -59,7 +59,7 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
         return ""
     if any(r.state == State.OBSERVING for r in rows):
         at = context_of(unit, unit.databases.get(session.database_id), session)
-        return observed.sentence(histories.history(unit, at, session))
+        return observed.sentence(histories.history(unit, at, session), observed.other_source(unit, session))
     waiting = ((r.id, directives.waits(unit, r)) for r in rows if r.state == State.APPROVED)
     told = next((f"{id_} is approved and waits: {why}" for id_, why in waiting if why is not None), "")
     return told or objectives.unserved(unit, session)
