@@ -110,6 +110,39 @@ def test_later_one_symptom_moves_at_a_time_the_strongest_first() -> None:
     assert changed(given, moved) == {"wal": 4096, "timeout": 900}
 
 
+def notes(given: Recommendation) -> str:
+    assert given.looked_at is not None
+    return " ".join(given.looked_at.notes)
+
+
+def test_where_nothing_of_the_strongest_symptom_may_be_proposed_the_next_one_is_and_it_says_why() -> None:
+    def full(configuration: Configuration) -> Refusal | None:
+        return Refusal("memory_budget_exceeded", "the memory is full") if configuration["wal"] != 1024 else None
+
+    moved = NOW.replace({"jit": "off"})
+    read = [*windows(NOW, 10.0), *windows(moved, 10.0)]
+    wal, costs = finding("forced", move("wal", 4096)), finding("costs", move("cost", 1.1), strength=0.6)
+    last = finding("slow", move("timeout", 900), strength=0.5)
+    given = advice(history(known(wal, costs, last), read, current=moved, space=KnobSpace(SPACE.knobs, [full])))
+    assert changed(given, moved) == {"cost": 1.1}
+    assert "Not proposed, as the memory is full: Move wal to 4096" in notes(given)
+    given = advice(history(known(wal, costs), read, current=moved), max_changes=1)
+    assert changed(given, moved) == {}
+    assert notes(given).count("at most 1 setting:") == 2
+
+
+def test_where_this_database_objects_to_the_strongest_cure_the_next_one_is_proposed() -> None:
+    harmed = NOW.replace({"wal": 4096})
+    read = [*windows(NOW, 10.0), *windows(harmed, 20.0), *windows(NOW, 10.0, seed=1)]
+    costs = finding("costs", move("cost", 1.1), strength=0.6)
+    given = advice(history(known(finding("forced", move("wal", 4096)), costs), read))
+    assert changed(given) == {"cost": 1.1}
+    assert "Its cure is not proposed" in notes(given)
+    less = finding("other", move("wal", 2048), strength=0.5)
+    now = windows(NOW, 10.0)
+    assert changed(advice(history(known(finding("forced", move("wal", 4096)), less), now))) == {"wal": 4096}
+
+
 def test_a_weak_symptom_is_told_and_not_acted_on() -> None:
     given = advice(history(known(finding("weak", move("wal", 4096), strength=0.35))))
     assert given.origin == "nothing"

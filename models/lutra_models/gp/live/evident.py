@@ -31,25 +31,26 @@ def evident(
 ) -> Evident:
     """The first proposal of a session takes all that is plainly wrong; a later one a symptom at a time.
 
-    What belongs to one symptom moves together. What needs a restart is gathered into one proposal, after the rest.
+    What belongs to one symptom moves together. What needs a restart is gathered into one proposal, after the rest. Of
+    what may not be proposed it is told why, and the next in strength takes its place.
     """
     told, groups = _open(history, evidence, current, options)
     for restart in (False, True):
-        part = _of_part(groups, restart)
-        if not restart and not _first(history):
-            part = _leading(part)
-        at, moves = current, list[Move]()
-        for finding, wanted in part:
-            taken = _fitting(history, at, wanted, most)
+        at, moves, leading = current, list[Move](), None
+        for finding, asked in _of_part(groups, restart):
+            if leading is not None and not (restart or _first(history) or finding.ground == leading == "rule"):
+                break
+            taken, blocked = _fitting(history, at, [m for m in asked if at[m.setting] == m.before], most)
             reached = at.replace({m.setting: m.after for m in taken})
             against = objects(reached) if taken else None
+            told += blocked
             if against is not None:
                 told.append(f"{finding.sentence} Its cure is not proposed: {against}.")
-                continue
-            at, moves = reached, [*moves, *taken]
+            elif taken:
+                at, moves, leading = reached, [*moves, *taken], finding.ground
         if moves:
-            later = [] if restart else [m for _, wanted in _of_part(groups, True) for m in wanted]
-            return Evident(at, tuple(moves), (*told, *left_for_later(later)))
+            later = {} if restart else {m.setting: m for _, asked in _of_part(groups[::-1], True) for m in asked}
+            return Evident(at, tuple(moves), (*told, *left_for_later(list(later.values())[::-1])))
     return Evident(None, (), tuple(told))
 
 
@@ -57,11 +58,6 @@ def _first(history: History) -> bool:
     """Whether nothing but what the session began with was read yet."""
     began = history.reference
     return began is None or all(o.configuration == began for o in history.observations)
-
-
-def _leading(part: Sequence[Group]) -> list[Group]:
-    """The strongest symptom; without one, all rules."""
-    return [g for g in part if g is part[0] or g[0].ground == part[0][0].ground == "rule"]
 
 
 def _of_part(groups: Iterable[Group], restart: bool) -> list[Group]:
@@ -73,21 +69,19 @@ def _open(history: History, evidence: Evidence, current: Configuration, options:
     """What is told and not proposed, and the findings that speak for something, with what they may move."""
     told: list[str] = []
     groups: list[Group] = []
-    taken: set[str] = set()
     for finding in evidence.findings:
         if finding.ground == "enough":
             continue
         if finding.ground == "elsewhere" or finding.strength < options.least_strength:
             told.append(finding.sentence if finding.ground == "elsewhere" else f"Seen weakly: {finding.sentence}")
             continue
-        moves = []
+        moves: list[Move] = []
         for move in finding.moves:
             why_not = _why_not(history, evidence, current, move, options)
             if why_not:
                 told.append(why_not)
-            elif why_not is None and move.setting not in taken:
+            elif why_not is None and all(move.setting != m.setting for m in moves):
                 moves.append(move)
-                taken.add(move.setting)
         if moves:
             groups.append((finding, tuple(moves)))
     return told, groups
@@ -120,19 +114,34 @@ def _steps(history: History, move: Move) -> int:
     return sum(v != seen[0] for v in between)
 
 
-def _fitting(history: History, at: Configuration, wanted: Sequence[Move], most: int | None) -> list[Move]:
-    """Those that the rules and the bound on changes allow: all of them together, else one after the other."""
-    began = history.reference or at
+def _fitting(
+    history: History, at: Configuration, wanted: Sequence[Move], most: int | None
+) -> tuple[list[Move], list[str]]:
+    """Those that the rules and the bound on changes allow, all of them together, else one after the other; and why the
+    others are not proposed."""
 
-    def fits(moves: Sequence[Move]) -> bool:
-        reached = at.replace({m.setting: m.after for m in moves})
-        few = most is None or len(began.changes_to(reached)) <= most
-        return few and legal(history, reached)
+    def obstacle(moves: Sequence[Move]) -> str | None:
+        return _obstacle(history, at.replace({m.setting: m.after for m in moves}), most)
 
-    if fits(wanted):
-        return list(wanted)
-    taken: list[Move] = []
+    if obstacle(wanted) is None:
+        return list(wanted), []
+    taken, told = list[Move](), list[str]()
     for move in wanted:
-        if fits([*taken, move]):
+        against = obstacle([*taken, move])
+        if against is None:
             taken.append(move)
-    return taken
+        else:
+            told.append(f"Not proposed, as {against}: {move.sentence}")
+    return taken, told
+
+
+def _obstacle(history: History, reached: Configuration, most: int | None) -> str | None:
+    """Which bound or rule does not allow a configuration; None where all do."""
+    began = history.reference
+    if most is not None and began is not None and len(began.changes_to(reached)) > most:
+        return f"this session changes at most {most} {'setting' if most == 1 else 'settings'}"
+    if legal(history, reached):
+        return None
+    refusal = history.space.refusal(reached)
+    outside = [f"{k.name} = {reached[k.name]}" for k in history.space if reached[k.name] not in k.domain]
+    return refusal.message if refusal else f"{', '.join(outside)} may not be kept"
