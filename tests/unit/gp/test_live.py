@@ -143,6 +143,29 @@ def test_where_this_database_objects_to_the_strongest_cure_the_next_one_is_propo
     assert changed(advice(history(known(finding("forced", move("wal", 4096)), less), now))) == {"wal": 4096}
 
 
+@pytest.mark.parametrize("why", ["did_not_start", "invalid_value: not in this version"])
+def test_a_cure_under_which_the_server_would_not_run_is_not_proposed_again(why: str) -> None:
+    failed = Observation.failed(NOW.replace({"pool": 2048}), why)
+    again = known(replace(POOL, ground="fault"), replace(RULES[0], strength=0.5))
+    read = [*windows(NOW, 10.0), failed, *windows(NOW, 10.0, seed=1)]
+    given = advice(history(again, read))
+    assert changed(given) == {"cost": 1.1}
+    given = advice(history(known(POOL), read))
+    assert given.origin == "nothing"
+    assert f"a configuration with pool = 2048 failed here ({why})" in notes(given)
+
+
+def test_a_cure_is_not_blamed_for_what_failed_otherwise_or_beside_it() -> None:
+    larger = NOW.replace({"pool": 2048})
+    read = windows(NOW, 10.0)
+    assert changed(advice(history(known(POOL), [*read, Observation.failed(larger, "driver_failed")]))) == {"pool": 2048}
+    beside = Observation.failed(larger.replace({"wal": 16384}), "did_not_start")
+    ran = [*windows(larger, 10.0), beside, *read]
+    assert changed(advice(history(known(POOL), ran))) == {"pool": 2048}
+    other = Observation.failed(NOW.replace({"pool": 8192}), "did_not_start")
+    assert changed(advice(history(known(POOL), [*read, other]))) == {"pool": 2048}
+
+
 def test_a_weak_symptom_is_told_and_not_acted_on() -> None:
     given = advice(history(known(finding("weak", move("wal", 4096), strength=0.35))))
     assert given.origin == "nothing"

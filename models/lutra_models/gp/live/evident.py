@@ -15,6 +15,13 @@ from lutra_models.knobs import Configuration
 Objects = Callable[[Configuration], str | None]
 """Why a configuration is not proposed, by what this database has taught; None where nothing is known against it."""
 Group = tuple[Finding, tuple[Move, ...]]
+DID_NOT_TAKE = frozenset(
+    {
+        *("did_not_start", "not_active_after_apply", "refused"),
+        *("invalid_value", "memory_budget_exceeded", "setting_shadowed", "unknown_setting"),
+    }
+)
+"""Failures that say that a server would not run under a configuration, and not how it ran."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ def evident(
                 break
             taken, blocked = _fitting(history, at, [m for m in asked if at[m.setting] == m.before], most)
             reached = at.replace({m.setting: m.after for m in taken})
-            against = objects(reached) if taken else None
+            against = _failed_under(history, taken) or objects(reached) if taken else None
             told += blocked
             if against is not None:
                 told.append(f"{finding.sentence} Its cure is not proposed: {against}.")
@@ -133,6 +140,18 @@ def _fitting(
         else:
             told.append(f"Not proposed, as {against}: {move.sentence}")
     return taken, told
+
+
+def _failed_under(history: History, moves: Sequence[Move]) -> str | None:
+    """That the server would not run under the values that `moves` ask for, and never has; None where nothing says so.
+
+    Of several cures that failed together nothing says which it was: none of them is tried once more.
+    """
+    tried = [o for o in history.observations if all(o.configuration[m.setting] == m.after for m in moves)]
+    failed = [o.failure for o in tried if o.failure is not None and o.failure.split(":")[0] in DID_NOT_TAKE]
+    if not failed or any(o.completed for o in tried):
+        return None
+    return f"a configuration with {', '.join(f'{m.setting} = {m.after}' for m in moves)} failed here ({failed[-1]})"
 
 
 def _obstacle(history: History, reached: Configuration, most: int | None) -> str | None:
