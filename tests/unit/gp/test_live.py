@@ -219,8 +219,27 @@ def test_what_was_turned_down_is_proposed_again_once_what_it_depends_on_has_chan
 
 @pytest.mark.parametrize("how", ["rolled_back", "reverted"])
 def test_a_cure_that_was_taken_back_is_not_proposed_again_because_its_symptom_is_back(how: How) -> None:
-    cured = turned_down(Change("wal", 1024, 4096), of=known(), how=how)
+    cured = turned_down(Change("wal", 1024, 4096), of=known(FORCED), how=how)
     assert "wal" not in changed(advice(history(known(FORCED), turned_down=[cured])))
+
+
+def test_of_what_a_guard_undid_one_setting_may_move_for_a_fault_come_since_and_never_the_whole() -> None:
+    costs = finding("costs", move("cost", 1.1), strength=0.9)
+    both = turned_down(
+        Change("wal", 1024, 4096), Change("cost", 4.0, 1.1), of=known(FORCED), how="reverted", why="p99 rose"
+    )
+    given = advice(history(known(FORCED, costs), turned_down=[both]))
+    assert changed(given) == {"timeout": 900, "cost": 1.1}
+    weak = turned_down(*both.changes, of=known(replace(FORCED, strength=0.5)), how="reverted", why="p99 rose")
+    given = advice(history(known(FORCED, costs), turned_down=[weak]))
+    assert changed(given) == {"wal": 4096, "timeout": 900}
+    assert "a guard undid this change of wal, cost on 2026-03-01 (p99 rose)" in notes(given)
+    moved = NOW.replace({"wal": 4096})
+    read = [*windows(NOW, 10.0), *windows(moved, 10.0)]
+    assert changed(advice(history(known(costs), read, current=moved, turned_down=[weak])), moved) == {}
+    alone = turned_down(Change("wal", 1024, 4096), of=known(), how="reverted")
+    assert "wal" not in changed(advice(history(known(FORCED), turned_down=[alone])))
+    assert "wal" in changed(advice(history(known(FORCED, cores=8.0), turned_down=[alone])))
 
 
 def test_the_other_way_was_not_turned_down() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lutra_models.evidence import Evidence, Finding, Move, objection, way
-from lutra_models.gp.live.words import left_for_later, of_turned_down, persisting
+from lutra_models.evidence import Evidence, Finding, Move, objection, undone, way
+from lutra_models.gp.live.words import left_for_later, of_turned_down, of_undone, persisting
 from lutra_models.gp.options import Live
 from lutra_models.gp.search.initial_design import legal
 from lutra_models.history import History
@@ -155,10 +155,13 @@ def _failed_under(history: History, moves: Sequence[Move]) -> str | None:
 
 
 def _obstacle(history: History, reached: Configuration, most: int | None) -> str | None:
-    """Which bound or rule does not allow a configuration; None where all do."""
+    """Which bound, guard or rule does not allow a configuration; None where all do."""
     began = history.reference
     if most is not None and began is not None and len(began.changes_to(reached)) > most:
         return f"this session changes at most {most} {'setting' if most == 1 else 'settings'}"
+    again = undone(history.turned_down, history.evidence, history.current or {}, reached)
+    if again is not None:
+        return of_undone(again)
     if legal(history, reached):
         return None
     refusal = history.space.refusal(reached)
