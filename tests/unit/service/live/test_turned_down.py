@@ -81,6 +81,24 @@ def test_a_rollback_counts_and_the_next_session_knows_it(tmp_path: Path) -> None
         assert known["changes"] == [{"setting": "work_mem", "before": 4096, "after": 8192}]
 
 
+@pytest.mark.parametrize("by_guard", [False, True])
+def test_what_is_taken_back_is_remembered_with_the_faults_from_before_it(tmp_path: Path, by_guard: bool) -> None:
+    spilling = {"database.temp_files_per_s": 10.0, "database.temp_bytes_per_s": 4e7}
+    with live(tmp_path, MORE) as made:
+        made.observe(**spilling)
+        made.open()
+        id_ = made.ask()["id"]
+        made.decide(id_, "approve")
+        made.carry_out(id_)
+        if by_guard:
+            made.revert(id_, {"work_mem": 4096}, "p99: p99_ms is 60 for 30 s, bound 25")
+        else:
+            made.decide(id_, "rollback")
+        (known,) = turned_down(made)
+        assert known["how"] == ("reverted" if by_guard else "rolled_back")
+        assert known["basis"]["strengths"]["sorts_spill"] > 0.3
+
+
 def test_a_rollback_on_the_host_shows_in_the_session_and_is_remembered(tmp_path: Path) -> None:
     with live(tmp_path, MORE) as made:
         made.observe()
