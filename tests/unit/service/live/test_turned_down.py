@@ -138,3 +138,19 @@ def test_while_the_agent_is_paused_an_approval_that_waits_says_so(tmp_path: Path
         made.agent.send()
         assert made.look(id_)["waits"] is None
         assert made.session["message"] == ""
+
+
+def test_a_setting_that_this_session_changed_stays_in_what_it_looks_at(tmp_path: Path) -> None:
+    with live(tmp_path, {}, mode="restart_in_window") as made:
+        made.observe()
+        windows = [{"weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "minutes": 1440}]
+        made.service.take("PUT", f"{made.path}/maintenance-windows", {"windows": windows})
+        made.open(mode="restart_in_window")
+        wanted = {"settings": {"max_connections": "200"}, "approve": True}
+        id_ = made.service.take("POST", f"{made.path}/recommendations", wanted)["id"]
+        made.carry_out(id_)
+        made.ask()
+        history = made.advisor.asked[-1]
+        assert "max_connections" in {k["name"] for k in history["knobs"]}
+        assert history["baseline"]["max_connections"] == 100
+        assert history["current"]["max_connections"] == 200
