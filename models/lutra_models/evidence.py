@@ -74,17 +74,17 @@ class Basis:
     cores: float
     strengths: Mapping[str, float] = field(default_factory=dict)
 
-    def changed(self, now: Basis, *, symptoms: bool = True) -> bool:
+    def changed(self, now: Basis) -> bool:
         """Whether something of it is different `now`: also a fault that came, or became much stronger.
 
-        One that went, or weakened, gives no reason to ask again. Without `symptoms` only version and hardware count.
+        One that went, or weakened, gives no reason to ask again.
         """
         stronger = (s > self.strengths.get(n, 0.0) + STRENGTH_CHANGED for n, s in now.strengths.items())
         return (
             self.version != now.version
             or _apart(self.memory_bytes, now.memory_bytes)
             or _apart(self.cores, now.cores)
-            or (symptoms and any(stronger))
+            or any(stronger)
         )
 
 
@@ -124,7 +124,10 @@ class Change:
 
 @dataclass(frozen=True)
 class TurnedDown:
-    """Changes that were turned down together at a time, in UTC, with the reason that was given (it may be empty)."""
+    """Changes that were turned down together at a time, in UTC, with the reason that was given (it may be empty).
+
+    The faults of `basis` are those under the settings before the change: what was active may have cured them.
+    """
 
     changes: tuple[Change, ...]
     how: How
@@ -143,20 +146,39 @@ class TurnedDown:
 def objection(
     turned_down: Iterable[TurnedDown], evidence: Evidence | None, setting: str, before: Value, after: Value
 ) -> TurnedDown | None:
-    """The newest that forbids the change, as what it depended on is still as it was; None where none does.
+    """The newest that forbids one setting's change, as what it depended on is still as it was; None where none does.
 
     Without evidence nothing says that anything has changed.
     """
-    found = [t for t in turned_down if t.forbids(setting, before, after) and not _changed(t, evidence)]
+    found = [t for t in turned_down if t.forbids(setting, before, after) and not _changed(t, evidence, setting)]
     return max(found, key=lambda t: t.at, default=None)
 
 
-def _changed(turned_down: TurnedDown, evidence: Evidence | None) -> bool:
-    """What was active when it was taken back had cured its symptom, so that this says nothing of how strong it was."""
+def undone(
+    turned_down: Iterable[TurnedDown],
+    evidence: Evidence | None,
+    current: Mapping[str, Value],
+    reached: Mapping[str, Value],
+) -> TurnedDown | None:
+    """The newest change that a guard undid and that `reached` would make again as a whole; None where there is none.
+
+    Only another version or other hardware allows that: the guard saw what this change does here.
+    """
+
+    def again(one: TurnedDown) -> bool:
+        at = {c.setting: (c.before, reached.get(c.setting, c.before)) for c in one.changes}
+        whole = all(after != before and one.forbids(n, before, after) for n, (before, after) in at.items())
+        return whole and any(current.get(n) != after for n, (_, after) in at.items())
+
+    found = [t for t in turned_down if t.how == "reverted" and again(t) and not _changed(t, evidence, None)]
+    return max(found, key=lambda t: t.at, default=None)
+
+
+def _changed(turned_down: TurnedDown, evidence: Evidence | None, setting: str | None) -> bool:
+    """Whether what it depended on has: where a `setting` is asked for by itself, also the faults that speak for it."""
     if evidence is None:
         return False
-    names = [c.setting for c in turned_down.changes]
-    return turned_down.basis.changed(evidence.basis(names), symptoms=turned_down.how in ("rejected", "left_out"))
+    return turned_down.basis.changed(evidence.basis(() if setting is None else [setting]))
 
 
 def way(before: Value, after: Value) -> Way:

@@ -110,6 +110,62 @@ def test_later_one_symptom_moves_at_a_time_the_strongest_first() -> None:
     assert changed(given, moved) == {"wal": 4096, "timeout": 900}
 
 
+def notes(given: Recommendation) -> str:
+    assert given.looked_at is not None
+    return " ".join(given.looked_at.notes)
+
+
+def test_where_nothing_of_the_strongest_symptom_may_be_proposed_the_next_one_is_and_it_says_why() -> None:
+    def full(configuration: Configuration) -> Refusal | None:
+        return Refusal("memory_budget_exceeded", "the memory is full") if configuration["wal"] != 1024 else None
+
+    moved = NOW.replace({"jit": "off"})
+    read = [*windows(NOW, 10.0), *windows(moved, 10.0)]
+    wal, costs = finding("forced", move("wal", 4096)), finding("costs", move("cost", 1.1), strength=0.6)
+    last = finding("slow", move("timeout", 900), strength=0.5)
+    given = advice(history(known(wal, costs, last), read, current=moved, space=KnobSpace(SPACE.knobs, [full])))
+    assert changed(given, moved) == {"cost": 1.1}
+    assert "Not proposed, as the memory is full: Move wal to 4096" in notes(given)
+    given = advice(history(known(wal, costs), read, current=moved), max_changes=1)
+    assert changed(given, moved) == {}
+    assert notes(given).count("at most 1 setting:") == 2
+
+
+def test_where_this_database_objects_to_the_strongest_cure_the_next_one_is_proposed() -> None:
+    harmed = NOW.replace({"wal": 4096})
+    read = [*windows(NOW, 10.0), *windows(harmed, 20.0), *windows(NOW, 10.0, seed=1)]
+    costs = finding("costs", move("cost", 1.1), strength=0.6)
+    given = advice(history(known(finding("forced", move("wal", 4096)), costs), read))
+    assert changed(given) == {"cost": 1.1}
+    assert "Its cure is not proposed" in notes(given)
+    less = finding("other", move("wal", 2048), strength=0.5)
+    now = windows(NOW, 10.0)
+    assert changed(advice(history(known(finding("forced", move("wal", 4096)), less), now))) == {"wal": 4096}
+
+
+@pytest.mark.parametrize("why", ["did_not_start", "invalid_value: not in this version"])
+def test_a_cure_under_which_the_server_would_not_run_is_not_proposed_again(why: str) -> None:
+    failed = Observation.failed(NOW.replace({"pool": 2048}), why)
+    again = known(replace(POOL, ground="fault"), replace(RULES[0], strength=0.5))
+    read = [*windows(NOW, 10.0), failed, *windows(NOW, 10.0, seed=1)]
+    given = advice(history(again, read))
+    assert changed(given) == {"cost": 1.1}
+    given = advice(history(known(POOL), read))
+    assert given.origin == "nothing"
+    assert f"a configuration with pool = 2048 failed here ({why})" in notes(given)
+
+
+def test_a_cure_is_not_blamed_for_what_failed_otherwise_or_beside_it() -> None:
+    larger = NOW.replace({"pool": 2048})
+    read = windows(NOW, 10.0)
+    assert changed(advice(history(known(POOL), [*read, Observation.failed(larger, "driver_failed")]))) == {"pool": 2048}
+    beside = Observation.failed(larger.replace({"wal": 16384}), "did_not_start")
+    ran = [*windows(larger, 10.0), beside, *read]
+    assert changed(advice(history(known(POOL), ran))) == {"pool": 2048}
+    other = Observation.failed(NOW.replace({"pool": 8192}), "did_not_start")
+    assert changed(advice(history(known(POOL), [*read, other]))) == {"pool": 2048}
+
+
 def test_a_weak_symptom_is_told_and_not_acted_on() -> None:
     given = advice(history(known(finding("weak", move("wal", 4096), strength=0.35))))
     assert given.origin == "nothing"
@@ -163,8 +219,27 @@ def test_what_was_turned_down_is_proposed_again_once_what_it_depends_on_has_chan
 
 @pytest.mark.parametrize("how", ["rolled_back", "reverted"])
 def test_a_cure_that_was_taken_back_is_not_proposed_again_because_its_symptom_is_back(how: How) -> None:
-    cured = turned_down(Change("wal", 1024, 4096), of=known(), how=how)
+    cured = turned_down(Change("wal", 1024, 4096), of=known(FORCED), how=how)
     assert "wal" not in changed(advice(history(known(FORCED), turned_down=[cured])))
+
+
+def test_of_what_a_guard_undid_one_setting_may_move_for_a_fault_come_since_and_never_the_whole() -> None:
+    costs = finding("costs", move("cost", 1.1), strength=0.9)
+    both = turned_down(
+        Change("wal", 1024, 4096), Change("cost", 4.0, 1.1), of=known(FORCED), how="reverted", why="p99 rose"
+    )
+    given = advice(history(known(FORCED, costs), turned_down=[both]))
+    assert changed(given) == {"timeout": 900, "cost": 1.1}
+    weak = turned_down(*both.changes, of=known(replace(FORCED, strength=0.5)), how="reverted", why="p99 rose")
+    given = advice(history(known(FORCED, costs), turned_down=[weak]))
+    assert changed(given) == {"wal": 4096, "timeout": 900}
+    assert "a guard undid this change of wal, cost on 2026-03-01 (p99 rose)" in notes(given)
+    moved = NOW.replace({"wal": 4096})
+    read = [*windows(NOW, 10.0), *windows(moved, 10.0)]
+    assert changed(advice(history(known(costs), read, current=moved, turned_down=[weak])), moved) == {}
+    alone = turned_down(Change("wal", 1024, 4096), of=known(), how="reverted")
+    assert "wal" not in changed(advice(history(known(FORCED), turned_down=[alone])))
+    assert "wal" in changed(advice(history(known(FORCED, cores=8.0), turned_down=[alone])))
 
 
 def test_the_other_way_was_not_turned_down() -> None:

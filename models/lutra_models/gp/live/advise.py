@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 
 from lutra_models.advice import LookedAt, Reason, SearchOrigin
-from lutra_models.evidence import Move, objection
+from lutra_models.evidence import Move, objection, undone
 from lutra_models.gp.learning.fit import ENOUGH
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.live.evident import Evident, evident
@@ -191,6 +191,7 @@ class _Live:
         return (
             few
             and legal(self.history, configuration)
+            and undone(turned_down, self.history.evidence, self.current, configuration) is None
             and not any(objection(turned_down, self.history.evidence, n, b, a) for n, (b, a) in changes.items())
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lutra_models.evidence import Evidence, Finding, Move, objection, way
-from lutra_models.gp.live.words import left_for_later, of_turned_down, persisting
+from lutra_models.evidence import Evidence, Finding, Move, objection, undone, way
+from lutra_models.gp.live.words import left_for_later, of_turned_down, of_undone, persisting
 from lutra_models.gp.options import Live
 from lutra_models.gp.search.initial_design import legal
 from lutra_models.history import History
@@ -15,6 +15,13 @@ from lutra_models.knobs import Configuration
 Objects = Callable[[Configuration], str | None]
 """Why a configuration is not proposed, by what this database has taught; None where nothing is known against it."""
 Group = tuple[Finding, tuple[Move, ...]]
+DID_NOT_TAKE = frozenset(
+    {
+        *("did_not_start", "not_active_after_apply", "refused"),
+        *("invalid_value", "memory_budget_exceeded", "setting_shadowed", "unknown_setting"),
+    }
+)
+"""Failures that say that a server would not run under a configuration, and not how it ran."""
 
 
 @dataclass(frozen=True)
@@ -31,25 +38,26 @@ def evident(
 ) -> Evident:
     """The first proposal of a session takes all that is plainly wrong; a later one a symptom at a time.
 
-    What belongs to one symptom moves together. What needs a restart is gathered into one proposal, after the rest.
+    What belongs to one symptom moves together. What needs a restart is gathered into one proposal, after the rest. Of
+    what may not be proposed it is told why, and the next in strength takes its place.
     """
     told, groups = _open(history, evidence, current, options)
     for restart in (False, True):
-        part = _of_part(groups, restart)
-        if not restart and not _first(history):
-            part = _leading(part)
-        at, moves = current, list[Move]()
-        for finding, wanted in part:
-            taken = _fitting(history, at, wanted, most)
+        at, moves, leading = current, list[Move](), None
+        for finding, asked in _of_part(groups, restart):
+            if leading is not None and not (restart or _first(history) or finding.ground == leading == "rule"):
+                break
+            taken, blocked = _fitting(history, at, [m for m in asked if at[m.setting] == m.before], most)
             reached = at.replace({m.setting: m.after for m in taken})
-            against = objects(reached) if taken else None
+            against = _failed_under(history, taken) or objects(reached) if taken else None
+            told += blocked
             if against is not None:
                 told.append(f"{finding.sentence} Its cure is not proposed: {against}.")
-                continue
-            at, moves = reached, [*moves, *taken]
+            elif taken:
+                at, moves, leading = reached, [*moves, *taken], finding.ground
         if moves:
-            later = [] if restart else [m for _, wanted in _of_part(groups, True) for m in wanted]
-            return Evident(at, tuple(moves), (*told, *left_for_later(later)))
+            later = {} if restart else {m.setting: m for _, asked in _of_part(groups[::-1], True) for m in asked}
+            return Evident(at, tuple(moves), (*told, *left_for_later(list(later.values())[::-1])))
     return Evident(None, (), tuple(told))
 
 
@@ -57,11 +65,6 @@ def _first(history: History) -> bool:
     """Whether nothing but what the session began with was read yet."""
     began = history.reference
     return began is None or all(o.configuration == began for o in history.observations)
-
-
-def _leading(part: Sequence[Group]) -> list[Group]:
-    """The strongest symptom; without one, all rules."""
-    return [g for g in part if g is part[0] or g[0].ground == part[0][0].ground == "rule"]
 
 
 def _of_part(groups: Iterable[Group], restart: bool) -> list[Group]:
@@ -73,21 +76,19 @@ def _open(history: History, evidence: Evidence, current: Configuration, options:
     """What is told and not proposed, and the findings that speak for something, with what they may move."""
     told: list[str] = []
     groups: list[Group] = []
-    taken: set[str] = set()
     for finding in evidence.findings:
         if finding.ground == "enough":
             continue
         if finding.ground == "elsewhere" or finding.strength < options.least_strength:
             told.append(finding.sentence if finding.ground == "elsewhere" else f"Seen weakly: {finding.sentence}")
             continue
-        moves = []
+        moves: list[Move] = []
         for move in finding.moves:
             why_not = _why_not(history, evidence, current, move, options)
             if why_not:
                 told.append(why_not)
-            elif why_not is None and move.setting not in taken:
+            elif why_not is None and all(move.setting != m.setting for m in moves):
                 moves.append(move)
-                taken.add(move.setting)
         if moves:
             groups.append((finding, tuple(moves)))
     return told, groups
@@ -120,19 +121,49 @@ def _steps(history: History, move: Move) -> int:
     return sum(v != seen[0] for v in between)
 
 
-def _fitting(history: History, at: Configuration, wanted: Sequence[Move], most: int | None) -> list[Move]:
-    """Those that the rules and the bound on changes allow: all of them together, else one after the other."""
-    began = history.reference or at
+def _fitting(
+    history: History, at: Configuration, wanted: Sequence[Move], most: int | None
+) -> tuple[list[Move], list[str]]:
+    """Those that the rules and the bound on changes allow, all of them together, else one after the other; and why the
+    others are not proposed."""
 
-    def fits(moves: Sequence[Move]) -> bool:
-        reached = at.replace({m.setting: m.after for m in moves})
-        few = most is None or len(began.changes_to(reached)) <= most
-        return few and legal(history, reached)
+    def obstacle(moves: Sequence[Move]) -> str | None:
+        return _obstacle(history, at.replace({m.setting: m.after for m in moves}), most)
 
-    if fits(wanted):
-        return list(wanted)
-    taken: list[Move] = []
+    if obstacle(wanted) is None:
+        return list(wanted), []
+    taken, told = list[Move](), list[str]()
     for move in wanted:
-        if fits([*taken, move]):
+        against = obstacle([*taken, move])
+        if against is None:
             taken.append(move)
-    return taken
+        else:
+            told.append(f"Not proposed, as {against}: {move.sentence}")
+    return taken, told
+
+
+def _failed_under(history: History, moves: Sequence[Move]) -> str | None:
+    """That the server would not run under the values that `moves` ask for, and never has; None where nothing says so.
+
+    Of several cures that failed together nothing says which it was: none of them is tried once more.
+    """
+    tried = [o for o in history.observations if all(o.configuration[m.setting] == m.after for m in moves)]
+    failed = [o.failure for o in tried if o.failure is not None and o.failure.split(":")[0] in DID_NOT_TAKE]
+    if not failed or any(o.completed for o in tried):
+        return None
+    return f"a configuration with {', '.join(f'{m.setting} = {m.after}' for m in moves)} failed here ({failed[-1]})"
+
+
+def _obstacle(history: History, reached: Configuration, most: int | None) -> str | None:
+    """Which bound, guard or rule does not allow a configuration; None where all do."""
+    began = history.reference
+    if most is not None and began is not None and len(began.changes_to(reached)) > most:
+        return f"this session changes at most {most} {'setting' if most == 1 else 'settings'}"
+    again = undone(history.turned_down, history.evidence, history.current or {}, reached)
+    if again is not None:
+        return of_undone(again)
+    if legal(history, reached):
+        return None
+    refusal = history.space.refusal(reached)
+    outside = [f"{k.name} = {reached[k.name]}" for k in history.space if reached[k.name] not in k.domain]
+    return refusal.message if refusal else f"{', '.join(outside)} may not be kept"

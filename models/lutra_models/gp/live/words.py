@@ -26,6 +26,12 @@ def of_turned_down(turned_down: TurnedDown, name: str) -> str:
     return f"{name} {_HOW[turned_down.how]} on {day}{why}, and nothing that it depends on has changed since."
 
 
+def of_undone(turned_down: TurnedDown) -> str:
+    why = f" ({turned_down.reason})" if turned_down.reason else ""
+    names = ", ".join(c.setting for c in turned_down.changes)
+    return f"a guard undid this change of {names} on {turned_down.at.date().isoformat()}{why}"
+
+
 def persisting(move: Move, times: int) -> str:
     return f"{move.setting} was moved {times} times for this, and it is still seen: {move.sentence}"
 

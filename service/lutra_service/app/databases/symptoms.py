@@ -29,13 +29,15 @@ class Seen:
     end: datetime | None
 
 
-def seen(unit: UnitOfWork, at: ServerContext, minutes: int) -> Seen:
-    """Of the windows of the last `minutes`, at most the newest 2,000, that were measured under the active settings."""
-    since = unit.now - timedelta(minutes=minutes)
+def seen(unit: UnitOfWork, at: ServerContext, minutes: int, until: datetime | None = None) -> Seen:
+    """Of the windows of the last `minutes` (before `until`, else now), at most the newest 2,000, that were measured
+    under the active settings.
+    """
+    since = (until or unit.now) - timedelta(minutes=minutes)
     active = dict(at.active)
     found = [
         r
-        for r in unit.reports.windows(at.database.id, MOST_WINDOWS, since=since)
+        for r in unit.reports.windows(at.database.id, MOST_WINDOWS, since=since, until=until)
         if r.failure is None and r.metrics and r.configuration == active
     ]
     diagnosis = diagnose(at.live, at.policy, [_measured(r) for r in found])
@@ -44,14 +46,16 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: int) -> Seen:
     return Seen(diagnosis, min(starts, default=None), max(ends, default=None))
 
 
-def evidence_of(unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None) -> Evidence:
+def evidence_of(
+    unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None, until: datetime | None = None
+) -> Evidence:
     """What symptoms and rules say together: within what the operator's policy allows, also where the mode forbids a
     restart, which is then told.
 
-    `began` is what was active when the session began.
+    `began` is what was active when the session began. With `until` only windows that began before it are read.
     """
     allowed = replace(at, policy=at.database.settings_policy)
-    return assess(at.live, allowed.policy, seen(unit, allowed, MINUTES).diagnosis, began)
+    return assess(at.live, allowed.policy, seen(unit, allowed, MINUTES, until).diagnosis, began)
 
 
 def _measured(report: StoredReport) -> MeasuredWindow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from lutra_models import serial
 from lutra_models.errors import LutraError
@@ -29,7 +30,9 @@ def remember(
     told: dict[str, object] = {"reason": reason[:LONGEST]} if reason else {}
     database = unit.databases.get(row.database_id)
     made = [c for c in known.changes or () if names is None or c["setting"] in names]
-    basis = _basis(unit, database, [c["setting"] for c in made]) if made and database.agent.mode != "lab" else None
+    basis = (
+        _basis(unit, database, known, [c["setting"] for c in made]) if made and database.agent.mode != "lab" else None
+    )
     if basis is not None:
         changes = tuple(Change(c["setting"], c["before"], c["after"]) for c in made)
         one = TurnedDown(changes, how, unit.now, basis, (reason or "")[:LONGEST])
@@ -38,9 +41,15 @@ def remember(
         unit.recommendations.change(row.id, **told)
 
 
-def _basis(unit: UnitOfWork, database: Database, settings: Collection[str]) -> Basis | None:
-    """What an answer about these settings depends on now; None where the server cannot be read."""
+def _basis(unit: UnitOfWork, database: Database, row: Recommendation, settings: Collection[str]) -> Basis | None:
+    """What an answer about these settings depends on; None where the server cannot be read.
+
+    What was active may have cured its faults: theirs are the settings and the windows from before it was.
+    """
     try:
-        return evidence_of(unit, context_of(unit, database), None).basis(settings)
+        earlier = () if row.applied_at is None else unit.reports.windows(database.id, 1, until=row.applied_at)
+        for report in earlier:
+            database = replace(database, settings_hash=report.settings_hash)
+        return evidence_of(unit, context_of(unit, database), None, row.applied_at).basis(settings)
     except LutraError:
         return None

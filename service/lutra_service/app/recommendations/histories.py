@@ -9,6 +9,7 @@ from lutra_models.evidence import Evidence, TurnedDown
 from lutra_models.history import History, Observation, Window
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.lifecycle import Origin
+from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.serial import turned_down_from_dict
 
@@ -24,9 +25,15 @@ WINDOWS_PER_CONFIGURATION = 20
 
 
 def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
-    """What `recommend` sees of `session`."""
+    """What `recommend` sees of `session`.
+
+    What evidence alone asks for stays in the space once it was changed: windows from before and after are of different
+    configurations.
+    """
     evidence = None if at.mode == "lab" else evidence_of(unit, at, session.baseline)
-    space = at.space if evidence is None else at.space_for(_asked(evidence))
+    rows = [] if evidence is None else unit.recommendations.of_kind(session.id, list(Kind))
+    changed = trial_record.changed_from(session, rows)
+    space = at.space if evidence is None else at.space_for({*_asked(evidence), *changed})
     seen = observations(unit, session, space)
     return History(
         space,
@@ -37,7 +44,7 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
         starts=_starts(unit, at, session, seen),
         context=context(at),
         answers=_answers(unit, session),
-        baseline=None if session.baseline is None else at.active.replace(session.baseline),
+        baseline=None if session.baseline is None else at.active.replace({**changed, **session.baseline}),
         aim=session.aim,
         evidence=evidence,
         turned_down=() if evidence is None else _turned_down(unit, session.database_id),

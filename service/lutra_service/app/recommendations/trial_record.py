@@ -30,6 +30,15 @@ def exhausted(session: Session, rows: Iterable[Recommendation]) -> str | None:
     return why if code == SpaceExhausted.code else None
 
 
+def changed_from(session: Session, rows: Iterable[Recommendation]) -> dict[str, Any]:
+    """Every setting that the session's recommendations have changed, with its value before the first of them."""
+    made = (c for r in since_rebase(session, rows) if r.applied_at is not None for c in r.changes or ())
+    found: dict[str, Any] = {}
+    for change in made:
+        found.setdefault(change["setting"], change["before"])
+    return found
+
+
 def is_trial(recommendation: Recommendation) -> bool:
     """One of its session's search, or the part of such a one that was approved instead of the whole."""
     return recommendation.kind == Kind.SEARCH or (
@@ -76,9 +85,9 @@ def reading(session: Session, rows: Iterable[Recommendation], configuration: Map
 
 
 def is_baseline(session: Session, configuration: Mapping[str, Any]) -> bool:
-    """Whether it is what was active when the session began, as far as it was known then."""
+    """Whether it is what was active when the session began. Of a setting that was not kept then, nothing is known."""
     began = session.baseline
-    return began is not None and all(began.get(name, value) == value for name, value in configuration.items())
+    return began is not None and all(n in began and began[n] == value for n, value in configuration.items())
 
 
 def with_aim(

@@ -81,6 +81,24 @@ def test_a_rollback_counts_and_the_next_session_knows_it(tmp_path: Path) -> None
         assert known["changes"] == [{"setting": "work_mem", "before": 4096, "after": 8192}]
 
 
+@pytest.mark.parametrize("by_guard", [False, True])
+def test_what_is_taken_back_is_remembered_with_the_faults_from_before_it(tmp_path: Path, by_guard: bool) -> None:
+    spilling = {"database.temp_files_per_s": 10.0, "database.temp_bytes_per_s": 4e7}
+    with live(tmp_path, MORE) as made:
+        made.observe(**spilling)
+        made.open()
+        id_ = made.ask()["id"]
+        made.decide(id_, "approve")
+        made.carry_out(id_)
+        if by_guard:
+            made.revert(id_, {"work_mem": 4096}, "p99: p99_ms is 60 for 30 s, bound 25")
+        else:
+            made.decide(id_, "rollback")
+        (known,) = turned_down(made)
+        assert known["how"] == ("reverted" if by_guard else "rolled_back")
+        assert known["basis"]["strengths"]["sorts_spill"] > 0.3
+
+
 def test_a_rollback_on_the_host_shows_in_the_session_and_is_remembered(tmp_path: Path) -> None:
     with live(tmp_path, MORE) as made:
         made.observe()
@@ -120,3 +138,19 @@ def test_while_the_agent_is_paused_an_approval_that_waits_says_so(tmp_path: Path
         made.agent.send()
         assert made.look(id_)["waits"] is None
         assert made.session["message"] == ""
+
+
+def test_a_setting_that_this_session_changed_stays_in_what_it_looks_at(tmp_path: Path) -> None:
+    with live(tmp_path, {}, mode="restart_in_window") as made:
+        made.observe()
+        windows = [{"weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "minutes": 1440}]
+        made.service.take("PUT", f"{made.path}/maintenance-windows", {"windows": windows})
+        made.open(mode="restart_in_window")
+        wanted = {"settings": {"max_connections": "200"}, "approve": True}
+        id_ = made.service.take("POST", f"{made.path}/recommendations", wanted)["id"]
+        made.carry_out(id_)
+        made.ask()
+        history = made.advisor.asked[-1]
+        assert "max_connections" in {k["name"] for k in history["knobs"]}
+        assert history["baseline"]["max_connections"] == 100
+        assert history["current"]["max_connections"] == 200
