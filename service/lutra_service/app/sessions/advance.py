@@ -86,12 +86,17 @@ def _looked_again(unit: UnitOfWork, database: Database, session: Session) -> Ses
 def _without_asking(unit: UnitOfWork, database: Database, session: Session) -> None:
     """What needs no operator: to propose once enough was observed, and to measure again what is active already."""
     request.go_on(unit, database, session)
-    if decide.under_way(unit, database.id):
+    if _busy(unit, database):
         return
     for row in unit.recommendations.of_kind(session.id, request.COMPUTED, (State.PROPOSED,)):
         if not row.changes:
             decide.approve(unit, row.id, AUTOMATIC)
             return
+
+
+def _busy(unit: UnitOfWork, database: Database) -> bool:
+    """Whether a change is carried out or measured: what waits for its maintenance window is in nothing's way."""
+    return any(not waits_for_window(unit, database, r) for r in decide.under_way(unit, database.id))
 
 
 def _approve_for_window(unit: UnitOfWork, database: Database, session: Session) -> None:
@@ -114,8 +119,7 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
     try:
         request.go_on(unit, database, session)
         recommendation, _ = request.ask(unit, database, session)
-        busy = [r for r in decide.under_way(unit, database.id) if not waits_for_window(unit, database, r)]
-        if recommendation.state == State.PROPOSED and not busy:
+        if recommendation.state == State.PROPOSED and not _busy(unit, database):
             decide.approve(unit, recommendation.id, AUTOMATIC)
         _approve_for_window(unit, database, session)
     except LutraError as error:

@@ -75,6 +75,17 @@ def test_an_approved_one_waits_for_its_window_and_holds_nothing_up(tmp_path: Pat
         assert (directive["id"], directive["settings"]) == (part["id"], BUFFERS)
 
 
+def test_what_is_active_already_is_measured_while_another_one_waits_for_its_window(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, {}, mode="restart_in_window") as made:
+        windows(made, now=False)
+        made.observe()
+        made.open(mode="restart_in_window")
+        made.decide(made.ask()["id"], "approve")
+        again = made.ask()
+        assert again["changes"] == []
+        made.service.until(f"/v1/recommendations/{again['id']}", lambda r: r["state"] == "applied")
+
+
 def test_what_already_waits_is_not_proposed_again(tmp_path: Path) -> None:
     with live(tmp_path, BUFFERS, BUFFERS, mode="restart_in_window") as made:
         windows(made, now=False)
