@@ -35,14 +35,16 @@ MEASURED = (Kind.SEARCH, Kind.VERIFICATION)
 def advance(unit: UnitOfWork, database: Database, session: Session | None = None) -> None:
     """Take the next step of the database's running session, if there is one to take. Safe to call at any time."""
     session = unit.sessions.get(session.id) if session else unit.sessions.open_one(database.id)
-    if session is not None and session.state == SessionState.SETTLED:
-        session = _looked_again(unit, database, session)
-    if session is None or session.state != SessionState.RUNNING:
+    if session is None or session.state not in (SessionState.RUNNING, SessionState.SETTLED):
         return
     changed = server_identity.change(session, database)
     if changed is not None:
         withdraw_open(unit, session, audit.SERVICE, f"server_changed: {changed}")
         pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts again on it")
+        return
+    if session.state == SessionState.SETTLED:
+        session = _looked_again(unit, database, session)
+    if session.state != SessionState.RUNNING:
         return
     if (missing := missing_load(database, session.aim)) is not None:
         pause(unit, session, missing)
@@ -69,13 +71,10 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
 
 
 def _looked_again(unit: UnitOfWork, database: Database, session: Session) -> Session:
-    """A settled session asks again by itself where its load, its settings, its symptoms or its server are others."""
+    """A settled session asks again by itself where its load, its settings or its symptoms are others."""
     try:
-        more = server_identity.rebased(unit, database, session)
-        if not more and not settled.has_changed(unit, session, context_of(unit, database, session)):
+        if not settled.has_changed(unit, session, context_of(unit, database, session)):
             return session
-        if more:
-            unit.sessions.change(session.id, **more)
         session = wake(unit, session)
         request.ask(unit, database, _with_baseline(unit, database, session))
     except LutraError as error:

@@ -107,3 +107,18 @@ def test_a_session_that_approves_by_itself_lets_it_wait_for_its_window(tmp_path:
         path = f"{made.path}/recommendations?state=approved"
         (part,) = made.service.until(path, lambda found: bool(found["items"]))["items"]
         assert (part["kind"], part["decided_by"]) == ("maintenance", "automatic")
+
+
+def test_on_another_server_what_waits_for_its_window_is_withdrawn(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, mode="restart_in_window") as made:
+        windows(made, now=False)
+        made.observe()
+        made.open(mode="restart_in_window")
+        part = made.ask()
+        made.decide(part["id"], "approve")
+        assert made.ask()["state"] == "unneeded"
+        made.agent.facts = {"engine_version": "17.1"}
+        made.window()
+        assert made.session["state"] == "paused"
+        ended = made.look(part["id"])
+        assert (ended["state"], ended["error"].split(":")[0]) == ("rejected", "server_changed")
