@@ -79,18 +79,23 @@ def _looked_again(unit: UnitOfWork, database: Database, session: Session) -> Ses
         request.ask(unit, database, _with_baseline(unit, database, session))
     except LutraError as error:
         log.warning("%s cannot look again: %s", session.id, error)
+        if session.state == SessionState.RUNNING:
+            pause(unit, session, f"{error.code}: {error}")
     return unit.sessions.get(session.id)
 
 
 def _without_asking(unit: UnitOfWork, database: Database, session: Session) -> None:
     """What needs no operator: to propose once enough was observed, and to measure again what is active already."""
-    request.go_on(unit, database, session)
-    if _busy(unit, database):
-        return
-    for row in unit.recommendations.of_kind(session.id, request.COMPUTED, (State.PROPOSED,)):
-        if not row.changes:
-            decide.approve(unit, row.id, AUTOMATIC)
+    try:
+        request.go_on(unit, database, session)
+        if _busy(unit, database):
             return
+        proposed = unit.recommendations.of_kind(session.id, request.COMPUTED, (State.PROPOSED,))
+        row = next((r for r in proposed if not r.changes), None)
+        if row is not None:
+            decide.approve(unit, row.id, AUTOMATIC)
+    except LutraError as error:
+        pause(unit, session, f"{error.code}: {error}")
 
 
 def _busy(unit: UnitOfWork, database: Database) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lutra_models.errors import LutraError
 from lutra_models.history import Mode
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
@@ -58,8 +59,11 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
     if session.state != SessionState.RUNNING:
         return ""
     if any(r.state == State.OBSERVING for r in rows):
-        at = context_of(unit, unit.databases.get(session.database_id), session)
-        return observed.sentence(histories.history(unit, at, session))
+        try:
+            at = context_of(unit, unit.databases.get(session.database_id), session)
+            return observed.sentence(histories.history(unit, at, session))
+        except LutraError as error:
+            return f"{error.code}: {error}"
     waiting = ((r.id, directives.waits(unit, r)) for r in rows if r.state == State.APPROVED)
     told = next((f"{id_} is approved and waits: {why}" for id_, why in waiting if why is not None), "")
     return told or objectives.unserved(unit, session)
