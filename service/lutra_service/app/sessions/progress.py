@@ -11,7 +11,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.live import objectives, observed
+from lutra_service.app.live import objectives, observed, settled
 from lutra_service.app.recommendations import directives, histories, request, trial_record, verification
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
@@ -42,7 +42,7 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
     handover = [r.id for r in rows if r.kind == Kind.HANDOVER]
     return Progress(
         session=session,
-        message=session.message or _present(unit, session, rows),
+        message=_message(unit, session, rows),
         trials_done=sum(trial_record.counts(r) for r in counted),
         current=waiting[-1] if waiting else None,
         incumbent=_incumbent(session, [r for r in counted if _may_lead(r)]),
@@ -52,6 +52,12 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
         events=unit.events.of_session(session.id),
         verification=verification.of_session(unit, session, rows),
     )
+
+
+def _message(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
+    if session.state == SessionState.SETTLED:
+        return settled.sentence(session, rows)
+    return session.message or _present(unit, session, rows)
 
 
 def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from lutra_service.app.jobs import lease
+
 from tests.support.live import Live, live
 
 BUFFERS, WORKERS, MORE = {"shared_buffers": 32768}, {"autovacuum_max_workers": 5}, {"work_mem": 8192}
@@ -107,6 +109,53 @@ def test_a_session_that_approves_by_itself_lets_it_wait_for_its_window(tmp_path:
         path = f"{made.path}/recommendations?state=approved"
         (part,) = made.service.until(path, lambda found: bool(found["items"]))["items"]
         assert (part["kind"], part["decided_by"]) == ("maintenance", "automatic")
+
+
+def waiting(made: Live) -> dict[str, Any]:
+    """A settled session whose change of `shared_buffers` is approved and waits for its window."""
+    windows(made, now=False)
+    made.observe()
+    made.open(mode="restart_in_window")
+    part = made.ask()
+    made.decide(part["id"], "approve")
+    assert made.ask()["state"] == "unneeded"
+    assert f"{part['id']} waits" in made.session["message"]
+    return part
+
+
+def test_a_settled_session_looks_again_once_its_agent_has_refused_what_waited(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, BUFFERS, mode="restart_in_window") as made:
+        part = waiting(made)
+        windows(made, now=True)
+        directive = made.agent.directive()
+        assert directive is not None
+        made.advisor.wishes = [MORE]
+        refused = made.agent.outcome(directive, "refused", code="memory_budget_exceeded", message="too much")
+        made.agent.send(made.agent.report(outcomes=[refused]))
+        assert made.look(part["id"])["state"] == "refused"
+        made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "running" and s["current"])
+        assert "waits" not in made.session["message"]
+
+
+def test_a_settled_session_looks_again_once_what_waited_has_expired(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, BUFFERS, mode="restart_in_window") as made:
+        part = waiting(made)
+        made.advisor.wishes = [MORE]
+        past = datetime.now(UTC) - timedelta(minutes=1)
+        made.service.store.write(lambda unit: unit.recommendations.change(part["id"], expires_at=past))
+        made.service.store.write(lambda unit: lease.end_overdue(unit, part["id"]))
+        assert made.look(part["id"])["state"] == "expired"
+        made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "running" and s["current"])
+
+
+def test_what_waited_and_was_rejected_stays_turned_down_and_waits_no_longer(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, BUFFERS, mode="restart_in_window") as made:
+        part = waiting(made)
+        made.decide(part["id"], "reject")
+        assert "waits" not in made.session["message"]
+        made.window()
+        assert made.session["state"] == "settled"
+        assert len(made.advisor.asked) == 2
 
 
 def test_on_another_server_what_waits_for_its_window_is_withdrawn(tmp_path: Path) -> None:
