@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from lutra_models.evidence import Evidence
 from lutra_models.knobs import Value
+from lutra_service.app.databases import symptoms
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.recommendations import histories
 from lutra_service.db.store import UnitOfWork
@@ -52,11 +53,10 @@ def test_no_symptom_is_computed_only_to_count_windows(tmp_path: Path, monkeypatc
         made.open()
         asked = made.ask(wait=0)
         computed: list[str] = []
-        evidence_of = histories.evidence_of
 
         def counted(unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None) -> Evidence:
             computed.append(at.database.id)
-            return evidence_of(unit, at, began)
+            return symptoms.evidence_of(unit, at, began)
 
         monkeypatch.setattr(histories, "evidence_of", counted)
         made.window()
