@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import joblib
+import lutra_models.history
+import lutra_models.knobs
 import sklearn
 
 from benchmarks.tuning import tables
@@ -27,7 +29,9 @@ TASKS: tuple[tuple[str, Callable[[], Table]], ...] = (
 CHOSEN_ON = ("sysbench20", "tuna-tpcc", "tuna-epinions", "tuna-tpch")
 """The tables that methods were chosen on. What was chosen is confirmed on the others."""
 _SHAPING = ("tables", "cube", "tasks", "warm_tasks", "workloads")
-"""The modules on which a task's content depends."""
+"""The modules on which a task's content depends …"""
+_KEPT = (lutra_models.history, lutra_models.knobs)
+"""… and those whose objects are kept with it."""
 NAMES = tuple(name for name, _ in TASKS)
 
 
@@ -43,6 +47,7 @@ def kept(name: str, build: Callable[[], Any]) -> Any:
     """What `build` makes, kept in the user's cache under a name that tells code, data and library apart."""
     folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lutra-benchmarks"
     parts = [(Path(__file__).parent / f"{module}.py").read_bytes() for module in _SHAPING]
+    parts += [Path(str(module.__file__)).read_bytes() for module in _KEPT]
     parts += [f"{p.name} {p.stat().st_size}".encode() for p in sorted(tables.DATA.rglob("*.gz"))]
     digest = hashlib.sha256(b"".join([*parts, sklearn.__version__.encode()])).hexdigest()[:12]
     path = folder / f"{name}-{digest}.joblib"

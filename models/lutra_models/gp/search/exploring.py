@@ -17,7 +17,7 @@ from lutra_models.gp.search.final import shortened
 from lutra_models.gp.search.maximise import Score, maximise, passing
 from lutra_models.gp.search.scoring import field_of, score_of
 from lutra_models.gp.search.sparse import simplified
-from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, reference, remaining, tried
+from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, reference, remaining, repeat, tried
 from lutra_models.gp.space.encoding import Array, Encoding
 from lutra_models.history import History
 from lutra_models.knobs import Configuration
@@ -33,8 +33,8 @@ class Exploring:
         known, search = tried(history), options.search
         opening = len(known) < search.opening_trials
         if learned is None or (opening and not learned.trends):
-            found = _farthest(history, known, rng, options)
-            return "space_filling", found or remaining(history, known, options.search)
+            found = _farthest(history, known, rng, options) or remaining(history, known, options.search)
+            return ("space_filling", found) if found else ("repeat", history.current or known[0])
         step = reference(history, learned) or doubted(history, learned) or shorter(history, learned)
         if step:
             return step
@@ -109,7 +109,8 @@ def _improved(history: History, learned: Learned, rng: np.random.Generator) -> S
     effort = options.thorough if learned.trends or turn % 2 == 0 else options.cursory
     found = maximise(score, field, centres, rng, effort)
     if not found:
-        return "improvement", remaining(history, tried(history), options)
+        left = remaining(history, tried(history), options)
+        return ("improvement", left) if left else repeat(history, ranked)
     return "improvement", _simplest(history, learned, score, found[0]) if learned.trends else found[0]
 
 

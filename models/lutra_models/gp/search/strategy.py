@@ -86,10 +86,11 @@ def doubted(history: History, learned: Learned) -> Step | None:
     return "repeat", found
 
 
-def remaining(history: History, known: list[Configuration], options: Search) -> Configuration:
+def remaining(history: History, known: list[Configuration], options: Search) -> Configuration | None:
     """A configuration that was never tried, next to one that was, where a search found none.
 
-    Raises SpaceExhausted where there is none, with the rule that refuses most of those next to what was tried.
+    None where everything was tried: only another reading says more. Raises SpaceExhausted where rules leave nothing,
+    with the rule that refuses most of those next to what was tried.
     """
     encoding = Encoding(history.space.knobs)
     field = field_of(history, encoding, options)
@@ -100,7 +101,7 @@ def remaining(history: History, known: list[Configuration], options: Search) -> 
         return found
     refusals = Counter(r.code for c in steps if (r := history.space.refusal(c)))
     if not refusals:
-        raise SpaceExhausted("no configuration is left to try: everything next to what was tried was tried too")
+        return None
     (code, count), *_ = refusals.most_common(1)
     example = next(r.message for c in steps if (r := history.space.refusal(c)) and r.code == code)
     raise SpaceExhausted(

@@ -67,7 +67,7 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
     if any(r.state == State.OBSERVING for r in rows):
         try:
             at = context_of(unit, unit.databases.get(session.database_id), session)
-            return observed.sentence(histories.measured(unit, at, session))
+            return observed.sentence(histories.measured(unit, at, session), observed.other_source(unit, session))
         except LutraError as error:
             return f"{error.code}: {error}"
     waiting = ((r.id, directives.waits(unit, r)) for r in rows if r.state == State.APPROVED)

@@ -86,6 +86,26 @@ def test_too_little_was_observed_so_the_session_observes_and_then_proposes(tmp_p
         assert made.session["message"] == ""
 
 
+@pytest.mark.parametrize(("source", "watched"), [("activity", True), ("log", False)])
+def test_a_session_whose_p99_comes_from_another_source_now_says_so(tmp_path: Path, source: str, watched: bool) -> None:
+    with live(tmp_path, MORE) as made:
+        made.observe(1)
+        made.open()
+        made.ask(wait=0)
+        upgraded = {"p99_source": source, "p99_of": "statement"}
+        for _ in range(4):
+            made.agent.send(made.agent.report(**made.agent.window(p99_ms=12.0, qps=900.0) | upgraded))
+        message = made.session["message"]
+        assert message.startswith("observing: 1 of 3 windows")
+        assert "bound to p99 from driver (of a transaction)" in message
+        assert f"the windows have p99 from {source} (of a statement)" in message
+        assert "stop the session and open a new one" in message
+        assert ("watch_transactions = false" in message) == watched
+        assert "check" not in message
+        made.window()
+        assert "about 9 s more" in made.session["message"]
+
+
 def test_measuring_again_asks_nobody(tmp_path: Path) -> None:
     with live(tmp_path, {}, MORE) as made:
         made.observe()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +12,7 @@ from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.engines.postgresql.telemetry.log.durations import Durations, Tally, p99
 from lutra_agent.engines.postgresql.telemetry.log.follow import Follower
 from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
-from lutra_agent.engines.postgresql.telemetry.log.records import Duration, complete, parser
+from lutra_agent.engines.postgresql.telemetry.log.records import LONGEST_RECORD, Duration, Records, parser
 from lutra_agent.engines.postgresql.telemetry.log.settings import Logged, parse
 from lutra_agent.errors import CollectionFailed
 
@@ -25,24 +23,32 @@ WHOLE = {"log_transaction_sample_rate": "0.1", "log_line_prefix": PREFIX}
 
 
 def plain(text: str, prefix: str = PREFIX, bare: bool = False) -> list[Duration]:
-    records, rest = complete("stderr", text)
-    assert rest == ""
-    return list(parser("stderr", prefix, bare)(records))
+    return list(parser("stderr", prefix, bare)(Records("stderr").ended(text)))
 
 
 def line(message: str, pid: int = 7, at: str = AT) -> str:
     return f"{at} UTC [{pid}] me@shop LOG:  {message}\n"
 
 
+def row(message: str) -> str:
+    """As the server writes it: texts in quotes, with the quotes in them doubled."""
+    quoted = message.replace('"', '""')
+    return f'{AT} UTC,"me","shop",7,"[local]",6.1,1,"SELECT",{AT} UTC,3/4,0,LOG,00000,"{quoted}",,,,,,,,,"","x",,0\n'
+
+
+def of_rows(texts: Sequence[str]) -> list[float]:
+    records, read = Records("csvlog"), parser("csvlog", "", False)
+    return [d.ms for text in texts for d in read(records.ended(text))]
+
+
 def test_a_line_of_each_format_gives_the_same_duration() -> None:
     message = "duration: 12.345 ms  statement: SELECT 1,\n'a \"b\"'"
     as_json = json.dumps({"timestamp": f"{AT} UTC", "pid": 7, "error_severity": "LOG", "message": message}) + "\n"
-    row = io.StringIO()
-    csv.writer(row, lineterminator="\n").writerow([f"{AT} UTC", "me", "shop", 7, *[""] * 7, "LOG", "00000", message])
     found = plain(line(message.replace("\n", "\n\t")))
-    for form, text in (("jsonlog", as_json), ("csvlog", row.getvalue())):
-        records, rest = complete(form, text + "half a li")
-        assert (list(parser(form, "", False)(records)), rest) == (found, "half a li")
+    for form, text in (("jsonlog", as_json), ("csvlog", row(message))):
+        records = Records(form)
+        for part in (text + text[:20], text[20:]):
+            assert list(parser(form, "", False)(records.ended(part))) == found
     assert [(d.ms, d.part, d.pid) for d in found] == [(12.345, "other", 7)]
 
 
@@ -60,6 +66,80 @@ def test_no_statement_can_write_a_line_of_another() -> None:
     assert [d.ms for d in plain(faked)] == [1.0]
     assert plain("LOG:  duration: 5.000 ms  statement: x\n") == []
     assert plain(line("statement: SELECT 'duration: 5.000 ms  statement: x'")) == []
+
+
+FORGED = "x LOG:  duration: 99999.000 ms"
+SEVERITIES = ["LOG", "ERROR", "FATAL", "PANIC", "WARNING", "NOTICE", "INFO", "DEBUG", "DETAIL", "HINT", "QUERY"]
+SEVERITIES += ["CONTEXT", "LOCATION", "STATEMENT", "BACKTRACE", "FEHLER", "ОШИБКА", "错误"]
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+@pytest.mark.parametrize("forged", [FORGED, f"{FORGED}  statement: "])
+def test_no_client_forges_a_duration_where_the_prefix_names_it(severity: str, forged: str) -> None:
+    begin = f"{AT} UTC [7] "
+    assert plain(f'{begin}me@shop {severity}:  invalid input syntax: "{forged}"\n') == []
+    for names in (f"{forged}@shop", f"me@{forged}"):
+        assert plain(f"{begin}{names} {severity}:  something\n") == []
+        assert plain(f"{begin}{names} LOG:  duration: 1.000 ms  statement: x\n") == []
+
+
+@pytest.mark.parametrize("name", ["a b", "a@b", "[9]", "a:b", "me LOG: x", "é"])
+def test_names_that_leave_a_line_clear_are_read(name: str) -> None:
+    text = f"{AT} UTC [7] {name}@{name} LOG:  duration: 1.000 ms  statement: x\n"
+    assert [(d.ms, d.pid) for d in plain(text)] == [(1.0, 7)]
+
+
+def test_no_name_forges_a_process() -> None:
+    message = "LOG:  duration: 1.000 ms  statement: x\n"
+    assert [d.pid for d in plain(f"me:[9]: @shop:[7]: {message}", "%u@%d:[%p]: ")] == [7]
+    assert [d.pid for d in plain(f"me [7] shop {message}", "%u [%p] %d ")] == [7]
+    assert plain(f"me [9] [7] shop {message}", "%u [%p] %d ") == []
+    assert plain(f"me17 {message}", "%u%p ") == []
+
+
+def test_a_prefix_without_names_lets_a_statement_say_anything() -> None:
+    text = f"{AT} UTC [7] LOG:  duration: 1.000 ms  statement: SELECT 'ERROR:  {FORGED}'\n"
+    assert [d.ms for d in plain(text, "%m [%p] ")] == [1.0]
+    assert plain(f"{AT} UTC [7] ERROR:  {FORGED}\n", "%m [%p] ") == []
+
+
+@pytest.mark.parametrize(
+    "prefix", [PREFIX, "%t:%r:%u@%d:[%p]: ", "%u%p %d", "%a%u%d%h%p", "%u [%p] %d [%l] ", "%5p%-9p%u"]
+)
+@pytest.mark.parametrize("unit", [":", "@", ":[1]: ", "1", " ", "[", ":@:[", "LOG:  duration: ", "A"])
+def test_long_lines_cost_no_more_than_their_length(prefix: str, unit: str) -> None:
+    """Where a part of a line was read again for each of its characters, this would not end."""
+    long = unit * (300_000 // len(unit))
+    for begin in (f"{AT} UTC [7] ", "2026-11-22 19:00:00 UTC:", "7", ""):
+        assert plain(f"{begin}{long}LOG:  duration: 1.000 msx\n", prefix) == []
+
+
+ONE = row("duration: 1.000 ms  statement: x")
+TWO = row("duration: 2.000 ms  statement: '\n\"'")
+FAKE = f"{AT} UTC,me,shop,7,local,6.1,1,SELECT,,,,LOG,00000,duration: 99999.000 ms,,"
+
+
+def test_a_record_of_many_lines_and_samples_is_read_once() -> None:
+    """Where each line or each sample read the whole record again, this would not end."""
+    lines = row("duration: 3.000 ms  statement: SELECT '" + '"\n' * 300_000 + "'")
+    for texts in ([lines, ONE], [*lines[:200_000], lines[200_000:], ONE]):
+        records = Records("csvlog")
+        assert [r + "\n" for text in texts for r in records.ended(text)] == [lines, ONE]
+
+
+@pytest.mark.parametrize("text", ["x", "x\n", "\n", '"\n', f"\n{FAKE}\n"])
+def test_a_record_that_is_too_long_is_left_out_whole(text: str) -> None:
+    lines = row(f"duration: 3.000 ms  statement: {text * (LONGEST_RECORD // len(text) + 1)}")
+    middle = len(lines) // 2
+    assert of_rows([ONE, lines[:middle], lines[middle:], ONE, TWO]) == [1.0, 1.0, 2.0]
+    assert plain("x" * (LONGEST_RECORD + 1) + "\n" + line("duration: 1.000 ms"))[0].ms == 1.0
+
+
+@pytest.mark.parametrize("fake", [FAKE, ONE.strip(), FAKE.replace(",me,shop,", ',"",,').replace(",local", ',"local')])
+def test_reading_that_begins_amid_a_record_finds_the_next_and_believes_no_text(fake: str) -> None:
+    cut = row(f"duration: 3.000 ms  statement: '\n{fake}\n{fake}\n'").partition("\n")[2]
+    assert of_rows([cut, ONE, TWO, ONE, TWO]) == [1.0, 2.0, 1.0, 2.0]
+    assert of_rows([cut.partition("\n")[0] + "\n" + ONE]) == [1.0]
 
 
 def test_garbage_gives_nothing_and_raises_nothing() -> None:

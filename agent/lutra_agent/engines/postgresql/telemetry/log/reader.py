@@ -8,7 +8,7 @@ from lutra_agent.engines.postgresql.server.connect import TAG, Connection
 from lutra_agent.engines.postgresql.telemetry.log import settings
 from lutra_agent.engines.postgresql.telemetry.log.durations import Durations, Tally
 from lutra_agent.engines.postgresql.telemetry.log.follow import Follower
-from lutra_agent.engines.postgresql.telemetry.log.records import complete, parser
+from lutra_agent.engines.postgresql.telemetry.log.records import Records, parser
 from lutra_agent.errors import CollectionFailed
 
 QUERY = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
@@ -23,7 +23,7 @@ class LogReader:
         self._named = named
         self._follower = Follower()
         self._tally: Tally | None = None
-        self._rest = ""
+        self._records = Records("")
 
     def objection(self, connection: Connection, data_dir: Path | None) -> str:
         """Why the log gives no p99; empty where it does. Opens the file once."""
@@ -55,8 +55,9 @@ class LogReader:
             raise CollectionFailed(f"{file}: {error.strerror}") from error
         if self._tally is None or self._tally.logged != logged:
             self._tally = Tally(logged)
-        records, self._rest = complete(form, self._rest + content.decode(errors="replace"))
-        others = [r for r in records if TAG not in r]
+        if self._records.form != form:
+            self._records = Records(form)
+        others = [r for r in self._records.ended(content.decode(errors="replace")) if TAG not in r]
         self._tally.add(parser(form, logged.prefix, logged.bare)(others))
         return self._tally.durations()
 

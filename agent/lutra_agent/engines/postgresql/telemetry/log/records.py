@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Literal
 
 Part = Literal["begin", "end", "other", "before"]
@@ -19,20 +20,33 @@ Fields = tuple[str, int, str]
 
 Parse = Callable[[list[str]], Iterator["Duration"]]
 
-MESSAGE = re.compile(r"duration: (\d{1,12}\.\d{3}) ms(?:  (statement|parse|bind|execute|fastpath)[^:]*: ?(.*))?")
+MESSAGE = re.compile(r"duration: (\d{1,12}\.\d{3}) ms(?:$|  (statement|parse|bind|execute|fastpath)[^:]*: ?(.*))")
 BEGINS = re.compile(r"\s*(begin|start\s+transaction)\b", re.IGNORECASE)
 ENDS = re.compile(r"\s*(commit|end|rollback(?!\s+to)|abort)\b", re.IGNORECASE)
 LONGEST_RECORD = 1 << 20
-LONGEST_BEGIN = 1000
 
+NAME = r'(?:"(?:[^"]|"")*+")?+'
+ROW = re.compile(rf'\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{3}} [^",\n]{{1,40}},{NAME},{NAME},\d{{1,20}},"[^"]')
+"""How a session's record begins in a csvlog. Between quotes, where a client writes, all quotes are doubled."""
+SAID = "LOG:  "
+SEVERITY = re.compile(r"[^\W\d_a-z]:  ")
+"""How the name of a severity ends, in any language of a server's messages."""
+ZONE = r"(?:[A-Za-z]{1,40}+|[+-]\d{2,6}+)"
+SECOND = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 ESCAPES = {
-    "m": r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \S+",
-    "n": r"(?P<epoch>\d+\.\d{3})",
-    "p": r"(?P<pid>\d+)",
+    "m": rf"(?P<at>{SECOND}\.\d{{3}}) {ZONE}",
+    "n": r"(?P<epoch>\d{1,20}+\.\d{3})",
+    "p": r"(?P<pid>\d{1,20}+)",
+    "t": f"{SECOND} {ZONE}",
+    "s": f"{SECOND} {ZONE}",
+    "l": r"\d{1,20}+",
+    "c": r"[0-9a-f]{1,20}+\.[0-9a-f]{1,20}+",
+    "x": r"\d{1,20}+",
+    "e": r"[0-9A-Z]{5}",
     "%": "%",
     "q": "",
 }
-"""What a session's line begins with, by `log_line_prefix`."""
+"""What a session's line begins with, by `log_line_prefix`, where no client chooses it. All others may hold anything."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +65,48 @@ def parser(form: str, prefix: str, bare: bool) -> Parse:
     return _plain(prefix, bare) if fields_of is None else _fielded(fields_of, bare)
 
 
-def complete(form: str, text: str) -> tuple[list[str], str]:
-    """The records of a text, and what is left of the last one, which is still being written."""
-    *lines, rest = text.split("\n")
-    if form != "csvlog":
-        return lines, rest
-    records: list[str] = []
-    begun = ""
-    for line in lines:
-        begun += line if not begun else "\n" + line
-        if begun.count('"') % 2 == 0 or len(begun) > LONGEST_RECORD:
-            records.append(begun)
-            begun = ""
-    return records, f"{begun}\n{rest}" if begun else rest
+class Records:
+    """Cuts what is appended to a log into records, and keeps the last one, which is still being written.
+
+    Reads each character once, and keeps at most LONGEST_RECORD of them: a longer record is left out.
+    """
+
+    def __init__(self, form: str) -> None:
+        self.form = form
+        self._lines: list[str] = []
+        self._line: list[str] = []
+        self._size = 0
+        self._quoted = self._odd = self._dropped = False
+
+    def ended(self, appended: str) -> list[str]:
+        """Those that this text ends."""
+        *ends, rest = appended.split("\n")
+        found = []
+        for end in ends:
+            self._keep(end)
+            self._end_line()
+            if not self._quoted:
+                found += [] if self._dropped else ["\n".join(self._lines)]
+                self._lines, self._size, self._dropped = [], 0, False
+        self._keep(rest)
+        return found
+
+    def _keep(self, part: str) -> None:
+        self._line.append(part)
+        self._size += len(part)
+        self._odd ^= self.form == "csvlog" and part.count('"') % 2 == 1
+        if self._size > LONGEST_RECORD:
+            self._lines, self._line, self._size, self._dropped = [], [], 0, True
+
+    def _end_line(self) -> None:
+        line = "".join(self._line)
+        if self._quoted and ROW.match(line):
+            # No text between quotes looks so: reading had begun amid a record.
+            self._lines, self._size, self._dropped, self._quoted = [], len(line), False, False
+        self._lines.append(line)
+        self._size += 1
+        self._quoted ^= self._odd
+        self._line, self._odd = [], False
 
 
 def _json_fields(record: str) -> Fields:
@@ -72,6 +115,8 @@ def _json_fields(record: str) -> Fields:
 
 
 def _csv_fields(record: str) -> Fields:
+    if not ROW.match(record):
+        raise ValueError(record[:80])
     fields = next(csv.reader([record], strict=True))
     return fields[13], int(fields[3]), fields[0]
 
@@ -92,31 +137,76 @@ def _fielded(fields_of: Callable[[str], Fields], bare: bool) -> Parse:
 
 def _plain(prefix: str, bare: bool) -> Parse:
     """Lines of a statement after its first begin with a tab: no text can stand for another line."""
-    begin = re.compile(_pattern(prefix) + "LOG:  ")
+    begin = Begin(prefix)
 
     def parse(records: list[str]) -> Iterator[Duration]:
         for record in records:
-            found = None if record.startswith("\t") else begin.match(record, 0, LONGEST_BEGIN)
+            if record.startswith("\t") or f"{SAID}duration: " not in record:
+                continue
+            found = begin.match(record)
             if found is None:
                 continue
-            told = found.groupdict()
+            end, told = found
             at_s = float(told.get("epoch") or 0) or _seconds(told.get("at") or "")
-            duration = _duration(record[found.end() :], int(told.get("pid") or 0), at_s, bare)
+            duration = _duration(record[end:], int(told.get("pid") or 0), at_s, bare)
             if duration is not None:
                 yield duration
 
     return parse
 
 
-def _pattern(prefix: str) -> str:
-    parts, seen = [], set()
+class Begin:
+    """What stands before the message of a line. Where a client's names are in it, the line must be clear.
+
+    Such a name may look like all that follows it. So a line counts only where it holds one severity, and each time and
+    process in it could be read in one way. Takes a time linear in the line's length.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        first, *others = _fixed(prefix)
+        self._named = bool(others)
+        self._first = re.compile(first if others else first + SAID)
+        self._last = re.compile(f"(?=({others[-1]}{SAID}))" if others else "")
+        self._between = [re.compile(f"(?={o})") for o in others[:-1] if "(?P<" in o]
+
+    def match(self, record: str) -> tuple[int, dict[str, str]] | None:
+        """Where the message begins, and the parts of the prefix that are known; None where that is not clear."""
+        found = self._first.match(record)
+        if found is None or not self._named:
+            return found and (found.end(), found.groupdict())
+        if len(list(islice(SEVERITY.finditer(record, found.end()), 2))) != 1:
+            return None
+        last = _only(self._last, record, found.end(), len(record))
+        if last is None:
+            return None
+        told = found.groupdict() | last.groupdict()
+        for pattern in self._between:
+            part = _only(pattern, record, found.end(), last.start())
+            if part is None:
+                return None
+            told |= part.groupdict()
+        return last.end(1), told
+
+
+def _only(pattern: re.Pattern[str], text: str, start: int, end: int) -> re.Match[str] | None:
+    matches = list(islice(pattern.finditer(text, start, end), 2))
+    return matches[0] if len(matches) == 1 else None
+
+
+def _fixed(prefix: str) -> list[str]:
+    """Patterns of what stands before, between and after the escapes that may hold anything."""
+    parts, seen = [""], set()
     for token in re.findall(r"%-?\d*[a-zA-Z%]|[^%]+|%", prefix):
         kind = token[-1] if token.startswith("%") and len(token) > 1 else ""
-        pad = " *" if len(token) > 2 else ""
-        known = ESCAPES.get(kind) if kind not in seen else None
-        parts.append(re.escape(token) if not kind else ".*?" if known is None else f"{pad}{known}{pad}")
+        known = ESCAPES.get(kind) if kind else re.escape(token)
+        if known is None:
+            parts.append("")
+            continue
+        width = int(token[1:-1] or 0) if kind else 0
+        known = re.sub(r"\?P<\w+>", "?:", known) if kind in seen else known
+        parts[-1] += " *+" * (width > 0) + known + f" {{0,{-width}}}" * (width < 0)
         seen.add(kind)
-    return "".join(parts)
+    return parts
 
 
 def _duration(message: str, pid: int, at_s: float, bare: bool = False) -> Duration | None:
