@@ -16,8 +16,10 @@ from lutra_models.knobs import Value
 Ground = Literal["fault", "enough", "elsewhere", "rule"]
 """A symptom of one of the catalogue's three kinds, or a rule for this hardware."""
 Way = Literal["raise", "lower", "set"]
-How = Literal["rejected", "left_out", "rolled_back", "reverted"]
-"""By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard."""
+How = Literal["rejected", "left_out", "rolled_back", "reverted", "refused", "failed"]
+"""By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard; by the agent
+that did not begin, by the server that did not take it.
+"""
 STRENGTH_CHANGED = 0.2
 """Two strengths of a symptom that lie farther apart are two states of the database."""
 HARDWARE_CHANGED = 0.1

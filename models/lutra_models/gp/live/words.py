@@ -16,6 +16,8 @@ _HOW = {
     "left_out": "was left out of an approval",
     "rolled_back": "was rolled back",
     "reverted": "was undone by a guard",
+    "refused": "was refused by the agent",
+    "failed": "did not work on the server",
 }
 _DURATIONS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 

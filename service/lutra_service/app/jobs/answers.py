@@ -52,17 +52,15 @@ def _proposed(
     unit.publish(row.id, row.database_id, row.session_id)
 
 
-def _nothing(
-    unit: UnitOfWork, row: Recommendation, session: Session, at: ServerContext, told: Document, besides: str = ""
-) -> None:
-    """Nobody is asked for approval, and the session settles. `besides`: what waits for a maintenance window."""
+def _nothing(unit: UnitOfWork, row: Recommendation, session: Session, at: ServerContext, told: Document) -> None:
+    """Nobody is asked for approval, and the session settles."""
     values = change_set.change_details(at, at.active.restrict(at.space.names))
     unit.recommendations.step(
         row, State.UNNEEDED, **told, **values, proposed_at=unit.now, ended_at=unit.now, lease_until=None
     )
     unit.publish(row.id, row.database_id, row.session_id)
     looked_at = (told["looked_at"] or {}).get("sentence", "Nothing is worth changing.")
-    settled.settle(unit, session, at, " ".join(filter(None, (besides, looked_at))))
+    settled.settle(unit, session, at, looked_at)
 
 
 def _in_parts(
@@ -79,7 +77,7 @@ def _in_parts(
     if not restart:
         return _proposed(unit, row, at, configuration, told)
     rest = configuration.replace({c.name: c.before for c in changes if c.name in restart})
-    waiting = [r for r in unit.recommendations.of_kind(session.id, (Kind.MAINTENANCE,)) if _is_open(r)]
+    waiting = settled.for_window(unit.recommendations.of_kind(session.id, (Kind.MAINTENANCE,)))
     gathered = _gathered(at, waiting, restart)
     known = next((r for r in waiting if r.configuration == gathered), None)
     parts = _told_apart(told, restart)
@@ -87,7 +85,7 @@ def _in_parts(
         _proposed(unit, row, at, rest, parts[0])
         return None if known is not None else _gather(unit, at, session, row.id, waiting, gathered, parts[1])
     if known is not None:
-        return _nothing(unit, row, session, at, told, f"{known.id} waits, for a maintenance window.")
+        return _nothing(unit, row, session, at, told)
     for_window = Configuration(gathered)
     own = {"kind": Kind.MAINTENANCE, "trial": None, "key": row.id}
     _proposed(unit, row, at, for_window, {**parts[1], **own})
@@ -139,10 +137,6 @@ def _told_apart(told: Document, restart: Mapping[str, Any]) -> tuple[Document, D
     part = [r for r in reasons if r["setting"] in restart]
     alone = {**told, "predictions": {}, "curve": [], "shortened_from": None}
     return {**(alone if part and rest else told), "reasons": rest}, {**(alone if rest else told), "reasons": part}
-
-
-def _is_open(row: Recommendation) -> bool:
-    return row.state in (State.PROPOSED, State.APPROVED) and row.withdrawn_at is None
 
 
 def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Mapping[str, Any]) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from lutra_models.lifecycle import RecommendationKind as Kind
+from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.live import circumstances
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Session
+from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
 SYMPTOMS_EVERY = timedelta(minutes=5)
 """An hour's windows are read for them."""
+UNAPPLIED = (State.EXPIRED, State.REFUSED, State.FAILED, State.REVERTED)
 KNOWN = 20
 """Circumstances under which nothing was worth changing: a load that comes and goes is looked at once at each level."""
 
@@ -25,7 +29,11 @@ def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> N
         return
     before = (session.settled or {}).get("known", [])
     now = circumstances.present(unit, at, symptoms=True)
-    content: Document = {"known": [*before, now.to_dict()][-KNOWN:], "symptoms_at": unit.now.isoformat()}
+    content: Document = {
+        "known": [*before, now.to_dict()][-KNOWN:],
+        "symptoms_at": unit.now.isoformat(),
+        "for_window": [r.id for r in for_window(unit.recommendations.outlined(session.id))],
+    }
     unit.sessions.step(session, SessionState.SETTLED, message=why[:1000], settled=content)
     after = {"state": SessionState.SETTLED, "message": why}
     audit.record(
@@ -40,12 +48,27 @@ def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> N
     unit.publish(session.id, session.database_id)
 
 
+def for_window(rows: Iterable[Recommendation]) -> list[Recommendation]:
+    """Those that wait for a maintenance window, or for the approval to."""
+    waiting = (State.PROPOSED, State.APPROVED)
+    return [r for r in rows if r.kind == Kind.MAINTENANCE and r.state in waiting and r.withdrawn_at is None]
+
+
+def sentence(session: Session, rows: Iterable[Recommendation]) -> str:
+    """What a settled session says now: what still waits for a maintenance window, and what was looked at."""
+    return " ".join([*(f"{r.id} waits, for a maintenance window." for r in for_window(rows)), session.message or ""])
+
+
 def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
-    """Whether the load, the settings or the symptoms of now are others than any under which nothing was worth it.
+    """Whether the load, the settings or the symptoms of now are others than any under which nothing was worth it; or
+    what waited for its maintenance window has ended without being applied, and no operator rejected it.
 
     Under a new load it waits for as many windows as say what that is.
     """
     kept = session.settled or {}
+    waited = [unit.recommendations.get(id_) for id_ in kept.get("for_window", ())]
+    if any(r.state in UNAPPLIED for r in waited):
+        return True
     due = unit.now - datetime.fromisoformat(kept["symptoms_at"]) >= SYMPTOMS_EVERY
     now = circumstances.present(unit, at, symptoms=due)
     known = [circumstances.read(one) for one in kept["known"]]

@@ -51,6 +51,12 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     )
 
 
+def measured(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
+    """What `session` observed, over the space that is searched without evidence: no symptom is computed for it."""
+    seen = _with_aims(session, observations(unit, session, at.space))
+    return History(at.space, session.judged, observations=seen, current=at.active)
+
+
 def _turned_down(unit: UnitOfWork, database_id: str) -> list[TurnedDown]:
     """The newest of all of the database's sessions, oldest first."""
     rows = unit.recommendations.turned_down(database_id)

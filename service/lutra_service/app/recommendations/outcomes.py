@@ -20,6 +20,16 @@ log = logging.getLogger(__name__)
 
 PAUSING = ("server_changed", "not_primary", "guardrail", "durability_not_allowed")
 """Refusals after which asking for the next trial at once is of no use."""
+ABOUT_VALUES = (
+    "memory_budget_exceeded",
+    "durability_not_allowed",
+    "setting_shadowed",
+    "invalid_value",
+    "unknown_setting",
+    "did_not_start",
+    "not_active_after_apply",
+)
+"""What the same settings meet again on the same server."""
 LOST = "its agent lost its state before this was confirmed, and could not undo it"
 ELSEWHERE = "another server took over before this was confirmed"
 
@@ -63,10 +73,17 @@ def _first(unit: UnitOfWork, database: Database, approved: Recommendation, outco
         unit.recommendations.step(
             approved, State(outcome.state), outcome=ChangeOutcome.told(outcome), error=error, ended_at=unit.now
         )
+        _remember(unit, approved, outcome)
         if outcome.code in PAUSING:
             pause(unit, unit.sessions.of(approved), f"{approved.id} was refused: {error}")
         return
     _applied(unit, database, approved, outcome, epoch)
+
+
+def _remember(unit: UnitOfWork, row: Recommendation, outcome: Outcome) -> None:
+    """What stands against its settings themselves. A way back is not held against the settings that it leads to."""
+    if outcome.code in ABOUT_VALUES and row.kind != Kind.ROLLBACK:
+        turned_down.remember(unit, row, "refused" if outcome.state == "refused" else "failed", _error(outcome))
 
 
 def _applied(unit: UnitOfWork, database: Database, row: Recommendation, outcome: Outcome, epoch: str) -> None:
@@ -90,6 +107,8 @@ def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome
     unit.recommendations.step(recommendation, State.REVERTED, outcome=told, error=_error(outcome), ended_at=unit.now)
     if outcome.code == "guardrail":
         turned_down.remember(unit, recommendation, "reverted", outcome.message)
+    elif outcome.code == "did_not_start":
+        _remember(unit, recommendation, outcome)
     endings.undone(unit, recommendation, f"a guard undid {recommendation.id}: {_error(outcome)}")
 
 

@@ -64,7 +64,7 @@ def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
     """Compute what waited for windows, once there are enough of them."""
     for row in unit.recommendations.of_kind(session.id, (Kind.SEARCH,), (State.OBSERVING,)):
         at = context_of(unit, database, session)
-        if observed.missing(histories.history(unit, at, session)) == 0:
+        if observed.missing(histories.measured(unit, at, session)) == 0:
             own = [r for r in unit.recommendations.outlined(session.id) if r.id != row.id]
             made, request = _question(unit, at, session, own, Kind.SEARCH)
             unit.recommendations.step(row, State.COMPUTING, key=made.key, before=made.before)
@@ -74,7 +74,7 @@ def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
 
 def _search(unit: UnitOfWork, at: ServerContext, session: Session, own: Sequence[Recommendation]) -> Recommendation:
     """Outside a lab the settings of now have to be known first: else it observes, and proposes afterwards."""
-    if session.mode == "lab" or observed.missing(histories.history(unit, at, session)) == 0:
+    if session.mode == "lab" or observed.missing(histories.measured(unit, at, session)) == 0:
         return _compute(unit, at, session, own, Kind.SEARCH)
     made, _ = _question(unit, at, session, own, Kind.SEARCH)
     row = unit.recommendations.add(replace(made, state=State.OBSERVING, key=made.id))

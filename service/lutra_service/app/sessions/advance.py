@@ -35,14 +35,16 @@ MEASURED = (Kind.SEARCH, Kind.VERIFICATION)
 def advance(unit: UnitOfWork, database: Database, session: Session | None = None) -> None:
     """Take the next step of the database's running session, if there is one to take. Safe to call at any time."""
     session = unit.sessions.get(session.id) if session else unit.sessions.open_one(database.id)
-    if session is not None and session.state == SessionState.SETTLED:
-        session = _looked_again(unit, database, session)
-    if session is None or session.state != SessionState.RUNNING:
+    if session is None or session.state not in (SessionState.RUNNING, SessionState.SETTLED):
         return
     changed = server_identity.change(session, database)
     if changed is not None:
         withdraw_open(unit, session, audit.SERVICE, f"server_changed: {changed}")
         pause(unit, session, f"server_changed: {changed}; POST /v1/sessions/{session.id}/resume starts again on it")
+        return
+    if session.state == SessionState.SETTLED:
+        session = _looked_again(unit, database, session)
+    if session.state != SessionState.RUNNING:
         return
     if (missing := missing_load(database, session.aim)) is not None:
         pause(unit, session, missing)
@@ -69,29 +71,36 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
 
 
 def _looked_again(unit: UnitOfWork, database: Database, session: Session) -> Session:
-    """A settled session asks again by itself where its load, its settings, its symptoms or its server are others."""
+    """A settled session asks again by itself where its load, its settings or its symptoms are others."""
     try:
-        more = server_identity.rebased(unit, database, session)
-        if not more and not settled.has_changed(unit, session, context_of(unit, database, session)):
+        if not settled.has_changed(unit, session, context_of(unit, database, session)):
             return session
-        if more:
-            unit.sessions.change(session.id, **more)
         session = wake(unit, session)
         request.ask(unit, database, _with_baseline(unit, database, session))
     except LutraError as error:
         log.warning("%s cannot look again: %s", session.id, error)
+        if session.state == SessionState.RUNNING:
+            pause(unit, session, f"{error.code}: {error}")
     return unit.sessions.get(session.id)
 
 
 def _without_asking(unit: UnitOfWork, database: Database, session: Session) -> None:
     """What needs no operator: to propose once enough was observed, and to measure again what is active already."""
-    request.go_on(unit, database, session)
-    if decide.under_way(unit, database.id):
-        return
-    for row in unit.recommendations.of_kind(session.id, request.COMPUTED, (State.PROPOSED,)):
-        if not row.changes:
-            decide.approve(unit, row.id, AUTOMATIC)
+    try:
+        request.go_on(unit, database, session)
+        if _busy(unit, database):
             return
+        proposed = unit.recommendations.of_kind(session.id, request.COMPUTED, (State.PROPOSED,))
+        row = next((r for r in proposed if not r.changes), None)
+        if row is not None:
+            decide.approve(unit, row.id, AUTOMATIC)
+    except LutraError as error:
+        pause(unit, session, f"{error.code}: {error}")
+
+
+def _busy(unit: UnitOfWork, database: Database) -> bool:
+    """Whether a change is carried out or measured: what waits for its maintenance window is in nothing's way."""
+    return any(not waits_for_window(unit, database, r) for r in decide.under_way(unit, database.id))
 
 
 def _approve_for_window(unit: UnitOfWork, database: Database, session: Session) -> None:
@@ -114,8 +123,7 @@ def _next(unit: UnitOfWork, database: Database, session: Session) -> None:
     try:
         request.go_on(unit, database, session)
         recommendation, _ = request.ask(unit, database, session)
-        busy = [r for r in decide.under_way(unit, database.id) if not waits_for_window(unit, database, r)]
-        if recommendation.state == State.PROPOSED and not busy:
+        if recommendation.state == State.PROPOSED and not _busy(unit, database):
             decide.approve(unit, recommendation.id, AUTOMATIC)
         _approve_for_window(unit, database, session)
     except LutraError as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lutra_models.errors import LutraError
 from lutra_models.history import Mode
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.live import objectives, observed
+from lutra_service.app.live import objectives, observed, settled
 from lutra_service.app.recommendations import directives, histories, request, trial_record, verification
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
@@ -41,7 +42,7 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
     handover = [r.id for r in rows if r.kind == Kind.HANDOVER]
     return Progress(
         session=session,
-        message=session.message or _present(unit, session, rows),
+        message=_message(unit, session, rows),
         trials_done=sum(trial_record.counts(r) for r in counted),
         current=waiting[-1] if waiting else None,
         incumbent=_incumbent(session, [r for r in counted if _may_lead(r)]),
@@ -53,13 +54,22 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
     )
 
 
+def _message(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
+    if session.state == SessionState.SETTLED:
+        return settled.sentence(session, rows)
+    return session.message or _present(unit, session, rows)
+
+
 def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
     """What an open session is at, where that is not plain: what it observes, and why an approval waits."""
     if session.state != SessionState.RUNNING:
         return ""
     if any(r.state == State.OBSERVING for r in rows):
-        at = context_of(unit, unit.databases.get(session.database_id), session)
-        return observed.sentence(histories.history(unit, at, session), observed.other_source(unit, session))
+        try:
+            at = context_of(unit, unit.databases.get(session.database_id), session)
+            return observed.sentence(histories.measured(unit, at, session), observed.other_source(unit, session))
+        except LutraError as error:
+            return f"{error.code}: {error}"
     waiting = ((r.id, directives.waits(unit, r)) for r in rows if r.state == State.APPROVED)
     told = next((f"{id_} is approved and waits: {why}" for id_, why in waiting if why is not None), "")
     return told or objectives.unserved(unit, session)

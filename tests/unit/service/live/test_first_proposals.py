@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from lutra_models.evidence import Evidence
+from lutra_models.knobs import Value
+from lutra_service.app.databases import symptoms
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.recommendations import histories
+from lutra_service.db.store import UnitOfWork
 
 from tests.support.live import live
 
@@ -38,6 +45,26 @@ def test_windows_of_other_settings_of_another_load_or_of_long_ago_are_not(tmp_pa
         made.ask()
         read = [o["metrics"]["p99_ms"] for o in made.advisor.asked[-1]["observations"]]
         assert read == [4.0] * 3
+
+
+def test_no_symptom_is_computed_only_to_count_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with live(tmp_path, MORE) as made:
+        made.observe(1)
+        made.open()
+        asked = made.ask(wait=0)
+        computed: list[str] = []
+
+        def counted(unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None) -> Evidence:
+            computed.append(at.database.id)
+            return symptoms.evidence_of(unit, at, began)
+
+        monkeypatch.setattr(histories, "evidence_of", counted)
+        made.window()
+        assert made.session["message"].startswith("observing: 2 of 3 windows")
+        assert computed == []
+        made.window()
+        assert len(computed) == 1
+        made.service.until(f"/v1/recommendations/{asked['id']}", lambda r: r["state"] == "proposed")
 
 
 def test_too_little_was_observed_so_the_session_observes_and_then_proposes(tmp_path: Path) -> None:

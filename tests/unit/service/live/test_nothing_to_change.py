@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lutra_service.app.live.circumstances import Circumstances
@@ -42,8 +43,8 @@ def test_an_operator_may_ask_again(tmp_path: Path) -> None:
         assert made.session["state"] == "running"
 
 
-@pytest.mark.parametrize("change", ["load", "rate", "settings", "version", "memory"])
-def test_it_looks_again_when_the_load_or_the_server_changes(tmp_path: Path, change: str) -> None:
+@pytest.mark.parametrize("change", ["load", "rate", "settings"])
+def test_it_looks_again_when_the_load_or_the_settings_change(tmp_path: Path, change: str) -> None:
     with live(tmp_path) as made:
         made.agent.facts = {"context": {"clients": 8}}
         settled(made)
@@ -53,16 +54,33 @@ def test_it_looks_again_when_the_load_or_the_server_changes(tmp_path: Path, chan
             made.agent.facts = {"context": {"clients": 64}}
         elif change == "rate":
             rate = {"qps": 4500.0}
-        elif change == "version":
-            made.agent.facts["engine_version"] = "17.1"
-        elif change == "memory":
-            made.agent.facts["host"] = {"memory_bytes": 16 << 30, "cores": 4}
         else:
             made.agent.apply({"jit": "off"})
         for _ in range(6):
             made.window(**rate)
         made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "running" and s["current"])
         assert len(made.advisor.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("facts", "word"),
+    [({"engine_version": "17.1"}, "version"), ({"host": {"memory_bytes": 16 << 30, "cores": 4}}, "memory")],
+)
+def test_on_another_server_it_pauses_and_an_operator_starts_again(
+    tmp_path: Path, facts: dict[str, Any], word: str
+) -> None:
+    with live(tmp_path) as made:
+        settled(made)
+        made.advisor.wishes = [MORE]
+        made.agent.facts = facts
+        made.window()
+        session = made.session
+        assert session["state"] == "paused"
+        assert session["message"].startswith(f"server_changed: its {word} was")
+        for _ in range(6):
+            made.window()
+        assert len(made.advisor.asked) == 1
+        assert made.service.take("POST", f"/v1/sessions/{made.session_id}/resume")["state"] == "running"
 
 
 def test_a_settled_session_may_be_stopped_and_another_one_opened(tmp_path: Path) -> None:

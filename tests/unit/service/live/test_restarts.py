@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from lutra_service.app.jobs import lease
+
 from tests.support.live import Live, live
 
 BUFFERS, WORKERS, MORE = {"shared_buffers": 32768}, {"autovacuum_max_workers": 5}, {"work_mem": 8192}
@@ -75,6 +77,17 @@ def test_an_approved_one_waits_for_its_window_and_holds_nothing_up(tmp_path: Pat
         assert (directive["id"], directive["settings"]) == (part["id"], BUFFERS)
 
 
+def test_what_is_active_already_is_measured_while_another_one_waits_for_its_window(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, {}, mode="restart_in_window") as made:
+        windows(made, now=False)
+        made.observe()
+        made.open(mode="restart_in_window")
+        made.decide(made.ask()["id"], "approve")
+        again = made.ask()
+        assert again["changes"] == []
+        made.service.until(f"/v1/recommendations/{again['id']}", lambda r: r["state"] == "applied")
+
+
 def test_what_already_waits_is_not_proposed_again(tmp_path: Path) -> None:
     with live(tmp_path, BUFFERS, BUFFERS, mode="restart_in_window") as made:
         windows(made, now=False)
@@ -96,3 +109,65 @@ def test_a_session_that_approves_by_itself_lets_it_wait_for_its_window(tmp_path:
         path = f"{made.path}/recommendations?state=approved"
         (part,) = made.service.until(path, lambda found: bool(found["items"]))["items"]
         assert (part["kind"], part["decided_by"]) == ("maintenance", "automatic")
+
+
+def waiting(made: Live) -> dict[str, Any]:
+    """A settled session whose change of `shared_buffers` is approved and waits for its window."""
+    windows(made, now=False)
+    made.observe()
+    made.open(mode="restart_in_window")
+    part = made.ask()
+    made.decide(part["id"], "approve")
+    assert made.ask()["state"] == "unneeded"
+    assert f"{part['id']} waits" in made.session["message"]
+    return part
+
+
+def test_a_settled_session_looks_again_once_its_agent_has_refused_what_waited(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, BUFFERS, mode="restart_in_window") as made:
+        part = waiting(made)
+        windows(made, now=True)
+        directive = made.agent.directive()
+        assert directive is not None
+        made.advisor.wishes = [MORE]
+        refused = made.agent.outcome(directive, "refused", code="memory_budget_exceeded", message="too much")
+        made.agent.send(made.agent.report(outcomes=[refused]))
+        assert made.look(part["id"])["state"] == "refused"
+        made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "running" and s["current"])
+        assert "waits" not in made.session["message"]
+
+
+def test_a_settled_session_looks_again_once_what_waited_has_expired(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, BUFFERS, mode="restart_in_window") as made:
+        part = waiting(made)
+        made.advisor.wishes = [MORE]
+        past = datetime.now(UTC) - timedelta(minutes=1)
+        made.service.store.write(lambda unit: unit.recommendations.change(part["id"], expires_at=past))
+        made.service.store.write(lambda unit: lease.end_overdue(unit, part["id"]))
+        assert made.look(part["id"])["state"] == "expired"
+        made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "running" and s["current"])
+
+
+def test_what_waited_and_was_rejected_stays_turned_down_and_waits_no_longer(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, BUFFERS, mode="restart_in_window") as made:
+        part = waiting(made)
+        made.decide(part["id"], "reject")
+        assert "waits" not in made.session["message"]
+        made.window()
+        assert made.session["state"] == "settled"
+        assert len(made.advisor.asked) == 2
+
+
+def test_on_another_server_what_waits_for_its_window_is_withdrawn(tmp_path: Path) -> None:
+    with live(tmp_path, BUFFERS, mode="restart_in_window") as made:
+        windows(made, now=False)
+        made.observe()
+        made.open(mode="restart_in_window")
+        part = made.ask()
+        made.decide(part["id"], "approve")
+        assert made.ask()["state"] == "unneeded"
+        made.agent.facts = {"engine_version": "17.1"}
+        made.window()
+        assert made.session["state"] == "paused"
+        ended = made.look(part["id"])
+        assert (ended["state"], ended["error"].split(":")[0]) == ("rejected", "server_changed")

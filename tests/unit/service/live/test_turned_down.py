@@ -99,6 +99,35 @@ def test_what_is_taken_back_is_remembered_with_the_faults_from_before_it(tmp_pat
         assert known["basis"]["strengths"]["sorts_spill"] > 0.3
 
 
+@pytest.mark.parametrize(
+    ("state", "code", "how"),
+    [
+        ("refused", "memory_budget_exceeded", "refused"),
+        ("failed", "did_not_start", "failed"),
+        ("reverted", "did_not_start", "failed"),
+        ("refused", "paused", None),
+        ("failed", "internal_error", None),
+    ],
+)
+def test_what_its_agent_refused_or_the_server_did_not_take_is_remembered(
+    tmp_path: Path, state: str, code: str, how: str | None
+) -> None:
+    with live(tmp_path, MORE) as made:
+        made.observe()
+        made.open()
+        id_ = made.ask()["id"]
+        made.decide(id_, "approve")
+        directive = made.agent.directive()
+        assert directive is not None
+        outcome = made.agent.outcome(directive, state, code=code, message="too much")
+        made.agent.send(made.agent.report(outcomes=[outcome]))
+        assert made.look(id_)["state"] == state
+        assert [t["how"] for t in turned_down(made)] == ([] if how is None else [how])
+        made.ask()
+        handed = made.advisor.asked[-1].get("turned_down", [])
+        assert [t["changes"][0]["after"] for t in handed] == ([] if how is None else [8192])
+
+
 def test_a_rollback_on_the_host_shows_in_the_session_and_is_remembered(tmp_path: Path) -> None:
     with live(tmp_path, MORE) as made:
         made.observe()
