@@ -29,10 +29,10 @@ class Slice:
 
 
 class Busy:
-    """As a context manager: the load runs within."""
+    """As a context manager: the load runs within. `server` is up when this is made; later it may restart."""
 
     def __init__(self, server: ScratchServer, clients: Clients, size: Size) -> None:
-        self._server, self._clients, self._size = server, clients, size
+        self._database, self._clients, self._size = database_of(server), clients, size
         self._slices: list[Slice] = []
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="clients", daemon=True)
@@ -70,4 +70,4 @@ class Busy:
             section |= {"scale": self._size.scale}
         if self._clients.swings:
             section["rate"] = int(section["rate"] * SWING[number // 3 % len(SWING)])
-        return drivers.build(section, database_of(self._server)).run()
+        return drivers.build(section, self._database).run()

@@ -60,7 +60,7 @@ POSTGRESQL = (
     ("checkpoints too often", {"checkpoint_timeout": "30s"}, _WRITES, ()),
     ("cache too small", {"shared_buffers": "4MB"}, _READS, ()),
     ("sorts without room", {"work_mem": "64kB"}, _SORTS, ()),
-    ("index scans priced out", {"random_page_cost": "1000"}, _READS, ()),
+    ("index scans priced out", {"random_page_cost": "1000"}, _SORTS, ()),
     ("JIT for short queries", {"jit": "on", "jit_above_cost": "0"}, _SORTS, ()),
     ("WAL buffers too small", {"wal_buffers": "32kB"}, _WRITES, ()),
     ("vacuum starved", {"autovacuum_vacuum_scale_factor": "1"}, _WRITES, ("autovacuum_vacuum_threshold",)),
