@@ -18,8 +18,11 @@ KEPT = "alembic_version"
 FIRST_OF_USERS = 16384
 """PostgreSQL numbers what users make from here on (FirstNormalObjectId in access/transam.h)."""
 
+GONE_MS = 30_000
+"""What is still connected may hold rows: it is waited for until it is gone."""
 ALONE = f"""
-SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{NAME}' AND pid <> pg_backend_pid()
+SELECT count(pg_terminate_backend(pid, {GONE_MS})) FROM pg_stat_activity
+WHERE datname = '{NAME}' AND pid <> pg_backend_pid()
 """
 LAYOUT = f"""
 SELECT (SELECT string_agg(format('%s %s %s', oid, relname, reltuples), ',' ORDER BY oid)

@@ -55,7 +55,7 @@ COMMON = {
 SHOWN = {"mariadb": COMMON | {"query_cache_useless"}, "mysql": COMMON | {"pool_small"}}
 DEFAULTED = {"redo.logical_bytes", "redo.history_list"}
 """What stands in for something else on the other of the two servers."""
-ROWS, TABLES = 40_000, 25
+ROWS, TABLES = 80_000, 25
 NUMBERS = "SELECT a.n * 1000 + b.n * 100 + c.n * 10 + d.n AS n FROM digits a, digits b, digits c, digits d"
 
 
@@ -82,10 +82,13 @@ def fill(server: ScratchMysqld) -> None:
 
 
 def load(server: ScratchMysqld) -> None:
-    """Updates, sorts, groups and joins, point reads, many tables in turn, and connections that come and go."""
+    """Updates, sorts, groups and joins, point reads, many tables in turn, and connections that come and go.
+
+    In the end a whole table is read: what temporary tables leave free in the pool is full again when it is looked at.
+    """
     with server.session() as run:
         for part in range(8):
-            picked = ", ".join(str(n * 7919 % ROWS) for n in range(part * 400, part * 400 + 400))
+            picked = ", ".join(str(n * 7919 % ROWS) for n in range(part * 1200, part * 1200 + 1200))
             run(f"SELECT SUM(v) FROM t WHERE id IN ({picked})")
             some = f"SELECT pad FROM t WHERE id < {600 + part} ORDER BY CRC32(id) LIMIT 599"
             run(f"SELECT SUM(LENGTH(pad)) FROM ({some}) x")
@@ -98,6 +101,7 @@ def load(server: ScratchMysqld) -> None:
             run(f"UPDATE t SET v = v + 1, pad = REPEAT('y', 299 + v % 2) WHERE id BETWEEN {part} AND {part + 29}")
     for _ in range(40):
         server.sql("SELECT 1")
+    server.sql("SELECT SUM(LENGTH(pad)) FROM t")
 
 
 @contextmanager
