@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import TOKEN, agent_process, document, settings_of, until, write_toml
-from tests.support.loads import loaded
+from tests.support.agents import TOKEN, agent_process, settings_of, until
+from tests.support.loads import inserting
 from tests.support.served import Served
 from tests.support.service import Api
 
@@ -46,7 +45,7 @@ class Scene:
     @contextmanager
     def observed(self, server: ScratchPostgres) -> Iterator[None]:
         """Its agent runs, and has observed some windows of a load."""
-        with agent_process(self.file, self.token), busy(server):
+        with agent_process(self.file, self.token), inserting(server):
             until(lambda: len(self.api.take("GET", f"{self.path}/windows")["items"]) >= 5)
             yield
 
@@ -64,23 +63,8 @@ class Scene:
 @pytest.fixture
 def scene(postgres18: ScratchPostgres, tmp_path: Path) -> Iterator[Scene]:
     with Served(tmp_path) as served:
-        api = served.api
-        database = api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
-        path = f"/v1/databases/{database}"
-        api.take("PUT", f"{path}/guardrails", {"guardrails": PATIENT})
-        made = api.take("POST", f"{path}/tokens", {"name": "its agent", "scopes": ["agent"]})
-        url = f"http://127.0.0.1:{served.port}"
-        where = {"database": database}
-        toml = document(postgres18, url, tmp_path / "state", "reload_only", service=where, guard=LONG)
-        yield Scene(api, path, write_toml(tmp_path / "agent.toml", toml), made["token"])
-
-
-@contextmanager
-def busy(server: ScratchPostgres) -> Iterator[None]:
-    server.sql("CREATE TABLE IF NOT EXISTS load (n int)")
-    connection = psycopg.connect(server.conninfo(), autocommit=True)
-    with connection, loaded(lambda: connection.execute("INSERT INTO load VALUES (1)")):
-        yield
+        shop = served.registered(postgres18, "reload_only", PATIENT, LONG)
+        yield Scene(served.api, shop.path, shop.file, shop.token)
 
 
 def changed(recommendation: dict[str, Any]) -> dict[str, Any]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import agent_process, document, settings_of, until, write_toml
-from tests.support.loads import loaded
+from tests.support.agents import agent_process, settings_of, until
+from tests.support.loads import inserting
 from tests.support.served import Served
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -58,23 +57,8 @@ class Scene:
 @pytest.fixture
 def scene(postgres18: ScratchPostgres, tmp_path: Path) -> Iterator[Scene]:
     with Served(tmp_path) as served:
-        api = served.api
-        database = api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
-        path = f"/v1/databases/{database}"
-        api.take("PUT", f"{path}/guardrails", {"guardrails": GUARDRAILS})
-        made = api.take("POST", f"{path}/tokens", {"name": "its agent", "scopes": ["agent"]})
-        url = f"http://127.0.0.1:{served.port}"
-        where = {"database": database}
-        toml = document(postgres18, url, tmp_path / "state", "reload_only", service=where, guard=LONG)
-        yield Scene(served, path, write_toml(tmp_path / "agent.toml", toml), made["token"])
-
-
-@contextmanager
-def busy(server: ScratchPostgres) -> Iterator[None]:
-    server.sql("CREATE TABLE IF NOT EXISTS load (n int)")
-    connection = psycopg.connect(server.conninfo(), autocommit=True)
-    with connection, loaded(lambda: connection.execute("INSERT INTO load VALUES (1)")):
-        yield
+        shop = served.registered(postgres18, "reload_only", GUARDRAILS, LONG)
+        yield Scene(served, shop.path, shop.file, shop.token)
 
 
 def test_a_change_whose_throughput_falls_is_reverted_by_the_agent_and_shown_by_the_service(
@@ -82,7 +66,7 @@ def test_a_change_whose_throughput_falls_is_reverted_by_the_agent_and_shown_by_t
 ) -> None:
     before, served, api = settings_of(postgres18), scene.served, scene.served.api
     with scene.agent():
-        with busy(postgres18):
+        with inserting(postgres18):
             change = scene.changed()
             served.kill()
         until(lambda: settings_of(postgres18) == before)
@@ -101,7 +85,7 @@ def test_a_change_whose_agent_lost_its_state_is_taken_back_by_the_one_that_follo
     postgres18: ScratchPostgres, scene: Scene, tmp_path: Path
 ) -> None:
     before, api = settings_of(postgres18), scene.served.api
-    with busy(postgres18):
+    with inserting(postgres18):
         with scene.agent() as process:
             change = scene.changed()
             process.kill()

@@ -10,6 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import psycopg
+from lutra_lab.servers.postgresql import ScratchPostgres
+
 
 class Load:
     """Repeats `step` until it is stopped; a server that went away is tried again."""
@@ -44,3 +47,12 @@ def loaded(step: Callable[[], None]) -> Iterator[Load]:
         yield load
     finally:
         load.stop()
+
+
+@contextmanager
+def inserting(server: ScratchPostgres) -> Iterator[Load]:
+    """Rows go into a table of their own, one transaction each."""
+    server.sql("CREATE TABLE IF NOT EXISTS load (n int)")
+    connection = psycopg.connect(server.conninfo(), autocommit=True)
+    with connection, loaded(lambda: connection.execute("INSERT INTO load VALUES (1)")) as load:
+        yield load

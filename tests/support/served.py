@@ -7,19 +7,33 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import httpx
+from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.ports import free_port
 from lutra_service.app.access.tokens import create_token
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
 
+from tests.support.agents import document, write_toml
 from tests.support.application import migrated, upgraded
 from tests.support.service import Api
 
 LUTRA = Path(sys.executable).parent / "lutra"
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A database that the service knows: its path over REST, its agent's file and token."""
+
+    path: str
+    file: Path
+    token: str
 
 
 class Served:
@@ -50,6 +64,18 @@ class Served:
     @property
     def api(self) -> Api:
         return Api(self.client, self.token)
+
+    def registered(
+        self, server: ScratchServer, mode: str, guardrails: Mapping[str, Any], guard: Mapping[str, Any]
+    ) -> Registered:
+        """`server` as a database of the service; `guardrails` are set there, `guard` in its agent's file."""
+        database = self.api.take("POST", "/v1/databases", {"name": "shop", "engine": server.engine})["id"]
+        path = f"/v1/databases/{database}"
+        self.api.take("PUT", f"{path}/guardrails", {"guardrails": guardrails})
+        made = self.api.take("POST", f"{path}/tokens", {"name": "its agent", "scopes": ["agent"]})
+        url, where = f"http://127.0.0.1:{self.port}", {"database": database}
+        toml = document(server, url, self.directory / "state", mode, service=where, guard=guard)
+        return Registered(path, write_toml(self.directory / "agent.toml", toml), made["token"])
 
     @property
     def log(self) -> str:

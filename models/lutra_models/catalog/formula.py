@@ -11,6 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from lutra_models.errors import InvalidConfiguration
@@ -34,6 +35,9 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+
+PARSING = Lock()
+"""CPython 3.11 counts the depth of its syntax trees for all threads together: two at once may fail each other."""
 
 
 class Formula:
@@ -95,7 +99,8 @@ class Formula:
 @lru_cache(maxsize=4096)
 def _compiled(text: str) -> tuple[Step, frozenset[str]]:
     try:
-        tree = ast.parse(text, mode="eval").body
+        with PARSING:
+            tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         raise ValueError(f"not a formula: {text!r}") from None
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import gc
 import pickle
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 
 import pytest
 from hypothesis import given
@@ -123,3 +127,28 @@ def test_truth_has_the_servers_spellings(word: str | int, value: str) -> None:
 def test_a_word_that_is_neither_is_refused() -> None:
     with pytest.raises(InvalidConfiguration, match="jit: 'maybe' is neither on nor off"):
         parse_bool("jit", "maybe")
+
+
+@contextmanager
+def threads_that_interrupt_each_other() -> Iterator[None]:
+    """A collection of garbage after every object, in which Python code runs and threads change places."""
+    thresholds, interval, callback = gc.get_threshold(), sys.getswitchinterval(), lambda _phase, _info: None
+    gc.callbacks.append(callback)
+    gc.set_threshold(1)
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(callback)
+        gc.set_threshold(*thresholds)
+        sys.setswitchinterval(interval)
+
+
+def test_threads_may_parse_formulas_at_once() -> None:
+    def parsed(text: str, depth: int) -> float:
+        return parsed(text, depth - 1) if depth else Formula(text)({"a": 1, "b": 2})
+
+    texts = [f"a + b * min({n}, a if b > 3 else b, (1 + 2) * b)" for n in range(400)]
+    with threads_that_interrupt_each_other(), ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(parsed, texts, [n % 4 * 30 for n in range(400)]))
+    assert len(found) == 400

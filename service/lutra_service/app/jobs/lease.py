@@ -14,7 +14,7 @@ from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.jobs import answers
 from lutra_service.app.lifecycle import directive_holder, withdrawal
-from lutra_service.app.lifecycle.session_pause import pause
+from lutra_service.app.lifecycle.session_steps import pause
 from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.sessions.advance import advance
 from lutra_service.common.documents import Document

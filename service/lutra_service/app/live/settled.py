@@ -9,8 +9,8 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
-from lutra_service.app.access import audit
 from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.lifecycle.session_steps import lead
 from lutra_service.app.live import circumstances
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session
@@ -34,18 +34,7 @@ def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> N
         "symptoms_at": unit.now.isoformat(),
         "for_window": [r.id for r in for_window(unit.recommendations.outlined(session.id))],
     }
-    unit.sessions.step(session, SessionState.SETTLED, message=why[:1000], settled=content)
-    after = {"state": SessionState.SETTLED, "message": why}
-    audit.record(
-        unit,
-        "session.settle",
-        session.id,
-        {"state": session.state},
-        after,
-        database_id=session.database_id,
-        automatic=True,
-    )
-    unit.publish(session.id, session.database_id)
+    lead(unit, session, SessionState.SETTLED, "session.settle", why, settled=content)
 
 
 def for_window(rows: Iterable[Recommendation]) -> list[Recommendation]:

@@ -17,7 +17,7 @@ from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import Conflict
 from lutra_service.app.lifecycle import withdrawal
-from lutra_service.app.lifecycle.session_pause import pause
+from lutra_service.app.lifecycle.session_steps import pause
 from lutra_service.app.live import turned_down
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.admission import admitted, known_to_run

@@ -9,8 +9,8 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Outcome, Report
 
 from lutra_service.app.databases.current_server import effective_mode
-from lutra_service.app.lifecycle.session_pause import pause
-from lutra_service.app.live import endings, turned_down
+from lutra_service.app.lifecycle.session_steps import pause, undone
+from lutra_service.app.live import turned_down
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import Database, Recommendation
@@ -109,7 +109,7 @@ def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome
         turned_down.remember(unit, recommendation, "reverted", outcome.message)
     elif outcome.code == "did_not_start":
         _remember(unit, recommendation, outcome)
-    endings.undone(unit, recommendation, f"a guard undid {recommendation.id}: {_error(outcome)}")
+    undone(unit, recommendation, f"a guard undid {recommendation.id}: {_error(outcome)}")
 
 
 def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome) -> None:
@@ -129,7 +129,7 @@ def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
         unit.recommendations.step(parent, State.REVERTED, ended_at=unit.now)
         unit.publish(parent.id)
-        endings.undone(unit, parent, f"{parent.id} was rolled back by {applied.id}")
+        undone(unit, parent, f"{parent.id} was rolled back by {applied.id}")
     for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED,)):
         if any(c["setting"] not in (applied.configuration or {}) for c in later.changes or ()):
             continue

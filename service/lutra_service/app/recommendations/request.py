@@ -19,7 +19,7 @@ from lutra_models.verification import ORIGINS, FinalistName, contest_to_dict
 from lutra_service.app.access import audit, quota
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.app.lifecycle.session_pause import wake
+from lutra_service.app.lifecycle.session_steps import wake
 from lutra_service.app.live import observed
 from lutra_service.app.recommendations import histories, trial_record, verification
 from lutra_service.app.recommendations.admission import admitted

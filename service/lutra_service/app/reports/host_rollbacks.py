@@ -7,8 +7,8 @@ import logging
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import HostRollback
 
-from lutra_service.app.lifecycle.session_pause import pause
-from lutra_service.app.live import endings, turned_down
+from lutra_service.app.lifecycle.session_steps import pause, undone
+from lutra_service.app.live import turned_down
 from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
 
@@ -23,19 +23,19 @@ def record(unit: UnitOfWork, database: Database, told: HostRollback) -> None:
     why = f"{why} ({told.reason})" if told.reason else why
     log.warning("%s was %s", database.id, why)
     for row in unit.recommendations.in_states(database.id, ACTIVE):
-        undone = _undone(row, told)
-        if not undone:
+        taken_back = _taken_back(row, told)
+        if not taken_back:
             continue
         if row.state != State.REVERTED:
             unit.recommendations.step(row, State.REVERTED, error=why[:1000], ended_at=unit.now)
-        turned_down.remember(unit, row, "rolled_back", told.reason, undone)
-        endings.undone(unit, row, f"{row.id} was {why}")
+        turned_down.remember(unit, row, "rolled_back", told.reason, taken_back)
+        undone(unit, row, f"{row.id} was {why}")
         unit.publish(row.id, row.session_id)
     pause(unit, unit.sessions.open_one(database.id), f"{why}; POST …/resume goes on once that is settled")
     unit.publish(database.id)
 
 
-def _undone(row: Recommendation, told: HostRollback) -> set[str]:
+def _taken_back(row: Recommendation, told: HostRollback) -> set[str]:
     """The settings of `row` that were as it had made them until then. What was reverted before says nothing."""
     reported = row.outcome is not None and row.outcome.reverted_on_host
     if row.state == State.REVERTED and not (reported and row.turned_down is None):

@@ -17,7 +17,7 @@ from lutra_service.app.access.audit import AUTOMATIC
 from lutra_service.app.databases import server_identity
 from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.lifecycle import withdrawal
-from lutra_service.app.lifecycle.session_pause import pause, wake
+from lutra_service.app.lifecycle.session_steps import pause, wake
 from lutra_service.app.live import settled
 from lutra_service.app.recommendations import decide, request, trial_record, verification
 from lutra_service.app.recommendations.directives import waits_for_window

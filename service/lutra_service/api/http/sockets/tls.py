@@ -34,10 +34,11 @@ class Handshake(asyncio.Protocol):
                 ssl_handshake_timeout=self._http.deadlines.head,
             )
         except (OSError, ssl.SSLError):
+            encrypted = None
+        if encrypted is None:  # or the client left as the handshake ended
             transport.abort()
             self._http.left()
         else:
-            assert encrypted is not None
             self._http.connection_made(encrypted)
 
 
