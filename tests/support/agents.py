@@ -25,7 +25,9 @@ TOKEN = "lutra_test-token"
 RATED = ("pgbench", "sysbench")
 """The kinds of driver that can hold a number of transactions a second."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.2
+FIRST_PAUSE_S, LAST_WORDS = 4000
+"""Characters of an agent's log that a failed test shows."""
+LONGEST_PAUSE_S = 0.02, 0.2
 EVERY_SETTING = "SELECT name, setting, pending_restart FROM pg_settings ORDER BY name"
 
 
@@ -86,6 +88,9 @@ def agent_process(file: Path, token: str = TOKEN, program: Sequence[str] = RUN) 
     process = subprocess.Popen(command, env={**os.environ, "LUTRA_AGENT_TOKEN": token}, stdout=log, stderr=log)
     try:
         yield process
+    except BaseException:
+        print(Path(log.name).read_text()[-LAST_WORDS:])
+        raise
     finally:
         process.kill()
         process.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from lutra_models.server import Server
@@ -17,6 +18,7 @@ from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.state.change_store import ChangeStore
+from lutra_agent.state.peak_connections import PeakConnections
 from lutra_agent.state.store import State
 
 
@@ -33,6 +35,7 @@ class LocalDatabase:
         self.control = control
         self.probe = probe
         self.changes = ChangeStore(state)
+        self._peak = PeakConnections(state)
         self.rules = ServiceRules(state, config.guard)
         self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
         self.executor = DirectiveExecutor(engine, state, control, clock, self.read_server, self.bounds)
@@ -44,7 +47,8 @@ class LocalDatabase:
 
     def read_server(self) -> Server:
         """The live server. Raises DatabaseUnavailable and CollectionFailed."""
-        return self.engine.server(self.probe.facts(self.engine.health.process_id(), self.data_dir()))
+        server = self.engine.server(self.probe.facts(self.engine.health.process_id(), self.data_dir()))
+        return replace(server, peak_connections=self._peak.with_seen(server.peak_connections))
 
     def bounds(self) -> Bounds:
         """What a directive may do at this moment."""

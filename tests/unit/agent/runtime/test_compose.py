@@ -6,11 +6,37 @@ import pytest
 from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, RestartConfig, ServiceConfig
 from lutra_agent.engines.families import FAMILIES
 from lutra_agent.runtime.compose import local_database
+from lutra_agent.runtime.local_database import LocalDatabase
 
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import FakeEngine
 
 SECRETS = ("LUTRA_AGENT_TOKEN", *(f.password_variable for f in FAMILIES))
+
+
+def made(folder: Path, engine: FakeEngine) -> LocalDatabase:
+    config = Config(
+        ServiceConfig("http://127.0.0.1", "shop"),
+        DatabaseConfig("postgresql", "127.0.0.1", 5432),
+        AgentConfig(folder / "state"),
+    )
+    return local_database(config, FakeClock(), engine.opened)
+
+
+@pytest.mark.parametrize("kept", [None, "[]", '"many"', "-3", "true", "{"])
+def test_an_agent_that_begins_again_knows_how_many_connections_it_saw(tmp_path: Path, kept: str | None) -> None:
+    engine = FakeEngine(tmp_path / "settings", peak_connections=0)
+    first = made(tmp_path, engine)
+    if kept is not None:
+        (tmp_path / "state" / "peak_connections.json").write_text(kept)
+    assert first.read_server().peak_connections == 0
+    engine.peak_connections = 42
+    assert first.read_server().peak_connections == 42
+    engine.peak_connections = 0
+    second = made(tmp_path, engine)
+    assert second.read_server().peak_connections == 42
+    engine.peak_connections = 50
+    assert second.read_server().peak_connections == 50
 
 
 def test_an_operators_command_sees_no_password_of_any_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

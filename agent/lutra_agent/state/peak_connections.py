@@ -1,0 +1,31 @@
+"""The most connections that this agent ever saw at once on its server, over its own restarts."""
+
+from __future__ import annotations
+
+from lutra_agent.state.store import State
+
+NAME = "peak_connections"
+
+
+class PeakConnections:
+    """Without it an agent that has just begun counts memory for every connection that the server allows, and refuses
+    what the service may well propose.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._kept: int | None = None
+
+    def with_seen(self, seen: int) -> int:
+        """The most so far, `seen` included."""
+        if self._kept is None:
+            self._kept = _count(self._state.load(NAME))
+        if seen > self._kept:
+            self._kept = seen
+            self._state.save_or_hold(NAME, seen)
+        return self._kept
+
+
+def _count(content: object) -> int:
+    """What the folder says, 0 where that is no count."""
+    return content if isinstance(content, int) and not isinstance(content, bool) and content > 0 else 0
