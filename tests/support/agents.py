@@ -25,9 +25,9 @@ TOKEN = "lutra_test-token"
 RATED = ("pgbench", "sysbench")
 """The kinds of driver that can hold a number of transactions a second."""
 
-FIRST_PAUSE_S, LAST_WORDS = 4000
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.2
+LAST_WORDS = 4000
 """Characters of an agent's log that a failed test shows."""
-LONGEST_PAUSE_S = 0.02, 0.2
 EVERY_SETTING = "SELECT name, setting, pending_restart FROM pg_settings ORDER BY name"
 
 
