@@ -16,6 +16,8 @@ from tests.support.agents import agent_process, document, write_toml
 from tests.support.served import Served
 
 EVERY_S = 5
+SECOND_LOOK_S = 120.0
+"""How long the operator waits for a settled session to look again."""
 LONGEST_S = 900.0
 """A proposal, or its measurement, takes no longer; what does is an error and ends the scenario."""
 AGENT = {"interval_s": EVERY_S, "warmup_windows": 1, "restart_warmup_s": 20, "ranges": "catalogue"}
@@ -38,13 +40,17 @@ class Operator:
     session: str
 
     def next(self) -> Document | None:
-        """The next proposal that changes something; None where the session says that nothing is worth changing.
+        """The next proposal that changes something; None where the session says that nothing is worth changing, and
+        still says so at its second look.
 
         What changes nothing is approved and waited for: a person would do so too. Raises TimeoutError.
         """
-        deadline = time.monotonic() + LONGEST_S
+        deadline, settled = time.monotonic() + LONGEST_S, time.monotonic() + SECOND_LOOK_S
         while time.monotonic() < deadline:
             session = self._get(f"/v1/sessions/{self.session}")
+            if session["state"] == "settled" and time.monotonic() < settled:
+                time.sleep(EVERY_S)
+                continue
             if session["state"] != "running":
                 return None
             for row in self._get(f"/v1/databases/{self.database}/recommendations")["items"]:

@@ -37,7 +37,8 @@ def named_in(row: Row) -> int | None:
 def write(results: Path) -> Path:
     rows = newest(read(results / "scenarios.jsonl"), KEY[:1])
     path = (HERE if results == RESULTS else results) / "RESULTS.md"
-    path.write_text(HEAD + "\n" + table(COLUMNS, [_line(row) for row in rows]) + "\n")
+    found = table(COLUMNS, [_line(row) for row in rows]) if rows else "Not measured yet."
+    path.write_text(f"{HEAD}\n{found}\n")
     return path
 
 

@@ -107,6 +107,7 @@ def _proposals(scenario: Scenario, plan: Plan, operator: Operator, p99: Callable
                 "reasons": [r["sentence"] for r in proposal.get("reasons") or ()],
                 "origin": proposal["origin"],
                 "state": ended["state"],
+                "ended": {key: ended.get(key) for key in ("outcome", "error", "reason", "failed") if ended.get(key)},
                 "named": named,
                 "p99": p99(f"after proposal {len(seen) + 1} ({ended['state']}; {', '.join(named) or 'not the fault'})"),
             }

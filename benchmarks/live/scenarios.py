@@ -73,7 +73,7 @@ INNODB = (
     ("log buffer too small", {"innodb_log_buffer_size": "256kB"}, _INNODB_WRITES, ()),
     ("table cache too small", {"table_open_cache": "4"}, _MIXED, ()),
     ("sorts without room", {"sort_buffer_size": "32kB"}, _INNODB_READS, ()),
-    ("every table opened anew", {"table_open_cache": "1", "table_definition_cache": "400"}, _INNODB_READS, ()),
+    ("hardly a dirty page allowed", {"innodb_max_dirty_pages_pct": "0.5"}, _INNODB_WRITES, ()),
 )
 REDO = {"mysql": "innodb_redo_log_capacity", "mariadb": "innodb_log_file_size"}
 

@@ -17,6 +17,8 @@ from tests.support.engines import scratch
 from tests.support.served import Served
 
 TRIALS = 3
+TOLD = r"(qps [\d,.]+  tps [\d,.]+  p99_ms [\d,.]+|\w+ at (most|least) [\d,.]+: ended early)"
+"""A window that a busy machine disturbs may be ended early."""
 
 
 def tune(file: Path, token: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -69,8 +71,8 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
         [{"metric": "p99_ms", "at_most": 10000.0, "at_least": None}],
         TRIALS,
     )
-    assert [line.split(":")[0] for line in lines[1 : TRIALS + 1]] == ["trial 1", "trial 2", "trial 3"]
-    assert all(re.search(r"qps [\d,.]+  tps [\d,.]+  p99_ms", line) for line in lines[1 : TRIALS + 1])
+    for number, line in enumerate(lines[1 : TRIALS + 1], 1):
+        assert re.match(rf"trial {number}: {TOLD}", line), done.stdout + done.stderr
     sentence = found["verification"]["sentence"]
     assert lines[TRIALS + 1] == f"session {session[1]} is completed {sentence}".rstrip()
     assert lines[TRIALS + 2].startswith("handed over: qps")
