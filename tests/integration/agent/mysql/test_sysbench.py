@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from lutra_agent.drivers import DriverFailed, build
+from lutra_agent.drivers import Measurement, build
 from lutra_agent.drivers.sysbench import Sysbench
-from lutra_agent.engines.common.telemetry import Sample
+from lutra_agent.engines.common.telemetry import Sample, Targets
+from lutra_agent.errors import DriverFailed
 from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.databases import Where
@@ -19,11 +20,13 @@ from tests.support.engines import program
 from tests.support.subjects import engine_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
+RATE = 100
+"""Transactions a second."""
 
 
 def sysbench(where: Where, script: str, **more: object) -> Sysbench:
     config = {"kind": "sysbench", "bin": program("sysbench"), "script": script, "threads": 2, "table_size": 1000}
-    driver = build({**config, "warmup_s": 1, "duration_s": 2, "rate": 100, **more}, where)
+    driver = build({**config, "warmup_s": 1, "duration_s": 2, "rate": RATE, **more}, where)
     assert isinstance(driver, Sysbench)
     return driver
 
@@ -34,6 +37,27 @@ def filled(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
     sysbench(Where.of(server), "oltp_read_write").prepare()
     yield server
     sysbench(Where.of(server), "oltp_read_write").cleanup()
+
+
+def both_seen(server: ScratchMysqld, script: str, **more: object) -> tuple[Measurement, Targets]:
+    """What the clients saw of a load, and the server: of the first one that kept its rate, or the last of five.
+
+    A load that a busy machine interrupts falls unevenly into two windows that differ by milliseconds.
+    """
+    engine, samples = engine_of(server), list[Sample]()
+
+    def note() -> None:
+        samples.append(engine.telemetry.sample(datetime.now(UTC), time.monotonic()))
+
+    note()
+    for _ in range(5):
+        samples.clear()
+        measured = sysbench(Where.of(server), script, **more).run(note, note)
+        if measured.metrics["tps"] > 0.95 * RATE:
+            break
+    targets = engine.telemetry.targets(*samples)
+    engine.health.close()
+    return measured, targets
 
 
 @pytest.mark.parametrize(
@@ -47,16 +71,7 @@ def filled(request: pytest.FixtureRequest) -> Iterator[ScratchMysqld]:
 def test_the_servers_own_count_agrees_with_what_the_clients_sent(
     filled: ScratchMysqld, script: str, of: str, statements: int
 ) -> None:
-    engine, samples = engine_of(filled), list[Sample]()
-
-    def note() -> None:
-        samples.append(engine.telemetry.sample(datetime.now(UTC), time.monotonic()))
-
-    note()
-    samples.clear()
-    measured = sysbench(Where.of(filled), script).run(note, note)
-    targets = engine.telemetry.targets(*samples)
-    engine.health.close()
+    measured, targets = both_seen(filled, script)
     assert measured.p99_of == of
     assert measured.metrics["qps"] == pytest.approx(statements * measured.metrics["tps"], rel=0.1)
     # sysbench's own window and the samples around it begin and end some milliseconds apart.
@@ -67,16 +82,8 @@ def test_the_servers_own_count_agrees_with_what_the_clients_sent(
 
 
 def test_transactions_are_counted_where_clients_commit(filled: ScratchMysqld) -> None:
-    engine, samples = engine_of(filled), list[Sample]()
-
-    def note() -> None:
-        samples.append(engine.telemetry.sample(datetime.now(UTC), time.monotonic()))
-
-    note()
-    samples.clear()
-    measured = sysbench(Where.of(filled), "oltp_read_write", distribution="pareto").run(note, note)
-    assert engine.telemetry.targets(*samples).metrics["tps"] == pytest.approx(measured.metrics["tps"], rel=0.15)
-    engine.health.close()
+    measured, targets = both_seen(filled, "oltp_read_write", distribution="pareto")
+    assert targets.metrics["tps"] == pytest.approx(measured.metrics["tps"], rel=0.15)
 
 
 def test_a_password_is_neither_in_the_arguments_nor_left_behind(filled: ScratchMysqld, tmp_path: Path) -> None:
