@@ -13,6 +13,7 @@ from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.options import Options
 from lutra_models.gp.search import initial_design
 from lutra_models.gp.search.around_start import around_start
+from lutra_models.gp.search.beside_best import beside_best
 from lutra_models.gp.search.final import shortened
 from lutra_models.gp.search.maximise import Score, maximise, passing
 from lutra_models.gp.search.scoring import field_of, score_of
@@ -38,6 +39,9 @@ class Exploring:
         step = reference(history, learned) or doubted(history, learned) or shorter(history, learned)
         if step:
             return step
+        found = None if learned.trends or opening else beside_best(history, learned)
+        if found:
+            return "space_filling", found
         step = _improved(history, learned, rng)
         if learned.trends and opening and len(known) % 2 == 0:
             return "transfer", _spread(history, learned, step[1], known, rng)
