@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lutra_lab.servers.errors import LabError
+from lutra_lab.servers.mariadb import HISTOGRAM
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.catalog import meet
 from lutra_models.knobs import Configuration
@@ -43,10 +44,11 @@ class Plan:
 
 
 def lab_of(scenario: Scenario) -> Lab:
-    """As in the lab; PostgreSQL is Debian's 15, which counts statements."""
+    """As in the lab; the server counts statements or their times. PostgreSQL is Debian's 15."""
     lab = LABS[scenario.engine]
     if scenario.engine != "postgresql":
-        return replace(lab, pins={})
+        counts = HISTOGRAM if scenario.engine == "mariadb" else {}
+        return replace(lab, options={**lab.options, **counts}, pins={})
 
     def make(folder: Path, options: Any) -> ScratchPostgres:
         return ScratchPostgres(folder, options=options, programs=PROGRAMS)

@@ -19,7 +19,6 @@ ALWAYS = frozenset(m.name for m in (P99, QPS, TPS))
 SAY_SO = 3
 """So many windows in which something ran show whether a metric is measured at all."""
 LATEST = 20
-SHOWN = 100
 
 
 def known_metrics(unit: UnitOfWork, database_id: str) -> frozenset[str]:
@@ -57,9 +56,15 @@ def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) ->
         if name not in known
     ]
     if unknown:
-        shown = sorted(known)[:SHOWN]
         why = _way_out(database) if nowhere.intersection(wanted.values()) else ""
-        raise InvalidRequest(f"{'; '.join(unknown)}{why}; measured there: {', '.join(shown)}")
+        raise InvalidRequest(f"{'; '.join(unknown)}{why}; measured there: {_told(known)}")
+
+
+def _told(known: frozenset[str]) -> str:
+    """The metrics that a session is usually about; the others by their number alone."""
+    usual = sorted(name for name in known if "." not in name)
+    others = len(known) - len(usual)
+    return ", ".join(usual) + (f" and {others} others, which GET …/windows shows" if others else "")
 
 
 def _way_out(database: Database) -> str:
