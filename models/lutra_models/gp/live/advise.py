@@ -20,7 +20,7 @@ from lutra_models.evidence import Move, objection, undone
 from lutra_models.gp.learning.fit import ENOUGH
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.live.evident import Evident, evident
-from lutra_models.gp.live.words import improved, looked_at, of_evidence, returns
+from lutra_models.gp.live.words import improved, looked_at, nothing, of_evidence, returns
 from lutra_models.gp.options import Options
 from lutra_models.gp.search.careful import CAREFUL
 from lutra_models.gp.search.few_changes import with_few_changes
@@ -78,7 +78,7 @@ def advise(
     if tried is not None:
         verdict = f"Nothing is known to be worth changing: this is one of {exploration} trials left to learn."
         return live.advised("exploration", tried, verdict)
-    return live.advised("nothing", live.current, "Nothing is worth changing.")
+    return live.advised("nothing", live.current, nothing(history.evidence, options.live))
 
 
 def _reason(move: Move) -> Reason:

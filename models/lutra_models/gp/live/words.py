@@ -50,6 +50,16 @@ def of_evidence(evidence: Evidence | None, moves: Sequence[Move]) -> str:
     return f"{' and '.join(names).capitalize()} speak for this."
 
 
+def nothing(evidence: Evidence | None, options: Live) -> str:
+    """The verdict where nothing is proposed: a symptom may be strong, and its cure not wanted or not allowed."""
+    if not _strong(evidence, options):
+        return "Nothing is worth changing."
+    return (
+        "Nothing is proposed: what strong symptoms ask for is not allowed, was decided against or did not help, as the "
+        "notes say."
+    )
+
+
 def returns(
     before: Configuration, after: Configuration, objective: Objective, windows: tuple[int, int], gain: float
 ) -> tuple[Reason, ...]:
@@ -74,8 +84,7 @@ def looked_at(
     evidence: Evidence | None, verdict: str, options: Live, gain: float | None, told: Sequence[str]
 ) -> LookedAt:
     """What was looked at; `verdict` is the first sentence, `gain` what the model holds to be probable at least."""
-    faults = [f for f in evidence.findings if f.ground == "fault"] if evidence else []
-    strong = sum(f.strength >= options.least_strength for f in faults)
+    strong = _strong(evidence, options)
     sentences = [verdict, *_of_symptoms(evidence, strong), *_of_rules(evidence), *_of_model(gain, options)]
     return LookedAt(
         sentence=" ".join(sentences),
@@ -88,6 +97,11 @@ def looked_at(
         predicted_gain=gain,
         notes=tuple(dict.fromkeys(told)),
     )
+
+
+def _strong(evidence: Evidence | None, options: Live) -> int:
+    findings = evidence.findings if evidence else ()
+    return sum(f.ground == "fault" and f.strength >= options.least_strength for f in findings)
 
 
 def _of_symptoms(evidence: Evidence | None, strong: int) -> list[str]:
