@@ -22,6 +22,7 @@ from lutra_models.server import Host, Role, ServerSetting
 PROTOCOL = 1
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(3000, 1, 1, tzinfo=UTC)
+MOST_CONNECTIONS = 10**7
 
 LoadName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_\-]{1,32}$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]{0,127}$")]
@@ -251,7 +252,7 @@ class Report(_Wire):
     role: Role = "primary"
     identifier: Annotated[str, StringConstraints(max_length=128)] = ""
     host: Host
-    peak_connections: int = Field(default=0, ge=0, le=10**7)
+    peak_connections: int = Field(default=0, ge=0, le=MOST_CONNECTIONS)
     settings_hash: Identifier
     settings: dict[Name, ServerSetting] | None = Field(default=None, max_length=2000)
     window: ReportedWindow | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lutra_models.wire import MOST_CONNECTIONS
+
 from lutra_agent.state.store import State
 
 NAME = "peak_connections"
@@ -20,7 +22,7 @@ class PeakConnections:
         """The most so far, `seen` included."""
         if self._kept is None:
             self._kept = _count(self._state.load(NAME))
-        if seen > self._kept:
+        if self._kept < seen <= MOST_CONNECTIONS:
             self._kept = seen
             self._state.save_or_hold(NAME, seen)
         return self._kept
@@ -28,4 +30,4 @@ class PeakConnections:
 
 def _count(content: object) -> int:
     """What the folder says, 0 where that is no count."""
-    return content if isinstance(content, int) and not isinstance(content, bool) and content > 0 else 0
+    return content if type(content) is int and 0 < content <= MOST_CONNECTIONS else 0

@@ -23,7 +23,7 @@ def made(folder: Path, engine: FakeEngine) -> LocalDatabase:
     return local_database(config, FakeClock(), engine.opened)
 
 
-@pytest.mark.parametrize("kept", [None, "[]", '"many"', "-3", "true", "{"])
+@pytest.mark.parametrize("kept", [None, "[]", '"many"', "-3", "true", "{", "1" + "0" * 30])
 def test_an_agent_that_begins_again_knows_how_many_connections_it_saw(tmp_path: Path, kept: str | None) -> None:
     engine = FakeEngine(tmp_path / "settings", peak_connections=0)
     first = made(tmp_path, engine)
@@ -34,6 +34,8 @@ def test_an_agent_that_begins_again_knows_how_many_connections_it_saw(tmp_path: 
     assert first.read_server().peak_connections == 42
     engine.peak_connections = 0
     second = made(tmp_path, engine)
+    assert second.read_server().peak_connections == 42
+    engine.peak_connections = 10**30
     assert second.read_server().peak_connections == 42
     engine.peak_connections = 50
     assert second.read_server().peak_connections == 50
