@@ -11,7 +11,7 @@ from lutra_agent.clock import SystemClock
 from lutra_agent.commands.symptoms import look, show
 from lutra_lab.servers.base import ScratchServer
 
-from tests.support.agents import config
+from tests.support.agents import config, until
 from tests.support.engines import POSTGRES, scratch
 from tests.support.symptomatic import Patient, cures
 
@@ -56,6 +56,7 @@ FILL = f"CREATE TABLE t AS SELECT g AS id, 0 AS v, repeat('x', 150) AS pad FROM 
 SORT = "SELECT sum(length(pad)) FROM (SELECT md5(id::text) AS k, pad FROM t ORDER BY k OFFSET 0) s"
 ONE = f"SELECT v FROM t WHERE id = (g * 7919::bigint) % {ROWS}"
 READ = f"SELECT sum(x.v) FROM generate_series(1, 12000) g, LATERAL ({ONE}) x"
+CHECKPOINTER = "SELECT wait_event FROM pg_stat_activity WHERE backend_type = 'checkpointer'"
 PARALLEL = "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0"
 
 
@@ -73,8 +74,9 @@ def ill(request: pytest.FixtureRequest) -> Iterator[tuple[str, ScratchServer]]:
 def load(server: ScratchServer) -> None:
     """Updates, sorts, point reads and scans."""
     with server.session() as run:
-        for _ in range(2):
+        for _ in range(3):
             run("UPDATE t SET v = v + 1")
+            until(lambda: "CheckpointerMain" in run(CHECKPOINTER))  # a slow disk makes one checkpoint of two
         for _ in range(5):
             run(SORT)
         run("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")
