@@ -10,8 +10,8 @@ NAME = "peak_connections"
 
 
 class PeakConnections:
-    """Without it an agent that has just begun counts memory for every connection that the server allows, and refuses
-    what the service may well propose.
+    """Kept on disk. An agent that knows of no connections counts memory for every one that the server allows, and
+    refuses what the service rightly proposes.
     """
 
     def __init__(self, state: State) -> None:

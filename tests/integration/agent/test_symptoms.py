@@ -76,7 +76,7 @@ def load(server: ScratchServer) -> None:
     with server.session() as run:
         for _ in range(3):
             run("UPDATE t SET v = v + 1")
-            until(lambda: "CheckpointerMain" in run(CHECKPOINTER))  # a slow disk makes one checkpoint of two
+            until(lambda: "CheckpointerMain" in run(CHECKPOINTER))  # a slow disk would merge two
         for _ in range(5):
             run(SORT)
         run("SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off")

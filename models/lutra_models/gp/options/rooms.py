@@ -226,12 +226,12 @@ class Search:
     """Noise deviations by which a reading exceeds what the posterior holds of it to be taken for luck."""
     contradicted: float = 3.0
     """Multiple of the usual variance from which two readings of a configuration call for a third."""
-    patience: int = 4
-    """Trials without an advance from which every other one looks beside the best, where nothing was tried over …"""
-    stretch: float = 0.3
-    """… this share of a setting's range …"""
-    matters: float = 2.0
-    """… and the setting's effect is so many noise deviations."""
+    stalled_after: int = 4
+    """Trials without an advance after which every other trial may look beside the best."""
+    untried_stretch: float = 0.3
+    """The share of a setting's range beside the best that no trial has been in, from which such a look is worth it …"""
+    least_effect: float = 2.0
+    """… where the setting moves the target by so many noise deviations."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.search.scoring import field_of
+from lutra_models.gp.search.strategy import tried
 from lutra_models.gp.space.encoding import SPECIAL, Array
 from lutra_models.history import History
 from lutra_models.knobs import Choice, Configuration
@@ -22,24 +23,24 @@ ALONG = 17
 def beside_best(history: History, learned: Learned) -> Configuration | None:
     """The best configuration with one setting moved into the widest stretch beside it that no trial has been in.
 
-    Of settings that the model holds to matter, the one whose stretch and effect are largest. None while the search
-    still advances, in every other trial, and where every stretch is narrow or refused.
+    Of the settings that matter by the model, it moves the one with the largest product of stretch and effect. None
+    while the search advances, in every other trial, and where each stretch is narrow or its middle is refused.
     """
     options = learned.options.search
     trials = len(history.completed)
-    if trials % 2 or standing_still(history, learned) < options.patience:
+    if trials % 2 or standing_still(history, learned) < options.stalled_after:
         return None
     encoding = learned.encoding
-    tried = encoding.snap(encoding.codes([o.configuration for o in history.observations] + list(history.pending)))
+    known = encoding.snap(encoding.codes(tried(history)))
     best = encoding.snap(encoding.codes(learned.ranked()[:1]))[0]
-    least = options.matters * np.sqrt(learned.usual_noise)
+    least = options.least_effect * np.sqrt(learned.usual_noise)
     worth, moved = np.zeros(len(best)), np.tile(best, (len(best), 1))
     for j, knob in enumerate(encoding.knobs):
         if isinstance(knob.domain, Choice) or best[j] >= SPECIAL:
             continue
-        width, moved[j, j] = _stretch(tried[:, j], best[j])
+        width, moved[j, j] = _stretch(known[:, j], best[j])
         effect = _effect(learned, best, j)
-        if width >= options.stretch and effect > least:
+        if width >= options.untried_stretch and effect > least:
             worth[j] = width * effect
     field = field_of(history, encoding, options)
     for j in np.argsort(-worth):
@@ -63,9 +64,9 @@ def standing_still(history: History, learned: Learned) -> int:
     return len(history.completed) - 1 - advanced
 
 
-def _stretch(tried: Array, at: float) -> tuple[float, float]:
-    """How wide the wider of the untried stretches is that end at `at`, of those (n,) tried, and where its middle is."""
-    ends = np.unique(np.concatenate([[0.0, 1.0], tried[tried < SPECIAL]]))
+def _stretch(places: Array, at: float) -> tuple[float, float]:
+    """The wider of the two untried stretches that end at `at`: its width and its middle. `places` (n,) were tried."""
+    ends = np.unique(np.concatenate([[0.0, 1.0], places[places < SPECIAL]]))
     below, above = ends[ends < at - 1e-9], ends[ends > at + 1e-9]
     down = at - below[-1] if len(below) else 0.0
     up = above[0] - at if len(above) else 0.0

@@ -13,8 +13,8 @@ from lutra_service.db.store import UnitOfWork
 LONGEST_MESSAGE = 1000
 
 
-def lead(unit: UnitOfWork, session: Session, to: SessionState, action: str, why: str, **values: Any) -> None:
-    """Take a session to another state: its message, the audit and whoever waits for it are told `why`.
+def transition(unit: UnitOfWork, session: Session, to: SessionState, action: str, why: str, **values: Any) -> None:
+    """Take a session to another state, and tell its message, the audit log and whoever waits for it `why`.
 
     `values` are columns that change with the state. Raises IllegalTransition.
     """
@@ -27,7 +27,7 @@ def lead(unit: UnitOfWork, session: Session, to: SessionState, action: str, why:
 def pause(unit: UnitOfWork, session: Session | None, why: str) -> None:
     """Where there is one, and it runs or has settled."""
     if session is not None and session.state in (SessionState.RUNNING, SessionState.SETTLED):
-        lead(unit, session, SessionState.PAUSED, "session.pause", why)
+        transition(unit, session, SessionState.PAUSED, "session.pause", why)
 
 
 def wake(unit: UnitOfWork, session: Session) -> Session:
@@ -47,4 +47,4 @@ def undone(unit: UnitOfWork, row: Recommendation, why: str) -> None:
     names = ", ".join(c["setting"] for c in row.changes)
     ended = f" The session had ended on: {session.message}" if session.message else ""
     message = f"{why}; {names} are no longer what this session ended on.{ended}"
-    lead(unit, session, SessionState.UNDONE, "session.undone", message)
+    transition(unit, session, SessionState.UNDONE, "session.undone", message)

@@ -10,7 +10,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.app.lifecycle.session_steps import lead
+from lutra_service.app.lifecycle.session_steps import transition
 from lutra_service.app.live import circumstances
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session
@@ -34,7 +34,7 @@ def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> N
         "symptoms_at": unit.now.isoformat(),
         "for_window": [r.id for r in for_window(unit.recommendations.outlined(session.id))],
     }
-    lead(unit, session, SessionState.SETTLED, "session.settle", why, settled=content)
+    transition(unit, session, SessionState.SETTLED, "session.settle", why, settled=content)
 
 
 def for_window(rows: Iterable[Recommendation]) -> list[Recommendation]:

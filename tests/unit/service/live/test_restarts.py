@@ -160,12 +160,7 @@ def test_what_waited_and_was_rejected_stays_turned_down_and_waits_no_longer(tmp_
 
 def test_on_another_server_what_waits_for_its_window_is_withdrawn(tmp_path: Path) -> None:
     with live(tmp_path, BUFFERS, mode="restart_in_window") as made:
-        windows(made, now=False)
-        made.observe()
-        made.open(mode="restart_in_window")
-        part = made.ask()
-        made.decide(part["id"], "approve")
-        assert made.ask()["state"] == "unneeded"
+        part = waiting(made)
         made.agent.facts = {"engine_version": "17.1"}
         made.window()
         assert made.session["state"] == "paused"
