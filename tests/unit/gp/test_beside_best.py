@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from lutra_models import Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
+from lutra_models import Configuration, History, Knob, KnobSpace, Limit, Number, Objective, Observation, Refusal
 from lutra_models.gp import Options, recommend
 from lutra_models.gp.learning.fit import learn
 from lutra_models.gp.search.beside_best import beside_best, standing_still
@@ -62,6 +62,18 @@ def test_a_place_that_a_rule_refuses_is_not_looked_at() -> None:
 
     made = history((0.0, 0.8, 0.9, 1.0), straight, no_middle)
     assert looked_at(made) is None
+
+
+def test_a_place_that_probably_breaks_a_limit_is_not_looked_at() -> None:
+    made = history((0.0, 0.8, 0.9, 1.0), straight)
+    seen = [
+        Observation(o.configuration, {**o.metrics, "errors": 10.0 * float(o.configuration["main"])})
+        for o in made.observations
+    ]
+    for most, allowed in ((8.0, True), (1.0, False)):
+        limits = [Limit("errors", at_most=most)]
+        limited = History(made.space, made.objective, limits=limits, observations=seen, current=made.current)
+        assert (looked_at(limited) is not None) == allowed
 
 
 def test_a_best_that_hides_between_two_readings_is_found() -> None:

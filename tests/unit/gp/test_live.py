@@ -304,6 +304,12 @@ def test_the_models_own_proposal_needs_a_gain_that_is_probable() -> None:
     assert "The model sees no gain above" in told.looked_at.sentence
 
 
+def test_of_an_idle_database_nothing_is_known() -> None:
+    other = NOW.replace({"jit": "off"})
+    idle = [*windows(NOW, 0.0), *windows(other, 0.0)]
+    assert advice(history(known(), idle, current=other)).origin == "nothing"
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_proposed_to_learn_without_a_budget_and_it_says_so_with_one(seed: int) -> None:
     read = [o for i in range(3) for o in windows(NOW, 10.0, seed=seed + i)]

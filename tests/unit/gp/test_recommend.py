@@ -57,7 +57,7 @@ def test_from_the_third_trial_on_every_target_is_predicted_and_the_configuration
     assert {r.knob for r in advice.reasons} == set(DEFAULT.changes_to(advice.configuration))
 
 
-def test_the_same_history_and_seed_give_the_same_bits() -> None:
+def test_the_same_zeroedand_seed_give_the_same_bits() -> None:
     one, two = recommend(history(9), rng=rng()), recommend(history(9), rng=rng())
     assert one == two
 
@@ -216,6 +216,20 @@ def test_a_space_of_one_knob_and_equal_readings_is_no_error() -> None:
     advice = recommend(History(space, Objective("qps", "maximize"), observations=same), rng=rng())
     assert advice.configuration["work_mem"] in Number(64, 65536, integer=True)
     assert advice.predictions["qps"].low < 100.0 < advice.predictions["qps"].high
+
+
+@pytest.mark.parametrize("zeros", [8, 12])
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_metric_that_mostly_reads_zero_is_no_error(zeros: int, limited: bool) -> None:
+    made = history(12)
+    seen = [
+        Observation(o.configuration, {**o.metrics, "errors": 0.0 if i < zeros else 3.0})
+        for i, o in enumerate([*made.observations, *made.observations[:3]])
+    ]
+    aim, limits = (made.objective, [Limit("errors", at_most=1.0)]) if limited else (Objective("errors", "minimize"), [])
+    zeroed = History(SPACE, aim, limits=limits, observations=seen, current=DEFAULT)
+    assert SPACE.refusal(recommend(zeroed, rng=rng()).configuration) is None
+    assert handover(zeroed, rng=rng()) in {o.configuration for o in seen}
 
 
 def test_reasons_are_sentences_about_the_settings() -> None:

@@ -145,13 +145,15 @@ class _Live:
     def probable_gain(self, configuration: Configuration, over: Configuration | None = None) -> float:
         """The relative gain over `over` (the current one) that is reached with the stated probability; below 0: none.
 
-        Raises ValueError where nothing was learned.
+        Over readings that are all zero nothing is gained. Raises ValueError where nothing was learned.
         """
         if self.learned is None:
             raise ValueError("nothing was learned yet")
         codes = self.learned.encoding.codes([configuration, over or self.current])
         transform = self.learned.wary.transform
         readings = np.array([v for _, v in self.history.values(self.history.objective.metric)])
+        if not np.any(readings):
+            return 0.0
         share = float(self._least(codes[:1], codes[1:])[0]) / transform.relative(1.0, readings)
         if not transform.log:
             return share

@@ -24,7 +24,8 @@ def beside_best(history: History, learned: Learned) -> Configuration | None:
     """The best configuration with one setting moved into the widest stretch beside it that no trial has been in.
 
     Of the settings that matter by the model, it moves the one with the largest product of stretch and effect. None
-    while the search advances, in every other trial, and where each stretch is narrow or its middle is refused.
+    while the search advances, in every other trial, and where each stretch is narrow or its middle is refused, or will
+    rather not run or not keep the limits.
     """
     options = learned.options.search
     trials = len(history.completed)
@@ -42,11 +43,13 @@ def beside_best(history: History, learned: Learned) -> Configuration | None:
         effect = _effect(learned, best, j)
         if width >= options.untried_stretch and effect > least:
             worth[j] = width * effect
+    moved = encoding.snap(moved)
+    worth[learned.log_running(moved) + learned.log_limits(moved) < np.log(0.5)] = 0.0
     field = field_of(history, encoding, options)
     for j in np.argsort(-worth):
         if worth[j] <= 0.0:
             return None
-        found = field.read(encoding.snap(moved[j : j + 1])[0])
+        found = field.read(moved[j])
         if field.allowed(found):
             return found
     return None

@@ -83,11 +83,11 @@ STEADY = Drift()
 def drift(pairs: Sequence[tuple[Configuration, float]], encoding: Encoding, good: float, options: Options) -> Drift:
     """The drift of a metric's readings, in their order; `good` is +1 where a larger reading is better, else -1.
 
-    Readings that admit no posterior tell of no change.
+    Readings that admit no posterior tell of no change, nor do those that are all zero.
     """
     skipped = max(0, len(pairs) - options.drift.most_rows)
     newest = pairs[skipped:]
-    if len(newest) < options.drift.least_rows:
+    if len(newest) < options.drift.least_rows or not any(value for _, value in newest):
         return STEADY
     alone = Grouped.apart(newest)
     readings = readings_of(alone, encoding, good, options.targets, drawn=True)

@@ -47,8 +47,10 @@ class Transform:
         return np.asarray(np.maximum(np.exp(np.clip(f, -690.0, 690.0)) - self.lift, 0.0) if self.log else f)
 
     def relative(self, share: float, values: Array) -> float:
-        """In standard units, what a relative change of `share` of a typical reading is."""
-        typical = float(np.median(np.abs(values)))
+        """In standard units, what a relative change of `share` of a typical reading is; zeros, such as of a count of
+        errors, are not typical."""
+        sizes = np.abs(values)
+        typical = float(np.median(sizes[sizes > 0])) if np.any(sizes > 0) else 0.0
         return share * (typical / (typical + self.lift) if self.log else typical) / self.scale
 
     def to_dict(self) -> dict[str, Any]:
