@@ -2,7 +2,8 @@
 
 A symptom comes first: where a rule wants the same, its value counts if it goes farther; where a rule wants the
 opposite, it is silent. A rule speaks only for what nobody has set, on a server that nobody has tuned: whoever set a
-good part of the settings that matter chose to leave the rest.
+good part of the settings that matter chose to leave the rest. Of what somebody did set, it speaks where the value is
+far outside of what serves any such host.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from lutra_models.assessment.outlying import outlying
 from lutra_models.assessment.rows import RuleRow, rule_rows
 from lutra_models.catalog import LiveSettings
 from lutra_models.catalog.units import scale
@@ -33,6 +35,8 @@ TUNED = 1 / 3
 """The share of the settings that matter from which on, once somebody has set them, the server counts as tuned."""
 RULE_STRENGTH = 0.5
 """That a rule helps is about as likely as not: it knows the host and not the load."""
+OUTLYING_STRENGTH = 0.6
+"""A value that serves no such host is likelier a mistake than a plan."""
 
 
 def assess(
@@ -47,7 +51,8 @@ def assess(
     cured = {s.name for s in diagnosis.symptoms if any(c.after is not None for c in s.cures)}
     faults = [_fault(live, s, wanted, cured) for s in diagnosis.symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
-    findings = tuple(sorted((*faults, *ruled), key=lambda f: (f.ground == "rule", -f.strength)))
+    strange = wanted.strange(diagnosis.symptoms)
+    findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: (f.ground == "rule", -f.strength)))
     host = live.server.host
     return Evidence(
         version=live.server.version,
@@ -112,18 +117,9 @@ class _Rules:
             found = self.live.rule_based(self.policy, only=free)
             near = {n for n in free if _near(self.live.values[n], found[n])}
             if not near:
-                return self._readable(found, free)
+                return _readable(self.space, found, free)
             free -= near
         return {}
-
-    def _readable(self, found: Configuration, names: Iterable[str]) -> Mapping[str, Value]:
-        assert self.space is not None
-        for name in names:
-            domain, value = self.space[name].domain, found[name]
-            if isinstance(domain, Number) and not isinstance(value, str) and value not in domain.special:
-                rounded = (found.replace({name: v}) for v in (domain.rounded(value), _whole_megabytes(domain, value)))
-                found = next((c for c in rounded if not self.space.refusal(c)), found)
-        return found.restrict(names)
 
     def findings(self, symptoms: Iterable[Symptom]) -> list[Finding]:
         """One for each setting, those that matter most first. No symptom speaks for these settings."""
@@ -131,6 +127,33 @@ class _Rules:
         asked = {c.setting for s in shown if s.kind == "fault" for c in s.cures}
         found = (self._finding(name, shown) for name in self.rows if name not in asked)
         return [f for f in found if f is not None]
+
+    def strange(self, symptoms: Iterable[Symptom]) -> list[Finding]:
+        """One for each setting that somebody set far outside of its range, where no symptom speaks as loudly of it."""
+        loud = (s for s in symptoms if s.kind == "fault" and s.strength >= OUTLYING_STRENGTH)
+        spoken = {c.setting for s in loud for c in s.cures}
+        spoken |= {n for s in symptoms if s.kind == "enough" for n in s.settings}
+        ends = {n: e for n, e in outlying(self.live).items() if n not in spoken and self._began_with(n)}
+        allowed = ends.keys() if self.policy.movable is None else ends.keys() & self.policy.movable
+        policy = replace(self.policy, movable=frozenset(allowed))
+        with suppress(InvalidConfiguration):
+            ruled = self.live.rule_based(policy, only=allowed)
+            found = _readable(self.live.space(policy), ruled, ruled)
+            moving = [n for n in found if found[n] != self.live.values[n]]
+            return [self._strange(n, found[n], *ends[n]) for n in moving]
+        return []
+
+    def _strange(self, name: str, after: Value, low: str, high: str) -> Finding:
+        now, source = self.live.values[name], self.live.server.settings[name].source
+        reason = (
+            f"{moved(self.live, name, after)}: {self.live.text(name, now)} is far outside of {low} to {high}, the "
+            "range that serves such a host."
+        )
+        against = f"somebody set it to {self.live.text(name, now)} ({source})"
+        if self.needs_restart(name):
+            against += "; the restart interrupts clients"
+        move = Move(name, now, after, reason, self.needs_restart(name), against)
+        return Finding(name, "rule", OUTLYING_STRENGTH, reason, (name,), (move,))
 
     def _finding(self, name: str, symptoms: Iterable[Symptom]) -> Finding | None:
         after, row = self.values.get(name), self.rows[name]
@@ -208,6 +231,16 @@ def moved(live: LiveSettings, name: str, after: Value) -> str:
     before = live.values[name]
     verb = {"raise": "Raise", "lower": "Lower", "set": "Set"}[way(before, after)]
     return f"{verb} {name} from {live.text(name, before)} to {live.text(name, after)}"
+
+
+def _readable(space: KnobSpace, found: Configuration, names: Iterable[str]) -> Configuration:
+    """The settings `names` of what was found, in numbers that people can read where the rules of the space allow it."""
+    for name in names:
+        domain, value = space[name].domain, found[name]
+        if isinstance(domain, Number) and not isinstance(value, str) and value not in domain.special:
+            rounded = (found.replace({name: v}) for v in (domain.rounded(value), _whole_megabytes(domain, value)))
+            found = next((c for c in rounded if not space.refusal(c)), found)
+    return found.restrict(names)
 
 
 def _whole_megabytes(domain: Number, value: float) -> float:

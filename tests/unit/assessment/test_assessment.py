@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from lutra_models.assessment import assess, rule_rows
@@ -183,3 +184,66 @@ def test_just_after_a_checkpoint_page_images_say_nothing() -> None:
     busy = {"wal.full_page_images_per_s": 700.0, "wal.bytes_per_s": 6e6, "replication.standbys": 0.0}
     once = {**busy, "checkpointer.requested_per_s": 1 / 60, "checkpointer.timed_per_s": 0.0}
     assert diagnose(live, Policy(), [MeasuredWindow(60.0, once)]).symptoms == ()
+
+
+STRANGE: dict[str, dict[str, str | int | float]] = {
+    "postgresql": {"work_mem": "64kB", "random_page_cost": 1000, "cpu_tuple_cost": 10, "wal_buffers": "32kB"},
+    "mariadb": {"tmp_table_size": 1024, "table_open_cache": 10, "sort_buffer_size": "32kB"},
+    "mysql": {"innodb_buffer_pool_size": "16M", "table_open_cache": 4, "innodb_max_dirty_pages_pct": 0.5},
+}
+
+
+def changed_by_hand(engine: str, memory: float = 16, **settings: str | int | float) -> Server:
+    server = a_server("15", memory, **settings) if engine == "postgresql" else a_mysqld(engine, memory, **settings)
+    return replace(
+        server,
+        settings={n: replace(s, source="dynamic") if n in settings else s for n, s in server.settings.items()},
+    )
+
+
+def strange(server: Server, policy: Policy | None = None) -> dict[str, Move]:
+    found = evidence(server, policy=policy)
+    return {m.setting: m for f in found.findings for m in f.moves if "far outside" in m.sentence}
+
+
+@pytest.mark.parametrize("engine", STRANGE)
+def test_what_somebody_set_far_outside_of_what_serves_such_a_host_is_told_whatever_the_load_shows(engine: str) -> None:
+    tuned = TUNED if engine == "postgresql" else {}
+    told = strange(changed_by_hand(engine, **{**tuned, **STRANGE[engine]}))
+    assert told.keys() == STRANGE[engine].keys()
+    assert all("somebody set it to" in m.against for m in told.values())
+    assert strange(changed_by_hand(engine, **{**tuned, **{n: m.after for n, m in told.items()}})) == {}
+
+
+@pytest.mark.parametrize(
+    "deliberate",
+    [
+        {"work_mem": "2GB"},  # much memory is the memory limit's affair
+        {"autovacuum_vacuum_scale_factor": 0},  # 0 switches something off
+        {"from_collapse_limit": 100},  # not searched unless named: rather on purpose
+        {"commit_delay": 0, "max_wal_size": "160MB"},  # outside, and not far
+    ],
+)
+def test_what_may_well_be_meant_is_not_strange(deliberate: dict[str, Any]) -> None:
+    assert strange(changed_by_hand("postgresql", 64, **{**TUNED, **deliberate})) == {}
+
+
+def test_what_is_strange_keeps_the_policy_and_gives_way_to_symptoms() -> None:
+    server = changed_by_hand("postgresql", **{**TUNED, **STRANGE["postgresql"]})
+    policy = Policy(pins={"random_page_cost": 1000.0}, movable=frozenset({"random_page_cost", "work_mem"}))
+    assert strange(server, policy).keys() == {"work_mem"}
+    forced = changed_by_hand("postgresql", 24, **TUNED, max_wal_size="64MB")
+    (only,) = evidence(forced, FORCED).findings
+    assert (only.ground, only.name) == ("fault", "checkpoints_forced")
+
+
+@pytest.mark.parametrize("engine", STRANGE)
+def test_every_setting_at_either_end_of_what_the_server_takes_leads_to_a_value_in_its_range(engine: str) -> None:
+    fresh = changed_by_hand(engine)
+    for name, setting in fresh.settings.items():
+        for end in (e for e in (setting.low, setting.high) if e is not None):
+            value = int(end) if setting.kind == "integer" else min(end, 1e12)
+            at_its_end = {**fresh.settings, name: replace(setting, value=str(value), source="dynamic")}
+            for told, move in strange(replace(fresh, settings=at_its_end)).items():
+                assert told == name
+                assert move.after != move.before

@@ -1,0 +1,53 @@
+"""Settings that somebody set far outside of what serves a host like this, whatever the load shows today.
+
+The catalogue's range of a setting is where it is worth a search, made of the manuals' advice and of the host. A value
+at half of its lower end, or twice its upper one, is no matter of taste any more. Much memory is: what it may take the
+memory limit says. So is 0, which switches something off. A setting that is not searched unless it is named is rather
+set on purpose: of it only another order of magnitude counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lutra_models.catalog import LiveSettings
+from lutra_models.catalog.units import scale
+from lutra_models.catalog.values import factor
+from lutra_models.symptoms.offers import UNTOUCHED
+
+FAR, FARTHER = 2.0, 10.0
+"""The factor beyond an end of the range, for a setting that is searched and for one that is not."""
+
+
+FAR, FARTHER = 2.0, 10.0
+"""The factor beyond an end of the range, for a setting that is searched and for one that is not."""
+
+
+def outlying(live: LiveSettings) -> Mapping[str, tuple[str, str]]:
+    """The settings that somebody set far outside, by name, each with the two ends of its range as people read them.
+
+    Raises InvalidConfiguration where the server reports something that is no value.
+    """
+    chosen = (n for n in live.values if live.server.settings[n].source.lower() not in UNTOUCHED)
+    chosen = (n for n in chosen if live.rows[n].risk == "none")
+    return {n: _read(live, n, ends) for n in chosen if (ends := _ends(live, n)) and _far(live, n, *ends)}
+
+
+def _ends(live: LiveSettings, name: str) -> tuple[float, float] | None:
+    """In bytes, milliseconds or plain numbers."""
+    row, base = live.rows[name], live.overlay.base
+    return None if row.low is None or row.high is None else (row.low.number(base), row.high.number(base))
+
+
+def _far(live: LiveSettings, name: str, low: float, high: float) -> bool:
+    value, unit = live.values[name], live.server.settings[name].unit
+    if isinstance(value, str) or value <= 0 or value in live.rows[name].special:
+        return False
+    now, far = value * factor(unit), FAR if live.rows[name].tune else FARTHER
+    return far * now <= low or (now >= far * high and scale(unit)[0] != "memory")
+
+
+def _read(live: LiveSettings, name: str, ends: tuple[float, float]) -> tuple[str, str]:
+    per_unit = factor(live.server.settings[name].unit)
+    low, high = (live.text(name, round(end / per_unit, 6)) for end in ends)
+    return low, high
