@@ -72,7 +72,7 @@ INNODB = (
     ("flushing too timid", {"innodb_io_capacity": "100"}, _INNODB_WRITES, ("innodb_io_capacity_max",)),
     ("temporary tables without room", {"tmp_table_size": "1kB"}, _INNODB_READS, ("max_heap_table_size",)),
     ("log buffer too small", {"innodb_log_buffer_size": "256kB"}, _INNODB_WRITES, ()),
-    ("table cache too small", {"table_open_cache": "4"}, _MIXED, ()),
+    ("table cache too small", {"table_open_cache": "10"}, _MIXED, ()),
     ("sorts without room", {"sort_buffer_size": "32kB"}, _INNODB_READS, ()),
     ("hardly a dirty page allowed", {"innodb_max_dirty_pages_pct": "0.5"}, _INNODB_WRITES, ()),
 )
