@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
@@ -51,6 +53,12 @@ def test_what_failed_or_measured_a_tenth_worse_is_a_surprise() -> None:
     assert surprises(past, 0.1) == [failed, worse]
 
 
+def test_what_the_current_configuration_has_overtaken_is_no_surprise() -> None:
+    before, bad, now, worse = (DEFAULT.replace({"random_page_cost": v}) for v in (3.5, 7.0, 3.0, 6.0))
+    past = observed((DEFAULT, 500.0), (before, 700.0), (bad, 400.0), (now, 1000.0), (worse, 880.0))
+    assert surprises(replace(past, current=now), 0.1) == [bad, worse]
+
+
 def test_what_ended_in_a_surprise_is_not_gone_as_far_again() -> None:
     past = observed(
         (DEFAULT, 1000.0),
@@ -64,6 +72,14 @@ def test_what_ended_in_a_surprise_is_not_gone_as_far_again() -> None:
     codes = learned.encoding.codes([DEFAULT.replace({name: value}) for name, value in tries])
     moved = np.array([names.index(name) for name, _ in tries])
     assert heedless(learned, codes, moved).tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_move_begins_at_a_surprise(seed: int) -> None:
+    bad = [DEFAULT.replace({"random_page_cost": v, "jit": "off"}) for v in (2.0, 6.0)]
+    past = observed((DEFAULT, 1000.0), (DEFAULT, 1010.0), (bad[0], 700.0), (bad[1], 600.0))
+    chosen = recommend(past, rng=rng(seed), safe=True).configuration
+    assert len(DEFAULT.changes_to(chosen)) <= 1
 
 
 def test_the_difference_from_a_reference_is_that_of_the_joint_posterior() -> None:

@@ -254,9 +254,9 @@ class Safety:
 
     probability: float = 0.95
     """That it stays within the tolerance, runs, and keeps the limits."""
-    tolerance: float = 0.05
-    """How much worse than the current configuration still counts as no worse, relatively: the width of the noise."""
-    lesson: float = 0.35
+    tolerance: float = 0.1
+    """How much worse than the current configuration still counts as no worse, relatively: less is no surprise."""
+    lesson: float = 1.0
     """By how much each bad surprise widens what is believed possible."""
     bad: float = 0.1
     """Relatively worse than the current configuration: a bad surprise."""

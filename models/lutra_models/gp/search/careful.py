@@ -12,7 +12,7 @@ import numpy as np
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.options import Options
 from lutra_models.gp.search.maximise import passing, single_moves
-from lutra_models.gp.search.safety import heedless, shortfall
+from lutra_models.gp.search.safety import heedless, shortfall, surprises
 from lutra_models.gp.search.scoring import field_of, score_of
 from lutra_models.gp.search.strategy import Step, doubted, first, incumbents, reference, repeat, tried
 from lutra_models.gp.space.encoding import Array
@@ -42,9 +42,14 @@ def _improved(history: History, learned: Learned) -> Step:
 
 
 def _safe_moves(history: History, learned: Learned, ranked: list[Configuration]) -> list[Configuration]:
-    """Safe configurations that differ from a good one, or from the current one, by a single setting."""
+    """Safe configurations that differ from a good one, or from the current one, by a single setting.
+
+    What was a bad surprise is not a good one, however few others were measured.
+    """
     encoding, options = learned.encoding, learned.options
-    worth, centres = score_of(history, learned, ranked), incumbents(learned, ranked)
+    bad = surprises(history, options.safety.bad)
+    good = [c for c in ranked if c not in bad]
+    worth, centres = score_of(history, learned, ranked), incumbents(learned, good or ranked)
     if history.current is not None:
         centres = np.vstack([centres, encoding.codes([history.current])])
 

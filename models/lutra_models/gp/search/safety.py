@@ -38,16 +38,28 @@ def shortfall(learned: Learned, codes: Array) -> Array:
 def surprises(history: History, bad: float) -> list[Configuration]:
     """Configurations that failed, or are worse than the current one, relatively by more than `bad`.
 
-    That say their readings on average; where there are none, the bound of a window that was ended early.
+    What was measured before the current one is no surprise for having been overtaken: it is compared with the first
+    that was measured. That say their readings on average; where there are none, the bound of a window that was ended
+    early.
     """
     metric, gain = history.objective.metric, history.objective.gain
     groups = Grouped.of(history.values(metric))
     read = {c: float(np.mean(r)) for c, r in zip(groups.configurations, groups.readings, strict=True)}
     levels = dict(history.bounds(metric)) | read
-    usual = read.get(history.current) if history.current else None
-    worst = -np.inf if usual is None else gain(usual) - bad * abs(usual)
     failed = {o.configuration for o in history.observations if not o.completed}
-    return [c for c in runs(history) if c in failed or (c in levels and gain(levels[c]) < worst)]
+
+    def worst(usual: float | None) -> float:
+        return -np.inf if usual is None else gain(usual) - bad * abs(usual)
+
+    now = worst(read.get(history.current) if history.current else None)
+    begin = worst(next(iter(read.values()), None))
+    found, later = [], history.current not in read
+    for configuration in runs(history):
+        later = later or configuration == history.current
+        level = levels.get(configuration)
+        if configuration in failed or (level is not None and gain(level) < (now if later else begin)):
+            found.append(configuration)
+    return found
 
 
 def heedless(learned: Learned, codes: Array, moved: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
