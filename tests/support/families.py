@@ -90,7 +90,28 @@ def _mysqld(
     )
 
 
+def _redis(at_once: Mapping[str, Any]) -> Family:
+    tuned = ("hz", "active-expire-effort", "repl-backlog-size")
+    return Family(
+        at_once={"hz": 20, "repl-backlog-size": 32 << 20, "activerehashing": "no", **at_once},
+        with_restart={"hash-max-listpack-entries": 256},
+        prevents_boot={"hash-max-listpack-value": 1 << 63},
+        refused={"active-expire-effort": 11},
+        settings="CONFIG GET *",
+        work="GET k1",
+        tuned=tuned,
+        given=(f"ACL SETUSER {TUNER} on nopass -@all +ping +info +config|get +slowlog|get +latency|histogram +config|set",),
+        revoked=(f"ACL SETUSER {TUNER} -config|set",),
+        dropped=(f"ACL DELUSER {TUNER}",),
+        store=("SET kept 7",),
+        stored="GET kept",
+        most_connections="maxclients",
+    )
+
+
 FAMILIES: Mapping[str, Family] = {
+    "redis": _redis({"lazyfree-lazy-expire": "yes"}),
+    "valkey": _redis({"lazyfree-lazy-expire": "no"}),
     "postgresql": _postgresql(),
     "mysql": _mysqld(
         # The capacity is above the maximum that stands before: whichever comes first, both have to hold in the end.
