@@ -91,7 +91,8 @@ def _mysqld(
 
 
 def _redis(at_once: Mapping[str, Any]) -> Family:
-    tuned = ("hz", "active-expire-effort", "repl-backlog-size")
+    tuned = ("hz", "repl-backlog-size", "activerehashing")
+    commands = ("ping", "info", "config|get", "slowlog|get", "latency|histogram", "config|set")
     return Family(
         at_once={"hz": 20, "repl-backlog-size": 32 << 20, "activerehashing": "no", **at_once},
         with_restart={"hash-max-listpack-entries": 256},
@@ -100,7 +101,7 @@ def _redis(at_once: Mapping[str, Any]) -> Family:
         settings="CONFIG GET *",
         work="GET k1",
         tuned=tuned,
-        given=(f"ACL SETUSER {TUNER} on nopass -@all +ping +info +config|get +slowlog|get +latency|histogram +config|set",),
+        given=(f"ACL SETUSER {TUNER} on nopass -@all {' '.join(f'+{c}' for c in commands)}",),
         revoked=(f"ACL SETUSER {TUNER} -config|set",),
         dropped=(f"ACL DELUSER {TUNER}",),
         store=("SET kept 7",),

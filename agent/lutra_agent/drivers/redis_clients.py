@@ -20,7 +20,7 @@ from typing import IO
 
 ENDLESS = 1_000_000_000
 FEWEST = 1000
-OVERALL = re.compile(r"overall: ([\d.]+)")
+OVERALL = re.compile(r"rps=[\d.]+ \(overall: ([\d.]+)\)")
 COLUMNS = {"mean_ms": "avg_latency_ms", "p99_ms": "p99_latency_ms"}
 
 

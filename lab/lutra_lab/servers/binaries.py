@@ -1,4 +1,4 @@
-"""Where a PostgreSQL's programs are: a given folder, or those embedded in a wheel. How a foreign system's are called."""
+"""Where a PostgreSQL's programs are: a given folder, or those embedded in a wheel. How another system's are called."""
 
 from __future__ import annotations
 

@@ -101,11 +101,11 @@ class ScratchRedis(ScratchServer):
         import redis
 
         client = redis.Redis(self.host, self.port, protocol=2, decode_responses=True, single_connection_client=True)
-        client.response_callbacks.clear()  # type: ignore[attr-defined]
+        client.response_callbacks.clear()
 
         def run(command: str) -> str:
             try:
-                return _rows(client.execute_command(*shlex.split(command)))
+                return _rows(client.execute_command(*shlex.split(command)))  # type: ignore[no-untyped-call]
             except redis.RedisError as error:
                 raise LabError(f"{command}: {error}") from error
 

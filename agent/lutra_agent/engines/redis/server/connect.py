@@ -111,15 +111,15 @@ class Connection:
             "driver_info": None,
             "retry": Retry(NoBackoff(), 0),
         }
+        kind: Any = Dialled
         if d.by_socket:
-            return UnixDomainSocketConnection(path=d.host, **how)
-        where = {"host": d.host, "port": d.port}
-        if d.tls_ca is None:
-            return Dialled(**where, **how)
-        by_name = d.tls_verify == "identity"
-        return SSLConnection(
-            **where, **how, ssl_ca_certs=str(d.tls_ca), ssl_cert_reqs="required", ssl_check_hostname=by_name
-        )
+            kind, how["path"] = UnixDomainSocketConnection, d.host
+        else:
+            how |= {"host": d.host, "port": d.port}
+        if not d.by_socket and d.tls_ca is not None:
+            kind, by_name = SSLConnection, d.tls_verify == "identity"
+            how |= {"ssl_ca_certs": str(d.tls_ca), "ssl_cert_reqs": "required", "ssl_check_hostname": by_name}
+        return kind(**how)
 
 
 def _gone(error: Exception) -> DatabaseUnavailable:

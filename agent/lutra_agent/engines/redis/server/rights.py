@@ -26,7 +26,7 @@ def grant(session: Session) -> str:
     """What gives the account just what this agent needs."""
     has_histogram = int(session.details().version.split(".")[0]) >= SINCE_HISTOGRAM
     commands = (*WATCHES, *(HISTOGRAM if has_histogram else ()), *CHANGES)
-    keys = ()
+    keys: tuple[str, ...] = ()
     if session.database.probe_per_s:
         commands, keys = (*commands, *PROBES), (f"~{PROBE_KEYS}",)
     user = session.database.user or DEFAULT_USER

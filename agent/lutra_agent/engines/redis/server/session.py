@@ -11,6 +11,7 @@ from lutra_models.catalog.rows import Version, version_of
 from lutra_models.server import Role
 
 from lutra_agent.config.types import is_loopback
+from lutra_agent.engines.redis.server.allocator import defragments
 from lutra_agent.engines.redis.server.connect import Connection
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.errors import CollectionFailed, ConfigError
@@ -60,7 +61,7 @@ class Details:
     """What stays the same until the server restarts. `pid` is None where the server is not on this host.
 
     `data_dir` is where the data are, and `config_file` the file that it was started with: None where there is none or
-    this host does not have it.
+    this host does not have it. `defragments`: it can move values together.
     """
 
     version: str
@@ -68,6 +69,7 @@ class Details:
     data_dir: Path | None
     config_file: Path | None
     started_with_file: bool
+    defragments: bool
 
 
 class Session:
@@ -107,7 +109,9 @@ class Session:
             except CollectionFailed:  # an account without CONFIG GET may still watch
                 data = None
         named = self.database.config_file or (_of_process(pid, file) if pid is not None and file else None)
-        return Details(version, pid, data, named, bool(file) or self.database.config_file is not None)
+        with_file = bool(file) or self.database.config_file is not None
+        allocator = self.info("memory").get("mem_allocator", "")
+        return Details(version, pid, data, named, with_file, defragments(allocator, pid, info.get("executable", "")))
 
     def _version(self, info: Info) -> str:
         product = self.product

@@ -70,4 +70,5 @@ def _plain(text: str) -> str | int:
     if found is None:
         return text.strip().lower()
     # 1k is a thousand, 1kb 1024.
-    return int(found[1]) * (1024 if found[3] else 1000) ** _POWERS.index(found[2].lower() or " ")
+    one = 1024 if found[3] else 1000
+    return int(found[1]) * int(one ** _POWERS.index(found[2].lower() or " "))

@@ -20,6 +20,8 @@ from lutra_agent.errors import CollectionFailed
 from lutra_agent.files.atomic import read_regular
 from lutra_agent.files.saved_file import save_file
 
+DEFRAGMENTS = "activedefrag"
+
 
 class RedisSource:
     name = SERVER
@@ -40,9 +42,10 @@ class RedisSource:
         live = self._session.connection.pairs("CONFIG", "GET", "*")
         rows = {r.name: r for r in load(self.catalogue).rows_for(details.version) if r.name in live}
         written = self._written(details.config_file)
-        loses = _loses_data(live)
+        waits = {n for n, r in rows.items() if r.applies == "restart"} if _loses_data(live) else set()
+        fixed = waits if details.defragments else {*waits, DEFRAGMENTS}
         legal = LEGAL[self.catalogue]
-        return {name: _setting(row, live[name], written, legal.get(name), loses) for name, row in rows.items()}
+        return {n: _setting(r, live[n], written, legal.get(n), n in fixed) for n, r in rows.items()}
 
     def permissions(self, names: Iterable[str]) -> Permissions:
         details = self._session.details()
@@ -111,7 +114,7 @@ def _loses_data(live: Mapping[str, str]) -> bool:
 
 
 def _setting(
-    row: KnobRow, value: str, written: Mapping[str, str], legal: tuple[float, float] | None, loses: bool
+    row: KnobRow, value: str, written: Mapping[str, str], legal: tuple[float, float] | None, fixed: bool
 ) -> ServerSetting:
     text, waits = written.get(row.name), row.applies == "restart"
     low, high = legal or (None, None)
@@ -122,7 +125,7 @@ def _setting(
         # What was set by somebody else is a value that the server takes.
         low=None if low is None else min(low, float(value)),
         high=None if high is None else max(high, float(value)),
-        applies="fixed" if loses and waits else row.applies,
+        applies="fixed" if fixed else row.applies,
         source="default" if text is None else "file",
         persisted=text,
         pending_restart=waits and text is not None and not same(text, value),

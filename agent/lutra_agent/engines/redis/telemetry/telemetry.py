@@ -121,5 +121,3 @@ def _between(before: Sample, after: Sample, collector: str) -> dict[str, float]:
     """By how much a collector's counters grew; one that an end lacks did not."""
     old, new = (s.readings.get(collector, Reading()).counters for s in (before, after))
     return {name: max(value - old[name], 0.0) for name, value in new.items() if name in old}
-
-
