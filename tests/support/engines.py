@@ -28,6 +28,7 @@ from lutra_lab.servers.redis.scratch import ROOT as VALKEY_ROOT
 from lutra_lab.servers.redis.scratch import ScratchRedis
 
 from tests.support.leftovers import NEW_SERVERS
+from tests.support.pika.scratch import RecordedPika
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100"}
@@ -51,6 +52,7 @@ VARIANTS: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = 
     "postgres16": (ScratchPostgres, lambda: embedded().parent.parent / "pginstall" / "bin"),
     "postgres15": (ScratchPostgres, lambda: DEBIAN_15),
     "redis8": (ScratchRedis, lambda: VALKEY_ROOT),
+    "pika": (RecordedPika, lambda: None),
 }
 """The servers that tests ask for by name: an engine's usual one, or a version of it; with its programs' folder."""
 POSTGRES: tuple[str, ...] = ("postgres15", "postgres18")

@@ -113,6 +113,15 @@ def _redis(at_once: Mapping[str, Any]) -> Family:
 FAMILIES: Mapping[str, Family] = {
     "redis": _redis({"lazyfree-lazy-expire": "yes"}),
     "valkey": _redis({"lazyfree-lazy-expire": "no"}),
+    "pika": Family(
+        at_once={"write-buffer-size": 64 << 20, "arena-block-size": 1 << 20, "slowlog-max-len": 256},
+        with_restart={"max-write-buffer-size": 1 << 30},
+        prevents_boot={},
+        refused={"max-cache-files": -5},
+        settings="CONFIG GET *",
+        work="GET k1",
+        most_connections="maxclients",
+    ),
     "postgresql": _postgresql(),
     "mysql": _mysqld(
         # The capacity is above the maximum that stands before: whichever comes first, both have to hold in the end.
