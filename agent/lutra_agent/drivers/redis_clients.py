@@ -45,7 +45,7 @@ def warmed_up(program: Sequence[str], clients: Mapping[str, int], warmup_s: floa
         process.wait()
         found = OVERALL.findall(_said(out))
         if not found:
-            sys.exit(f"{program[0]} told no rate in {warmup_s:g} s of warm-up")
+            sys.exit(f"{program[0]} printed no rate in {warmup_s:g} s of warm-up")
         rates[test] = float(found[-1])
     return rates
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lutra_agent.engines.redis.server.connect import DEFAULT_USER, NotPermitted
+from lutra_agent.engines.redis.server.section import PROBE_KEYS
 from lutra_agent.engines.redis.server.session import Session
 from lutra_agent.errors import CollectionFailed
 
@@ -10,7 +11,6 @@ WATCHES = ("ping", "info", "config|get", "slowlog|get")
 HISTOGRAM = ("latency|histogram",)
 CHANGES = ("config|set",)
 PROBES = ("get", "set")
-PROBE_KEYS = "lutra:probe:*"
 NO_SETTING = "lutra-asks-whether-it-may"
 """The server knows no such setting, so nothing is changed: it says so, or that the account may not ask."""
 SINCE_HISTOGRAM = 7

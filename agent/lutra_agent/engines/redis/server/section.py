@@ -9,6 +9,8 @@ from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.config.values import OptionalPath, Whole, within
 
 FASTEST_PROBE = 100
+PROBE_KEYS = "lutra:probe:*"
+"""The agent's own: it reads and writes no others."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from lutra_agent.engines.common.percentile import percentile
 from lutra_agent.engines.redis.server.connect import Connection
-from lutra_agent.engines.redis.server.rights import PROBE_KEYS
+from lutra_agent.engines.redis.server.section import PROBE_KEYS
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.log_throttle import LogThrottle
 
