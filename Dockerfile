@@ -16,7 +16,7 @@ RUN $INSTALL "./models[gp]" "./service[postgresql,dask]"
 FROM build AS build-agent
 COPY agent agent
 # Every engine's driver: the image serves whichever database its file names.
-RUN $INSTALL ./models "./agent[postgresql,mysql]"
+RUN $INSTALL ./models "./agent[postgresql,mysql,redis]"
 
 FROM python:3.11-slim AS runtime
 RUN useradd --system --uid 10001 --create-home --home-dir /var/lib/lutra lutra

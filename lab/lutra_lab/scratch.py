@@ -8,8 +8,15 @@ from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.mariadb import ScratchMariadb
 from lutra_lab.servers.mysql import ScratchMysql
 from lutra_lab.servers.postgresql import ScratchPostgres
+from lutra_lab.servers.redis.scratch import ScratchRedis, ScratchValkey
 
-SCRATCH: tuple[type[ScratchServer], ...] = (ScratchPostgres, ScratchMariadb, ScratchMysql)
+SCRATCH: tuple[type[ScratchServer], ...] = (
+    ScratchPostgres,
+    ScratchMariadb,
+    ScratchMysql,
+    ScratchRedis,
+    ScratchValkey,
+)
 """The first needs nothing installed: it comes with this distribution."""
 
 

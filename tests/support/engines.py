@@ -24,8 +24,11 @@ from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mariadb import HISTOGRAM
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_lab.servers.postgresql import ScratchPostgres
+from lutra_lab.servers.redis.scratch import ROOT as VALKEY_ROOT
+from lutra_lab.servers.redis.scratch import ScratchRedis
 
 from tests.support.leftovers import NEW_SERVERS
+from tests.support.pika.scratch import RecordedPika
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
 STATEMENTS = {"shared_preload_libraries": "pg_stat_statements", "max_connections": "100"}
@@ -38,12 +41,18 @@ CARELESS = {
 }
 OWN_NAME = "auto.cnf"
 """The file in which a server keeps an identity that no other has; it makes one where there is none."""
-NEEDED = {"sysbench": "sysbench (apt-get install sysbench)", "openssl": "openssl (apt-get install openssl)"}
+NEEDED = {
+    "sysbench": "sysbench (apt-get install sysbench)",
+    "redis-benchmark": "redis-benchmark (apt-get install redis-tools)",
+    "openssl": "openssl (apt-get install openssl)",
+}
 VARIANTS: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = {
     **{kind.engine: (kind, lambda: None) for kind in scratch_servers()},
     "postgres18": (ScratchPostgres, lambda: None),
     "postgres16": (ScratchPostgres, lambda: embedded().parent.parent / "pginstall" / "bin"),
     "postgres15": (ScratchPostgres, lambda: DEBIAN_15),
+    "redis8": (ScratchRedis, lambda: VALKEY_ROOT),
+    "pika": (RecordedPika, lambda: None),
 }
 """The servers that tests ask for by name: an engine's usual one, or a version of it; with its programs' folder."""
 POSTGRES: tuple[str, ...] = ("postgres15", "postgres18")

@@ -90,7 +90,38 @@ def _mysqld(
     )
 
 
+def _redis(at_once: Mapping[str, Any]) -> Family:
+    tuned = ("hz", "repl-backlog-size", "activerehashing")
+    commands = ("ping", "info", "config|get", "slowlog|get", "latency|histogram", "config|set")
+    return Family(
+        at_once={"hz": 20, "repl-backlog-size": 32 << 20, "activerehashing": "no", **at_once},
+        with_restart={"hash-max-listpack-entries": 256},
+        prevents_boot={"hash-max-listpack-value": 1 << 63},
+        refused={"active-expire-effort": 11},
+        settings="CONFIG GET *",
+        work="GET k1",
+        tuned=tuned,
+        given=(f"ACL SETUSER {TUNER} on nopass -@all {' '.join(f'+{c}' for c in commands)}", "CONFIG REWRITE"),
+        revoked=(f"ACL SETUSER {TUNER} -config|set",),
+        dropped=(f"ACL DELUSER {TUNER}", "CONFIG REWRITE"),
+        store=("SET kept 7",),
+        stored="GET kept",
+        most_connections="maxclients",
+    )
+
+
 FAMILIES: Mapping[str, Family] = {
+    "redis": _redis({"lazyfree-lazy-expire": "yes"}),
+    "valkey": _redis({"lazyfree-lazy-expire": "no"}),
+    "pika": Family(
+        at_once={"write-buffer-size": 64 << 20, "arena-block-size": 1 << 20, "slowlog-max-len": 256},
+        with_restart={"max-write-buffer-size": 1 << 30},
+        prevents_boot={},
+        refused={"max-cache-files": -5},
+        settings="CONFIG GET *",
+        work="GET k1",
+        most_connections="maxclients",
+    ),
     "postgresql": _postgresql(),
     "mysql": _mysqld(
         # The capacity is above the maximum that stands before: whichever comes first, both have to hold in the end.

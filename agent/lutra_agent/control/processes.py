@@ -20,6 +20,7 @@ def works_in(folder: Path, programs: Collection[str]) -> bool:
 def _is(process: psutil.Process, folder: Path, programs: Collection[str]) -> bool:
     try:
         # A loader may stand before the program in its arguments.
-        return any(Path(a).name in programs for a in process.cmdline()) and Path(process.cwd()) == folder
+        names = (process.name(), *(Path(a).name for a in process.cmdline()))  # some rewrite their arguments
+        return any(name in programs for name in names) and Path(process.cwd()) == folder
     except (psutil.Error, OSError):
         return False

@@ -10,7 +10,7 @@ from lutra_models.aims import MOST_LOADS
 from lutra_models.wire import LoadName
 from pydantic import TypeAdapter, ValidationError
 
-from lutra_agent.drivers import command, pgbench, sysbench
+from lutra_agent.drivers import command, pgbench, redis_benchmark, sysbench
 from lutra_agent.drivers.base import Driver, Measurement
 from lutra_agent.engines.common.database import Database
 from lutra_agent.engines.families import family
@@ -30,6 +30,7 @@ def _command(table: Mapping[str, Any], database: Database) -> Driver:
 DRIVERS: tuple[tuple[str, Build], ...] = (
     ("pgbench", pgbench.build),
     ("sysbench", sysbench.build),
+    (redis_benchmark.NAME, redis_benchmark.build),
     ("command", _command),
 )
 

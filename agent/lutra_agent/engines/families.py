@@ -7,9 +7,10 @@ from lutra_models import extensions
 from lutra_agent.engines.common.family import Family
 from lutra_agent.engines.mysql.family import MARIADB, MYSQL
 from lutra_agent.engines.postgresql.family import POSTGRESQL
+from lutra_agent.engines.redis.family import PIKA, REDIS, VALKEY
 from lutra_agent.errors import ConfigError
 
-FAMILIES = (POSTGRESQL, MYSQL, MARIADB)
+FAMILIES = (POSTGRESQL, MYSQL, MARIADB, REDIS, VALKEY, PIKA)
 
 
 def families() -> tuple[Family, ...]:

@@ -66,7 +66,7 @@ class Measure:
         targets = self._telemetry.targets(before, after)
         return Content(
             window=(before.at, after.at),
-            metrics={**found, **request_sizes(found), **targets.metrics},
+            metrics={**found, **request_sizes(found), **targets.diagnostics, **targets.metrics},
             latency=self._from_prometheus(before, after) or targets.latency,
         )
 
@@ -117,6 +117,8 @@ class Measure:
         if isinstance(found, Discarded):
             log.warning("no runtime counters for this run: %s", found.reason)
             found = {}
+        else:
+            found |= self._telemetry.targets(*samples).diagnostics
         if measured.ended is None and not {"p99_ms", "qps", "tps"} & set(measured.metrics):
             raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
         return Driven(measured, {**found, **request_sizes(found)}, driver.context())

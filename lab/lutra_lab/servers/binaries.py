@@ -1,4 +1,4 @@
-"""Where a PostgreSQL's programs are: a given folder, or those embedded in a wheel."""
+"""Where a PostgreSQL's programs are: a given folder, or those embedded in a wheel. How another system's are called."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ def embedded() -> Path:
     if bin_dir is None or not (bin_dir / "postgres").exists():
         raise LabError("the embedded PostgreSQL is not installed: pip install lutra-lab")
     return bin_dir
+
+
+def called(root: Path, program: str) -> list[str]:
+    """A program of the system in this folder, run by that system's own loader: no chroot is needed."""
+    path = str(root / program)
+    if root == Path("/"):
+        return [path]
+    loader = next(root.glob("usr/lib*/ld-linux-*.so.*"))
+    libraries = ":".join(str(p) for p in root.glob("usr/lib/*-linux-gnu*"))
+    return [str(loader), "--library-path", libraries, path]
 
 
 def checked(bin_dir: Path) -> Path:

@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 from lutra_lab.servers.base import LabOptions
+from lutra_lab.servers.binaries import called
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mysqld import EXAMPLE_TABLES, SCALE, SYSBENCH, WARM, ScratchMysqld
 
@@ -42,12 +43,7 @@ class ScratchMysql(ScratchMysqld):
         )
 
     def _program(self) -> list[str]:
-        program = str(self.programs / "usr/sbin/mysqld")
-        if self.programs == Path("/"):
-            return [program]
-        loader = next(self.programs.glob("usr/lib*/ld-linux-*.so.*"))
-        libraries = ":".join(str(p) for p in self.programs.glob("usr/lib/*-linux-gnu*"))
-        return [str(loader), "--library-path", libraries, program]
+        return called(self.programs, "usr/sbin/mysqld")
 
     def _install(self) -> list[str]:
         return [*self._program(), f"--defaults-file={self.defaults}", "--initialize-insecure"]

@@ -1,6 +1,8 @@
 """Where the catalogues are: a TOML file for each engine, named after it, and one for each further setting source.
 
 The latter says `source = "host"`, the name of that source, and where not every engine may have it, `engines = [...]`.
+One that says `extends = "redis"` has all that file has but what it replaces: a setting's rows by those of the same
+name, and the settings that it lists in `without`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ _HERE = resources.files(__package__)
 CATALOGUES: tuple[Traversable, ...] = (
     _HERE / "mariadb.toml",
     _HERE / "mysql.toml",
+    _HERE / "pika.toml",
     _HERE / "postgresql.toml",
+    _HERE / "redis.toml",
+    _HERE / "valkey.toml",
 )
 
 
@@ -45,8 +50,18 @@ def beside(engine: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def document(catalogue: str) -> Mapping[str, Any]:
-    """What the file says. Raises KeyError where there is none."""
-    return tomllib.loads({_name(file): file for file in _files()}[catalogue].read_text(encoding="utf-8"))
+    """What the file says, over what it extends. Raises KeyError where there is none."""
+    said = tomllib.loads({_name(file): file for file in _files()}[catalogue].read_text(encoding="utf-8"))
+    return _over(document(said["extends"]), said) if "extends" in said else said
+
+
+def _over(base: Mapping[str, Any], said: Mapping[str, Any]) -> Mapping[str, Any]:
+    replaced = {*said.get("without", ()), *(row["name"] for row in said.get("setting", ()))}
+    # A row of the base means the versions that the base means.
+    kept = [{"since": base.get("since", 0), **r} for r in base["setting"] if r["name"] not in replaced]
+    own = [{"since": said.get("since", 0), **r} for r in said.get("setting", ())]
+    defaults = {**base.get("defaults", {}), **said.get("defaults", {})}
+    return {**base, **said, "setting": [*kept, *own], "defaults": defaults}
 
 
 def _files() -> tuple[Traversable, ...]:

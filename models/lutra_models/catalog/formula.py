@@ -1,7 +1,7 @@
 """Arithmetic in the catalogue's text: ranges, rules and memory terms, shown to people exactly as they are computed.
 
 A formula knows numbers, quoted texts, names, + - * /, comparisons, `a if c else b`, `and`, `or`, `not`, min, max, ceil
-and floor. Nothing else parses, so a catalogue file cannot run code.
+and floor. Nothing else parses, so a catalogue file cannot run code. A name with hyphens stands in backticks.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from threading import Lock
@@ -35,6 +36,10 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
+
+HYPHENATED = re.compile(r"`([a-z0-9]+(?:-[a-z0-9]+)*)`")
+HYPHEN = "__"
+"""What stands for a hyphen while a formula is parsed; no name of a setting has it."""
 
 PARSING = Lock()
 """CPython 3.11 counts the depth of its syntax trees for all threads together: two at once may fail each other."""
@@ -100,11 +105,11 @@ class Formula:
 def _compiled(text: str) -> tuple[Step, frozenset[str]]:
     try:
         with PARSING:
-            tree = ast.parse(text, mode="eval").body
+            tree = ast.parse(HYPHENATED.sub(lambda found: found[1].replace("-", HYPHEN), text), mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         raise ValueError(f"not a formula: {text!r}") from None
     called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    names = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
+    names = frozenset(_name(n.id) for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
     return _step(tree, text), names
 
 
@@ -114,7 +119,7 @@ def _step(node: ast.expr, text: str) -> Step:
         case ast.Constant(value=int() | float() | str() as constant) if not isinstance(constant, bool):
             return lambda _scope: constant
         case ast.Name(id=name):
-            return operator.itemgetter(name)
+            return operator.itemgetter(_name(name))
         case ast.UnaryOp(op=ast.USub() | ast.Not() as unary, operand=inner):
             return _unary(unary, _step(inner, text))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
@@ -130,6 +135,10 @@ def _step(node: ast.expr, text: str) -> Step:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
             return _call(FUNCTIONS[name], [_step(a, text) for a in args])
     raise ValueError(f"not allowed in a formula: {ast.unparse(node)!r} in {text!r}")
+
+
+def _name(identifier: str) -> str:
+    return identifier.replace(HYPHEN, "-")
 
 
 def _unary(op: ast.unaryop, inner: Step) -> Step:

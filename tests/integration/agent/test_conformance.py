@@ -12,8 +12,8 @@ from tests.support.conformance import EngineConformance, Subject
 from tests.support.engines import scratch
 from tests.support.subjects import ENGINES, subject_of
 
-SERVERS = ("postgres15", *ENGINES)
-"""The usual server of each engine, and an older version."""
+SERVERS = ("postgres15", "redis8", *ENGINES)
+"""The usual server of each engine, and further versions."""
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -134,8 +134,8 @@ def test_parsing_is_total_and_trusts_only_finite_numbers(said: str) -> None:
 @pytest.mark.parametrize(
     ("config", "complaint"),
     [
-        ({}, "driver.kind is missing: one of pgbench, sysbench, command"),
-        ({"kind": "ab"}, "'ab' is not one of pgbench, sysbench, command"),
+        ({}, "driver.kind is missing: one of pgbench, sysbench, redis-benchmark, command"),
+        ({"kind": "ab"}, "'ab' is not one of pgbench, sysbench, redis-benchmark, command"),
         ({"kind": "command"}, "driver.command is missing"),
         ({"kind": "pgbench", "client": 3}, "unknown: driver.client"),
         ({"kind": "pgbench", "clients": 2, "threads": 3}, "driver.threads: 3 is outside"),

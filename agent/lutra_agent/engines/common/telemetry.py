@@ -41,10 +41,14 @@ class Latency:
 
 @dataclass(frozen=True)
 class Targets:
-    """What an engine knows of the target metrics over a window; what it does not know is absent."""
+    """What an engine knows of the target metrics over a window; what it does not know is absent.
+
+    `diagnostics` are further metrics of the window, which no session improves.
+    """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
     latency: Latency | None = None
+    diagnostics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

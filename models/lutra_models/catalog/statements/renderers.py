@@ -6,10 +6,11 @@ from lutra_models import extensions
 from lutra_models.catalog.statements.mariadb import MARIADB
 from lutra_models.catalog.statements.mysql import MYSQL
 from lutra_models.catalog.statements.postgresql import POSTGRESQL
+from lutra_models.catalog.statements.redis import PIKA, REDIS, VALKEY
 from lutra_models.catalog.statements.steps import Renderer
 from lutra_models.errors import NotFound
 
-RENDERERS: tuple[Renderer, ...] = (MARIADB, MYSQL, POSTGRESQL)
+RENDERERS: tuple[Renderer, ...] = (MARIADB, MYSQL, PIKA, POSTGRESQL, REDIS, VALKEY)
 
 
 def renderer(catalogue: str) -> Renderer:

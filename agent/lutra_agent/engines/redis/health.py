@@ -1,0 +1,41 @@
+"""Whether a server of the family runs, and which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.redis.server.session import Session
+from lutra_agent.errors import CollectionFailed, LoginRefused
+
+
+class RedisHealth:
+    def __init__(self, session: Session, stop: Callable[[], None] = lambda: None) -> None:
+        """`stop` ends what else is connected to the server."""
+        self.programs = session.product.programs
+        self._session = session
+        self._stop = stop
+
+    def ping(self) -> None:
+        try:
+            self._session.connection.ask("PING")
+        except CollectionFailed as error:  # it runs, and wants a password or another account
+            raise LoginRefused(str(error)) from error
+
+    def started(self) -> str:
+        info = self._session.info("server")
+        return info.get("run_id") or info.get("process_id", "")
+
+    def identity(self) -> ServerIdentity:
+        return ServerIdentity(self._session.details().version, self._session.role(), "")
+
+    def process_id(self) -> int | None:
+        return self._session.details().pid
+
+    def data_dir(self) -> Path | None:
+        return self._session.details().data_dir
+
+    def close(self) -> None:
+        self._stop()
+        self._session.connection.close()

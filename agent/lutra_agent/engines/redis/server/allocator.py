@@ -1,0 +1,43 @@
+"""Whether a server can move values together: it has to be built with its own jemalloc, and says so to nobody."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+LIBRARY = b"libjemalloc.so"
+"""A program that needs the system's library was not built with its own."""
+
+
+def defragments(allocator: str, pid: int | None, executable: str) -> bool:
+    """`allocator` and `executable` are what the server tells. A program that this host lacks is taken to be able to.
+
+    A distribution's package is not, as a rule: it refuses the setting, and does not start with it in its file.
+    """
+    if not allocator.startswith("jemalloc"):
+        return False
+    for path in _programs(pid, executable):
+        try:
+            return LIBRARY not in path.read_bytes()
+        except OSError:
+            continue
+    return True
+
+
+def _programs(pid: int | None, executable: str) -> Iterator[Path]:
+    if pid is None:
+        return
+    told = Path(executable)
+    yield told
+    try:
+        running = Path(psutil.Process(pid).exe())
+    except psutil.Error:
+        running = told
+    # A loader that runs the program has another name.
+    if running.name == told.name:
+        yield running
+    if found := shutil.which(told.name):
+        yield Path(found)

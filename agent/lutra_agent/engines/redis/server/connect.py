@@ -1,0 +1,134 @@
+"""One connection, opened when it is needed and again after it broke. The only module of the family that dials.
+
+It speaks the protocol's second version: a server that does not know HELLO answers it too.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from redis.backoff import NoBackoff
+from redis.connection import Connection as Dialled
+from redis.connection import SSLConnection, UnixDomainSocketConnection
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    NoPermissionError,
+    RedisError,
+    ResponseError,
+)
+from redis.retry import Retry
+
+from lutra_agent.engines.redis.server.section import RedisDatabase
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
+
+TIMEOUT_S = 10.0
+PROTOCOL = 2
+DEFAULT_USER = "default"
+VARIABLE = "REDISCLI_AUTH"
+FULL = "max number of clients"
+IN_CLEAR = (
+    "the password would go in clear to whoever listens on the port: name the server's socket as database.host, or its "
+    "authority as database.tls_ca, or allow it by database.password_in_clear"
+)
+
+
+class NotPermitted(CollectionFailed):
+    """The account may not do this."""
+
+
+class Connection:
+    """Raises DatabaseUnavailable where the server is gone, CollectionFailed where it refuses a command.
+
+    `generation` grows with each dial, so a restarted server is never taken for the one before. `asked` is how many
+    commands went over it: what the server's own count has to be cleared of.
+    """
+
+    def __init__(self, database: RedisDatabase) -> None:
+        self._database = database
+        self._open: Any = None
+        self.generation = 0
+        self.asked = 0
+
+    def ask(self, *words: str) -> Any:
+        """The answer: text, a number, or a list of such."""
+        try:
+            connection = self._connected()
+            self.asked += 1
+            connection.send_command(*words)
+            return connection.read_response()
+        except NoPermissionError as error:
+            raise NotPermitted(_line(error)) from error
+        except ResponseError as error:
+            raise CollectionFailed(_line(error)) from error
+        except (RedisError, OSError, ValueError) as error:  # also an answer that is none of the protocol's
+            self.close()
+            raise _gone(error) from error
+
+    def text(self, *words: str) -> str:
+        return str(self.ask(*words))
+
+    def pairs(self, *words: str) -> dict[str, str]:
+        """An answer that lists names and values in turn."""
+        found = [str(item) for item in self.ask(*words) or ()]
+        return dict(zip(found[::2], found[1::2], strict=False))
+
+    def close(self) -> None:
+        connection, self._open = self._open, None
+        if connection is not None:
+            connection.disconnect()
+
+    def _connected(self) -> Any:
+        if self._open is None:
+            self._open = self._dial()
+            self.generation += 1
+        return self._open
+
+    def _dial(self) -> Any:
+        connection = self._made()
+        try:
+            connection.connect()
+        except (RedisError, OSError) as error:
+            connection.disconnect()
+            raise _gone(error) from error
+        return connection
+
+    def _made(self) -> Any:
+        d = self._database
+        password = d.password()
+        password = os.environ.get(VARIABLE) if password is None else password
+        if password and not (d.proved or d.password_in_clear):
+            raise LoginRefused(IN_CLEAR)
+        how: dict[str, Any] = {
+            "username": None if d.user in ("", DEFAULT_USER) else d.user,
+            "password": password or None,
+            "socket_timeout": TIMEOUT_S,
+            "socket_connect_timeout": TIMEOUT_S,
+            "protocol": PROTOCOL,
+            "decode_responses": True,
+            "encoding_errors": "replace",
+            "driver_info": None,
+            "retry": Retry(NoBackoff(), 0),
+        }
+        kind: Any = Dialled
+        if d.by_socket:
+            kind, how["path"] = UnixDomainSocketConnection, d.host
+        else:
+            how |= {"host": d.host, "port": d.port}
+        if not d.by_socket and d.tls_ca is not None:
+            kind, by_name = SSLConnection, d.tls_verify == "identity"
+            how |= {"ssl_ca_certs": str(d.tls_ca), "ssl_cert_reqs": "required", "ssl_check_hostname": by_name}
+        return kind(**how)
+
+
+def _gone(error: Exception) -> DatabaseUnavailable:
+    """What a failure says of the server: that it starts, that it does not let us in, or that it is not there."""
+    if isinstance(error, BusyLoadingError):
+        return ServerStarting(_line(error))
+    refused = isinstance(error, AuthenticationError | ResponseError) or FULL in str(error)
+    return (LoginRefused if refused else DatabaseUnavailable)(_line(error))
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

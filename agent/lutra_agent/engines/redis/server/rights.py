@@ -1,0 +1,43 @@
+"""The rights that the agent's account needs, and the command that gives them."""
+
+from __future__ import annotations
+
+from lutra_agent.engines.redis.server.connect import DEFAULT_USER, NotPermitted
+from lutra_agent.engines.redis.server.section import PROBE_KEYS
+from lutra_agent.engines.redis.server.session import Session
+from lutra_agent.errors import CollectionFailed
+
+WATCHES = ("ping", "info", "config|get", "slowlog|get")
+HISTOGRAM = ("latency|histogram",)
+CHANGES = ("config|set",)
+PROBES = ("get", "set")
+NO_SETTING = "lutra-asks-whether-it-may"
+"""The server knows no such setting, so nothing is changed: it says so, or that the account may not ask."""
+SINCE_HISTOGRAM = 7
+
+
+def missing(session: Session) -> str:
+    """The command that gives the account its rights, where it lacks some; empty where it has all."""
+    asked = [("CONFIG", "GET", "maxmemory"), ("CONFIG", "SET", NO_SETTING, "0")]
+    return "" if all(_may(session, *words) for words in asked) else grant(session)
+
+
+def grant(session: Session) -> str:
+    """What gives the account just what this agent needs."""
+    has_histogram = int(session.details().version.split(".")[0]) >= SINCE_HISTOGRAM
+    commands = (*WATCHES, *(HISTOGRAM if has_histogram else ()), *CHANGES)
+    keys: tuple[str, ...] = ()
+    if session.database.probe_per_s:
+        commands, keys = (*commands, *PROBES), (f"~{PROBE_KEYS}",)
+    user = session.database.user or DEFAULT_USER
+    return " ".join(("ACL SETUSER", user, "on -@all resetkeys", *keys, *(f"+{c}" for c in commands)))
+
+
+def _may(session: Session, *words: str) -> bool:
+    try:
+        session.connection.ask(*words)
+    except NotPermitted:
+        return False
+    except CollectionFailed:
+        return True
+    return True

@@ -1,0 +1,97 @@
+"""Executes a change: CONFIG SET for what is live, and lines of the server's own file for what outlasts a restart."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from lutra_models.catalog.statements import FileLine, Statement, Step
+from lutra_models.wire import ApplyCode
+
+from lutra_agent.engines.redis.server.connect import NotPermitted
+from lutra_agent.engines.redis.server.session import Session
+from lutra_agent.engines.redis.sources.conf import Format
+from lutra_agent.engines.redis.sources.legal import same
+from lutra_agent.errors import ApplyRefused, CollectionFailed
+from lutra_agent.files.atomic import overwrite, read_regular, write_atomically
+
+MARGIN = 1.1
+TAKEN_ALL_THE_SAME = "Unsupport option member"
+"""pika's engine has taken the value, and the server then failed to give it to a part that does not know it."""
+
+
+class Changing:
+    """Statements come first, all of them at once where the server takes several; then the file, in one step."""
+
+    def __init__(self, session: Session, form: Format) -> None:
+        self._session = session
+        self._form = form
+
+    def execute(self, steps: Sequence[Step]) -> None:
+        """Raises ApplyRefused for the first that the server refuses, or answers with another value than was sent."""
+        statements = [s for s in steps if isinstance(s, Statement)]
+        # Of several for one setting, as of an undo of an undo, the last counts.
+        values = {s.setting: shlex.split(s.text)[3] for s in statements}
+        self._require_room({s.setting: values[s.setting] for s in statements if s.wanted is not None})
+        if self._session.several:
+            self._set(values)
+        else:
+            for name, value in values.items():
+                self._set_one(name, value, any(s.setting == name and s.wanted is not None for s in statements))
+        self._write({s.setting: s.value for s in steps if isinstance(s, FileLine)})
+
+    def _set(self, values: Mapping[str, str]) -> None:
+        if not values:
+            return
+        try:
+            self._session.connection.ask("CONFIG", "SET", *(word for pair in values.items() for word in pair))
+        except CollectionFailed as error:
+            raise ApplyRefused(_code(error), f"{', '.join(values)}: {error}") from error
+
+    def _set_one(self, name: str, value: str, new: bool) -> None:
+        """And read it back. Raises ApplyRefused."""
+        connection = self._session.connection
+        try:
+            connection.ask("CONFIG", "SET", name, value)
+        except CollectionFailed as error:
+            if TAKEN_ALL_THE_SAME not in str(error) or new:
+                raise ApplyRefused(_code(error), f"{name}: {error}") from error
+            # An undo: what the server still tells is the old value, and its engine has that again.
+        active = connection.pairs("CONFIG", "GET", name).get(name)
+        if active is None or not same(active, value):
+            raise ApplyRefused("not_active_after_apply", f"{name}: the server said OK to {value} and tells {active}")
+
+    def _require_room(self, values: Mapping[str, str]) -> None:
+        """A new memory limit below what is in use evicts data at once, or fails writes. Raises ApplyRefused."""
+        wanted = values.get("maxmemory", "0")
+        if wanted == "0" or self._session.product.several_since is None:
+            return
+        used = float(self._session.info("memory").get("used_memory", 0))
+        before = self._session.connection.pairs("CONFIG", "GET", "maxmemory").get("maxmemory", "0")
+        if float(wanted) < MARGIN * used and not 0 < float(before) <= float(wanted):
+            message = f"maxmemory: {wanted} is below {MARGIN * used:.0f}, a tenth above what is in use: data would go"
+            raise ApplyRefused("invalid_value", message)
+
+    def _write(self, texts: Mapping[str, str | None]) -> None:
+        details = self._session.details()
+        if not texts or not details.started_with_file:
+            return
+        file = details.config_file
+        if file is None:
+            raise ApplyRefused("insufficient_privilege", "this host does not have the server's file")
+        try:
+            content, status = read_regular(file)
+            new = self._form.rewritten(content, texts)
+            if new == content:
+                return
+            mode, owner = status.st_mode & 0o777, (status.st_uid, status.st_gid)
+            try:
+                write_atomically(file, new, mode, owner)
+            except PermissionError:
+                overwrite(file, new)  # another account's file that is ours to write: only root may make one for it
+        except (OSError, ValueError) as error:
+            raise ApplyRefused("internal_error", f"{file}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _code(error: CollectionFailed) -> ApplyCode:
+    return "insufficient_privilege" if isinstance(error, NotPermitted) else "invalid_value"

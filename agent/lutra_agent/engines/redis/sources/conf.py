@@ -1,0 +1,80 @@
+"""The server's own file: `name value` in Redis and Valkey, `name : value` in pika.
+
+Whatever is no line of a setting of the catalogue stays as it is, byte by byte: passwords, comments, what others wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from lutra_models.catalog.statements.redis import IN_FILE, PAIRS, lines, pika_line
+
+_WORD = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"']\S*)""")
+_REDIS = re.compile(r"\s*([A-Za-z][\w-]*)(?:\s+(.*?))?\s*")
+_PIKA = re.compile(r"\s*([A-Za-z][\w-]*)\s*:\s*(.*?)\s*")
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a product writes its file: `split` reads a line, `made` gives the lines of a setting."""
+
+    split: Callable[[str], tuple[str, str] | None]
+    made: Callable[[str, str], list[str]]
+
+    def says(self, content: bytes, names: frozenset[str]) -> dict[str, str]:
+        """Setting → text: of several lines the last one's, or all pairs of a setting that has such."""
+        found: dict[str, str] = {}
+        by_file = {IN_FILE.get(name, name): name for name in names}
+        for line in content.decode(errors="replace").splitlines():
+            pair = self.split(line)
+            if pair is None or pair[0] not in by_file:
+                continue
+            name, value = by_file[pair[0]], pair[1]
+            before = found.get(name, "") if name in PAIRS and value else ""
+            found[name] = f"{before} {value}".strip()
+        return found
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        """With these texts, nothing of a setting where None, its new lines last; every other line as it was.
+
+        Raises ValueError for a value that no line can hold.
+        """
+        for name, text in texts.items():
+            if text is not None and not text.isprintable():
+                raise ValueError(f"{name}: no line of the server's file holds {text!r}")
+        said = self.says(content, frozenset(texts))
+        changed = {name: text for name, text in texts.items() if said.get(name) != text}
+        theirs = {IN_FILE.get(name, name) for name in changed}
+        kept = [line for line in content.splitlines(keepends=True) if not self._gives(line, theirs)]
+        if kept and not kept[-1].endswith(b"\n"):
+            kept[-1] += b"\n"
+        new = [line for name, text in changed.items() if text is not None for line in self.made(name, text)]
+        return b"".join([*kept, *(f"{line}\n".encode() for line in new)])
+
+    def _gives(self, line: bytes, names: Collection[str]) -> bool:
+        pair = self.split(line.decode(errors="replace"))
+        return pair is not None and pair[0] in names
+
+
+def _split_redis(line: str) -> tuple[str, str] | None:
+    found = _REDIS.fullmatch(line)
+    if found is None:
+        return None
+    words = [_unquoted(m) for m in _WORD.finditer(found[2] or "")]
+    return found[1].lower(), " ".join(words)
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    quoted = found[1] if found[1] is not None else found[2]
+    return found[3] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+
+
+def _split_pika(line: str) -> tuple[str, str] | None:
+    found = _PIKA.fullmatch(line)
+    return None if found is None else (found[1], found[2])
+
+
+REDIS = Format(_split_redis, lines)
+PIKA = Format(_split_pika, lambda name, value: [pika_line(name, value)])

@@ -1,0 +1,74 @@
+"""What a server takes although it is nonsense, or although it ends it: refused before it is sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+KB, MB, GB = 2**10, 2**20, 2**30
+INT32 = 2**31 - 1
+"""From 2^31 on pika answers OK, and has taken something else."""
+
+_NUMBER = re.compile(r"(-?\d+)([kmgt]?)(b?)", re.ASCII | re.IGNORECASE)
+_POWERS = " kmgt"
+
+_REDIS: Mapping[str, tuple[float, float]] = {
+    "maxclients": (100, 1_000_000),  # below that clients, and this agent, are locked out
+    "maxmemory-samples": (1, 64),
+    "repl-backlog-size": (16 * KB, 64 * GB),
+    "hz": (1, 500),
+    "io-threads": (1, 128),
+    "timeout": (0, INT32),
+}
+
+LEGAL: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "redis": _REDIS,
+    "valkey": _REDIS,
+    "pika": {
+        "write-buffer-size": (MB, INT32),
+        "arena-block-size": (4 * KB, INT32),
+        "max-write-buffer-number": (2, 64),
+        "max-write-buffer-num": (2, 64),
+        "max-write-buffer-size": (MB, 2**40),
+        "max-client-response-size": (MB, INT32),
+        "timeout": (0, INT32),
+        "max-cache-files": (-1, INT32),
+        "max-background-flushes": (1, 4),
+        "max-background-compactions": (1, 8),
+        "thread-num": (1, 24),
+        "thread-pool-size": (1, 100),
+        "sync-thread-num": (1, 24),
+        "target-file-size-base": (MB, 2 * GB - 1),
+        "max-bytes-for-level-multiplier": (10, INT32),
+        "block-size": (KB, 16 * MB),
+        "block-cache": (0, 2**40),
+        "binlog-file-size": (KB, GB),
+        "expire-logs-nums": (10, INT32),
+        "expire-logs-days": (1, 3650),
+        "sync-window-size": (1, 90_000),
+        "small-compaction-threshold": (1, 100_000),
+        "max-cache-statistic-keys": (0, INT32),
+        "slowlog-max-len": (1, INT32),
+        "slowlog-log-slower-than": (0, INT32),
+        "db-sync-speed": (0, 1024),
+        "root-connection-num": (1, INT32),
+        "dump-expire": (0, 3650),
+        "databases": (1, 8),
+        "slave-priority": (0, INT32),
+    },
+}
+"""Low and high, both included, in the server's unit: by product and setting."""
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two texts mean one value: 1gb and 1073741824, yes and YES."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(text: str) -> str | int:
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None:
+        return text.strip().lower()
+    # 1k is a thousand, 1kb 1024.
+    one = 1024 if found[3] else 1000
+    return int(found[1]) * int(one ** _POWERS.index(found[2].lower() or " "))

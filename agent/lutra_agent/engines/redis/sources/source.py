@@ -1,0 +1,132 @@
+"""The settings of a server of the family, which it reads from its file at the start and takes by CONFIG SET."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from lutra_models.catalog import Change, load
+from lutra_models.catalog.rows import KnobRow
+from lutra_models.catalog.statements import Step, renderer
+from lutra_models.server import SERVER, ServerSetting
+
+from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.engines.redis.server.rights import missing
+from lutra_agent.engines.redis.server.session import Session
+from lutra_agent.engines.redis.sources.changing import Changing
+from lutra_agent.engines.redis.sources.conf import Format
+from lutra_agent.engines.redis.sources.legal import LEGAL, same
+from lutra_agent.errors import CollectionFailed
+from lutra_agent.files.atomic import read_regular
+from lutra_agent.files.saved_file import save_file
+
+DEFRAGMENTS = "activedefrag"
+
+
+class RedisSource:
+    name = SERVER
+    scope: Scope = "server"
+    rounds = False
+    keeps_file = True
+    reads_file_at_start_alone = True
+
+    def __init__(self, session: Session, form: Format) -> None:
+        self.catalogue = session.product.name
+        self._renderer = renderer(self.catalogue)
+        self._session = session
+        self._form = form
+        self._changing = Changing(session, form)
+
+    def read(self) -> Mapping[str, ServerSetting]:
+        details = self._session.details()
+        live = self._session.connection.pairs("CONFIG", "GET", "*")
+        rows = {r.name: r for r in load(self.catalogue).rows_for(details.version) if r.name in live}
+        written = self._written(details.config_file)
+        waits = {n for n, r in rows.items() if r.applies == "restart"} if _loses_data(live) else set()
+        fixed = waits if details.defragments else {*waits, DEFRAGMENTS}
+        legal = LEGAL[self.catalogue]
+        return {n: _setting(r, live[n], written, legal.get(n), n in fixed) for n, r in rows.items()}
+
+    def permissions(self, names: Iterable[str]) -> Permissions:
+        details = self._session.details()
+        remedy = missing(self._session)
+        if remedy:
+            how = "this account may not do all that the agent asks of the server"
+            return Permissions(frozenset(), True, (remedy,), how)
+        if not details.started_with_file:
+            return self._without_file(names)
+        if details.config_file is None or save_file(details.config_file) is None:
+            file = details.config_file or "the server's file, which is not on this host,"
+            how = f"the agent's operating-system account may not write {file} and its folder: it needs both"
+            return Permissions(frozenset(), True, explanation=how)
+        return Permissions(frozenset(names), True)
+
+    def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
+        return self._renderer.change(change.name, change.value_text, restart or change.applies == "restart")
+
+    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
+        return self._renderer.undo(name, text, active, restart or self._restarts(name))
+
+    def execute(self, steps: Sequence[Step]) -> None:
+        self._changing.execute(steps)
+
+    def reload(self) -> None:
+        """What needs no restart is active already."""
+        self._session.connection.ask("PING")
+
+    def settings_file(self) -> Path | None:
+        return self._session.details().config_file
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return self._session.database.config_file
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        return self._form.rewritten(content, texts)
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        return self._form.says(content, frozenset(r.name for r in load(self.catalogue).rows))
+
+    def _written(self, file: Path | None) -> Mapping[str, str]:
+        """Raises CollectionFailed for a file that is there and that this account may not read."""
+        if file is None:
+            return {}
+        try:
+            return self.file_says(read_regular(file.resolve())[0])
+        except (FileNotFoundError, PermissionError):
+            return {}  # `permissions` lets nothing be changed then
+        except OSError as error:
+            raise CollectionFailed(f"{file}: {error.strerror or error}") from error
+
+    def _without_file(self, names: Iterable[str]) -> Permissions:
+        """A server that was started without a file takes what is live, and forgets it with its next start."""
+        live = frozenset(n for n in names if not self._restarts(n))
+        how = "the server was started without a file: what needs a restart cannot be kept for it"
+        return Permissions(live, True, explanation=how)
+
+    def _restarts(self, name: str) -> bool:
+        rows = load(self.catalogue).rows_for(self._session.details().version)
+        return any(r.name == name and r.applies == "restart" for r in rows)
+
+
+def _loses_data(live: Mapping[str, str]) -> bool:
+    """Whether the server writes its data nowhere, so that a restart would lose them."""
+    return live.get("save") == "" and live.get("appendonly") == "no"
+
+
+def _setting(
+    row: KnobRow, value: str, written: Mapping[str, str], legal: tuple[float, float] | None, fixed: bool
+) -> ServerSetting:
+    text, waits = written.get(row.name), row.applies == "restart"
+    low, high = legal or (None, None)
+    return ServerSetting(
+        value=value,
+        unit=row.unit,
+        kind=row.kind,
+        # What was set by somebody else is a value that the server takes.
+        low=None if low is None else min(low, float(value)),
+        high=None if high is None else max(high, float(value)),
+        applies="fixed" if fixed else row.applies,
+        source="default" if text is None else "file",
+        persisted=text,
+        pending_restart=waits and text is not None and not same(text, value),
+    )

@@ -1,0 +1,123 @@
+"""Samples of a server of the family, and what two of them say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
+from lutra_agent.engines.redis.server.rights import grant
+from lutra_agent.engines.redis.server.session import Session
+from lutra_agent.engines.redis.telemetry import histogram, probe
+from lutra_agent.engines.redis.telemetry.collectors import COLLECTORS, keys_in, number
+from lutra_agent.engines.redis.telemetry.histogram import Histogram
+from lutra_agent.engines.redis.telemetry.probe import Probe, Timed
+from lutra_agent.errors import CollectionFailed
+
+EXECUTION = "histogram.command_p99_ms"
+"""The server's own p99 of a command's execution: what a slow command looks like, and not what a client waits for."""
+HAS_HISTOGRAM = 7
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What targets are made of, beside the readings. `own` are the agent's commands, which the server counts too."""
+
+    own: int
+    executed: Histogram = field(default_factory=dict)
+    timed: Timed = field(default_factory=dict)
+
+
+class RedisTelemetry:
+    def __init__(self, session: Session, clients: Probe | None = None) -> None:
+        self._session = session
+        self._probe = clients
+        self._peak = 0.0
+
+    @property
+    def peak_connections(self) -> int:
+        return int(self._peak)
+
+    def sample(self, at: datetime, monotonic_s: float) -> Sample:
+        details = self._session.details()
+        problems: list[str] = []
+        info = self._session.info(self._session.product.sections)
+        self._attend(info)
+        readings = {"server": _epoch(info), **_readings(info)}
+        executed: Histogram = {}
+        if self._has_histogram(details.version):
+            executed = histogram.read(self._tried("histogram", problems, "LATENCY", "HISTOGRAM"))
+        if slow := self._tried("slowlog", problems, "SLOWLOG", "GET", "1"):
+            readings["slowlog"] = Reading({"entries": float(slow[0][0]) + 1})
+        self._peak = max(self._peak, number(info.get("connected_clients")) or 0.0)
+        timed = self._probe.timed() if self._probe else {}
+        own = self._session.connection.asked + (self._probe.asked if self._probe else 0)
+        return Sample(at, monotonic_s, readings, Counted(own, executed, timed), tuple(problems))
+
+    def targets(self, before: Sample, after: Sample) -> Targets:
+        old, new = before.statements, after.statements
+        commands = _between(before, after, "commands")
+        if not isinstance(old, Counted) or not isinstance(new, Counted) or "processed" not in commands:
+            return Targets()
+        asked = max(commands["processed"] - (new.own - old.own), 0.0)
+        metrics = {"qps": asked / (after.monotonic_s - before.monotonic_s)}
+        if asked and "errors" in commands:
+            metrics["error_share"] = min(commands["errors"] / asked, 1.0)
+        waited, ran = probe.p99_ms(old.timed, new.timed), histogram.p99_ms(old.executed, new.executed)
+        latency = None if waited is None else Latency(waited, "probe", "command")
+        return Targets(metrics, latency, {} if ran is None else {EXECUTION: ran})
+
+    def visible(self) -> tuple[Visible, ...]:
+        version, remedy = self._session.details().version, grant(self._session)
+        seen = [self._line(remedy, "INFO", "INFO", "server"), self._line(remedy, "SLOWLOG", "SLOWLOG", "GET", "1")]
+        if self._has_histogram(version):
+            seen.append(self._line(remedy, "LATENCY HISTOGRAM", "LATENCY", "HISTOGRAM"))
+        per_s = self._session.database.probe_per_s
+        if per_s and self._session.role() == "primary":
+            what = f"{per_s} commands a second of the agent's own, timed as a client sees them"
+            return (*seen, Visible("probe", True, what, p99=f"the agent's probe ({what})"))
+        why = "off on a replica" if per_s else "database.probe_per_s is not set: without a driver there is no p99"
+        return (*seen, Visible("probe", False, why))
+
+    def _line(self, remedy: str, name: str, *words: str) -> Visible:
+        try:
+            self._session.connection.ask(*words)
+        except CollectionFailed as error:
+            return Visible(name, False, str(error), remedy)
+        return Visible(name, True)
+
+    def _tried(self, name: str, problems: list[str], *words: str) -> Any:
+        try:
+            return self._session.connection.ask(*words)
+        except CollectionFailed as error:
+            problems.append(f"{name}: {error}")
+            return None
+
+    def _has_histogram(self, version: str) -> bool:
+        return self._session.product.several_since is not None and int(version.split(".")[0]) >= HAS_HISTOGRAM
+
+    def _attend(self, info: Mapping[str, str]) -> None:
+        """The probe writes, so it runs on a primary alone."""
+        if self._probe is not None:
+            act: Callable[[], None] = self._probe.start if info.get("role") == "master" else self._probe.stop
+            act()
+
+
+def _epoch(info: Mapping[str, str]) -> Reading:
+    uptime = number(info.get("uptime_in_seconds")) or 0.0
+    return Reading({"uptime_s": uptime}, {"up_s": uptime}, epoch=info.get("run_id") or info.get("process_id", ""))
+
+
+def _readings(info: Mapping[str, str]) -> dict[str, Reading]:
+    found = {c.name: r for c in COLLECTORS if (r := c.read(info)) is not None}
+    if (keys := keys_in(info)) and "keys" in found:
+        found["keys"] = Reading(found["keys"].counters, {**found["keys"].gauges, **keys})
+    return found
+
+
+def _between(before: Sample, after: Sample, collector: str) -> dict[str, float]:
+    """By how much a collector's counters grew; one that an end lacks did not."""
+    old, new = (s.readings.get(collector, Reading()).counters for s in (before, after))
+    return {name: max(value - old[name], 0.0) for name, value in new.items() if name in old}

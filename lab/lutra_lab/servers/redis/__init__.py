@@ -1,0 +1,1 @@
+"""Scratch servers of the Redis family."""

@@ -1,0 +1,179 @@
+"""A scratch Redis or Valkey: this machine's, or one of another system's folder, run there by that system's own loader.
+
+Debian's stable release of 2023 carries Redis 7.0 and no Valkey. `debootstrap --variant=minbase
+--include=valkey-server,valkey-tools,redis-server,redis-tools sid DIR` makes a folder with Valkey 9 and Redis 8.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from lutra_lab.servers import daemon
+from lutra_lab.servers.base import LabOptions, ScratchServer, Session, lines
+from lutra_lab.servers.binaries import called
+from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers.errors import LabError
+from lutra_lab.servers.loads import Load
+
+ROOT = Path(os.environ.get("LUTRA_VALKEY_ROOT", "/var/tmp/lutra-valkey"))  # noqa: S108 - made by the operator
+BENCHMARK = "redis-benchmark"
+KEYS_PER_SCALE, VALUE_BYTES = 10_000, 512
+BATCH = 1000
+LAB = LabOptions(
+    scale="Fill it with 10,000 times as many keys of 512 bytes.",
+    example=20,
+    needs=BENCHMARK,
+    programs=("--root", "The folder of a system that has the server."),
+)
+
+
+class ScratchRedis(ScratchServer):
+    """`options` go into the server's own file, in which an agent keeps its changes. `programs` is a system's folder."""
+
+    engine = "redis"
+    title = "Redis"
+    user = "default"
+    dbname = ""
+    files = ("data", "server.log", "server.conf", "server.json", "server.pid", ".server.conf.*")
+    lab = LAB
+    program: ClassVar[str] = "usr/bin/redis-server"
+    version_line: ClassVar[str] = "redis_version"
+    package: ClassVar[str] = "redis-server"
+
+    def __init__(
+        self,
+        directory: Path,
+        port: int | None = None,
+        options: Mapping[str, str] | None = None,
+        programs: Path | None = None,
+    ) -> None:
+        super().__init__(directory, port, options, programs)
+        self.file = self.directory / "server.conf"
+        argv = self.account.command([*called(self.programs, self.program), str(self.file)])
+        self._daemon = Daemon(tuple(argv), str(self.pid_file), str(self.log), self.port)
+
+    @classmethod
+    def find(cls, programs: Path | None = None) -> Path:
+        for root in (programs,) if programs else (Path("/"), ROOT):
+            if (root / cls.program).exists():
+                return root
+        raise LabError(
+            f"{cls.title} is not installed: apt-get install {cls.package}, or where the release has none: debootstrap "
+            f"--variant=minbase --include={cls.package} sid {ROOT} (another folder: LUTRA_VALKEY_ROOT)"
+        )
+
+    @property
+    def version(self) -> str:
+        said = dict(line.split(":", 1) for line in self.sql("INFO server").splitlines() if ":" in line)
+        return said[self.version_line].strip()
+
+    @property
+    def start_command(self) -> list[str]:
+        return daemon.command("start", self.control_file)
+
+    @property
+    def restart_command(self) -> list[str]:
+        return daemon.command("restart", self.control_file)
+
+    @property
+    def stop_command(self) -> list[str]:
+        return daemon.command("stop", self.control_file)
+
+    @property
+    def pid_file(self) -> Path:
+        return self.directory / "server.pid"
+
+    @property
+    def control_file(self) -> Path:
+        return self.directory / "server.json"
+
+    @property
+    def arguments(self) -> tuple[str, str]:
+        return self._daemon.argument, str(self.control_file)
+
+    @contextmanager
+    def session(self, dbname: str | None = None) -> Iterator[Session]:
+        import redis
+
+        client = redis.Redis(self.host, self.port, protocol=2, decode_responses=True, single_connection_client=True)
+        client.response_callbacks.clear()
+
+        def run(command: str) -> str:
+            try:
+                return _rows(client.execute_command(*shlex.split(command)))  # type: ignore[no-untyped-call]
+            except redis.RedisError as error:
+                raise LabError(f"{command}: {error}") from error
+
+        try:
+            client.ping()
+        except redis.RedisError as error:
+            raise LabError(str(error)) from error
+        with client:
+            yield run
+
+    def fill(self, scale: int) -> None:
+        """Under the names that the load asks for."""
+        import redis
+
+        value, keys = "x" * VALUE_BYTES, range(scale * KEYS_PER_SCALE)
+        try:
+            with redis.Redis(self.host, self.port, protocol=2) as client, client.pipeline(transaction=False) as batch:
+                for key in keys:
+                    batch.set(f"key:{key:012}", value)
+                    if key % BATCH == BATCH - 1:
+                        batch.execute()
+        except redis.RedisError as error:
+            raise LabError(f"the server could not be filled: {error}") from error
+
+    def load(self, scale: int) -> Load:
+        """Reads and some writes at random places, by 50 clients."""
+        self.fill(scale)
+        keys = scale * KEYS_PER_SCALE
+        driver = {"kind": BENCHMARK, "clients": 50, "writes": 0.2, "keys": keys}
+        driver |= {"data_size": VALUE_BYTES, "warmup_s": 2}
+        return Load(f"{keys} keys of {VALUE_BYTES} bytes, {BENCHMARK} reading and writing them with 50 clients", driver)
+
+    def _start(self) -> None:
+        self._daemon.start()
+
+    def stop(self) -> None:
+        self._daemon.stop()
+
+    def _initialise(self) -> None:
+        self._own_folder(self.data_dir)
+        self._daemon.write(self.control_file)
+        ours = {
+            "bind": self.host,
+            "port": str(self.port),
+            "dir": str(self.data_dir),
+            "pidfile": str(self.pid_file),
+            "daemonize": "no",
+            # Processes are known by their arguments.
+            "set-proc-title": "no",
+            **self.options,
+        }
+        self.file.write_text("".join(f"{name} {value}\n" for name, value in ours.items()))
+        self.file.chmod(0o644)
+        self.account.own(self.file)
+        # The server writes its own process-id file.
+        self.account.own(self.directory)
+
+
+class ScratchValkey(ScratchRedis):
+    engine = "valkey"
+    title = "Valkey"
+    program = "usr/bin/valkey-server"
+    version_line = "valkey_version"
+    package = "valkey-server"
+
+
+def _rows(answer: Any) -> str:
+    """Lists of names and values in rows of two; everything else as it is."""
+    if isinstance(answer, list):
+        return lines(zip(answer[::2], answer[1::2], strict=False))
+    return "" if answer is None else str(answer)

@@ -1,0 +1,78 @@
+"""Redis, Valkey and pika: CONFIG SET makes a value active, and a line of the server's own file keeps it.
+
+    maxmemory-samples 10
+
+CONFIG REWRITE is no step: it writes lines of settings that nobody has changed, and drops others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from lutra_models.catalog.statements.steps import FileLine, Renderer, Statement, Step
+
+FILE = "config_file"
+PAIRS = frozenset({"save"})
+"""Settings whose value is any number of pairs: a line for each, as every version reads it."""
+IN_FILE = {"max-write-buffer-number": "max-write-buffer-num"}
+"""pika 3.3 reads another name from its file than it answers to; the name of its answers is passed over there."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z0-9_.,:=+/-]+", re.ASCII)
+
+
+def word(text: str) -> str:
+    """A value as one word of a command or a line: quoted where it has to be."""
+    if _PLAIN.fullmatch(text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def lines(name: str, value: str) -> list[str]:
+    """The lines of a Redis file that give a setting a value."""
+    words = value.split()
+    if name in PAIRS and words:
+        return [" ".join((name, *words[i : i + 2])) for i in range(0, len(words), 2)]
+    return [f"{name} {word(value)}"]
+
+
+def pika_line(name: str, value: str) -> str:
+    """The line of a pika file: nothing is quoted there."""
+    return f"{IN_FILE.get(name, name)} : {value}"
+
+
+def in_redis_file(name: str, value: str | None) -> FileLine:
+    shown = f"# delete the line {name}" if value is None else "\n".join(lines(_setting(name), value))
+    return FileLine(name, shown, FILE, value=value)
+
+
+def in_pika_file(name: str, value: str | None) -> FileLine:
+    shown = f"# delete the line {IN_FILE.get(name, name)}" if value is None else pika_line(_setting(name), value)
+    return FileLine(name, shown, FILE, value=value)
+
+
+def config_set(name: str, text: str, wanted: str | None = None) -> Statement:
+    return Statement(name, f"CONFIG SET {_setting(name)} {word(text)}", wanted=wanted)
+
+
+def _renderer(catalogue: str, line: Callable[[str, str | None], FileLine]) -> Renderer:
+    def change(name: str, text: str, restart: bool) -> tuple[Step, ...]:
+        return (line(name, text),) if restart else (config_set(name, text, text), line(name, text))
+
+    def undo(name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
+        return (line(name, text),) if restart else (config_set(name, active), line(name, text))
+
+    return Renderer(catalogue, change, undo)
+
+
+def _setting(name: str) -> str:
+    """The name itself. Raises ValueError for what is no name of a setting."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a setting")
+    return name
+
+
+REDIS = _renderer("redis", in_redis_file)
+VALKEY = _renderer("valkey", in_redis_file)
+PIKA = _renderer("pika", in_pika_file)

@@ -1,0 +1,42 @@
+"""The recorded pika as a scratch server, for tests alone."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from lutra_lab.servers.base import LabOptions
+from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers.loads import Load
+from lutra_lab.servers.redis.scratch import ScratchRedis
+
+PROGRAM = Path(__file__).with_name("recorded.py")
+LOAD = Path(__file__).with_name("load.py")
+
+
+class RecordedPika(ScratchRedis):
+    engine = "pika"
+    title = "recorded pika"
+    files = ("db", "pika", "server.log", "server.conf", "server.json", "server.pid", ".server.conf.*")
+    lab = LabOptions(scale="It has no data.", example=1)
+    version_line = "pika_version"
+
+    @classmethod
+    def find(cls, programs: Path | None = None) -> Path:
+        return Path("/")
+
+    def _initialise(self) -> None:
+        self.data_dir = self.directory / "db"
+        self._own_folder(self.data_dir)
+        program = self.directory / "pika"  # a process is known by its program's name
+        shutil.copy(PROGRAM, program)
+        self._daemon = Daemon(
+            (sys.executable, str(program), str(self.file)), str(self.pid_file), str(self.log), self.port
+        )
+        self._daemon.write(self.control_file)
+        given = {"port": str(self.port), **self.options}
+        self.file.write_text("# pika.conf\n" + "".join(f"{name} : {value}\n" for name, value in given.items()))
+
+    def load(self, scale: int) -> Load:
+        return Load("sets by 4 clients", {"kind": "command", "command": [sys.executable, str(LOAD)]})
