@@ -1,7 +1,7 @@
 .PHONY: setup demo notebook test lint quick check dist bench attacks audit lab lock
 
 PY := .venv/bin/python
-MEMBERS := models agent service lab
+MEMBERS := models client agent service lab
 DIST := dist
 SPREAD := --dist loadfile --no-loadscope-reorder
 STAMP := .venv/.lutra-$(shell cat requirements.lock $(MEMBERS:%=%/pyproject.toml) | cksum | cut -d' ' -f1)
