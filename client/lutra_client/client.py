@@ -42,6 +42,11 @@ class Client(Sync, Calls):
         """By `LUTRA_URL` (default: this machine's service) and `LUTRA_TOKEN`. Raises ValueError without a token."""
         return cls(*_named())
 
+    @property
+    def url(self) -> str:
+        """The service's address."""
+        return str(self.driver.http.base_url).rstrip("/")
+
     def close(self) -> None:
         self.driver.http.close()
 

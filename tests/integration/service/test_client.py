@@ -39,6 +39,12 @@ class Asked:
             self.names.add(next(n for m, pattern, n in OPERATIONS if m == at[1] and pattern.match(at[0])))
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with Served(tmp_path_factory.mktemp("served")) as served:
+        yield served
+
+
 @pytest.fixture
 def asked() -> Asked:
     return Asked()
@@ -107,7 +113,7 @@ def _tokens(client: Client, database: str) -> None:
     free = client.create_global_token(name="scientist", scopes=["read"])
     turned = client.rotate_any_token(free["id"], grace_s=0)
     assert client.revoke_any_token(turned["id"])["revoked_at"] is not None
-    assert len(list(client.list_all_tokens(limit=2))) == 5  # more than one page
+    assert len(list(client.list_all_tokens(limit=2))) >= 5  # more than one page
 
 
 def _protection(client: Client, database: str) -> None:
@@ -186,29 +192,26 @@ def test_a_refusal_is_an_exception_with_the_services_words(served: Served, clien
     assert refused.value.request_id
     with Client(url, "lutra_wrong") as stranger, pytest.raises(Unauthorized, match="valid bearer token"):
         list(stranger.list_databases())
-    client.register_database(name="shop", engine="postgresql")
-    with pytest.raises(Conflict, match="already called 'shop'"):
-        client.register_database(name="shop", engine="postgresql")
+    client.register_database(name="till", engine="postgresql")
+    with pytest.raises(Conflict, match="already called 'till'"):
+        client.register_database(name="till", engine="postgresql")
     reader = client.create_global_token(name="reader", scopes=["read"])["token"]
     with Client(url, reader) as weak, pytest.raises(Forbidden, match="needs scope operate"):
         weak.register_database(name="other", engine="postgresql")
 
 
 def test_the_same_is_awaited(served: Served) -> None:
-    async def told() -> tuple[list[str], list[int], int]:
+    async def told() -> None:
         async with AsyncClient(str(served.client.base_url), served.token) as client:
             made = await asyncio.gather(*(client.register_database(name=n, engine="postgresql") for n in "abc"))
-            names = [d["name"] async for d in client.list_databases(limit=2)]
-            found = await client.wait_until(
-                Operations.get_database.request(made[0]["id"]), lambda d: d["name"] == "a", timeout_s=5
-            )
-            with pytest.raises(TimedOut):
-                never = Operations.get_database.request(made[0]["id"])
-                await client.wait_until(never, lambda d: d["name"] == "z", timeout_s=0.1, every_s=0.05)
-            rows = [row async for row in client.list_observations()]
-            frame = await client.list_databases().to_frame()
+            assert {"a", "b", "c"} <= {d["name"] async for d in client.list_databases(limit=2)}
+            look = Operations.get_database.request(made[0]["id"])
+            found = await client.wait_until(look, lambda d: d["name"] == "a", timeout_s=5)
             assert found["id"] == made[0]["id"]
-            assert len(await client.list_observations().to_frame()) == 0
-            return sorted(names), [len(rows)], len(frame)
+            with pytest.raises(TimedOut):
+                await client.wait_until(look, lambda d: d["name"] == "z", timeout_s=0.1, every_s=0.05)
+            rows = [row async for row in client.list_observations()]
+            assert len(await client.list_observations().to_frame()) == len(rows)
+            assert len(await client.list_databases().to_frame()) >= 3
 
-    assert asyncio.run(told()) == (["a", "b", "c"], [0], 3)
+    asyncio.run(told())
