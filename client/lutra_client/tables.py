@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from lutra_client.drivers import Awaiting, Blocking
 from lutra_client.exchange import answered
 from lutra_client.files import whole
-from lutra_client.frames import Observed, wide
+from lutra_client.frames import Observed, reader, wide
 from lutra_client.requests import Request
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ class Rows(Generic[T]):
 
     def to_frame(self) -> pd.DataFrame:
         """A row an observation, with the columns of the CSV: `setting.…`, `metric.…`, `context.…`."""
-        seen = Observed()
+        seen, read = Observed(), reader()
         with self.driver.streamed(self.request.asking(format="jsonl")) as response:
             for line in response.iter_lines():
-                seen.add(json.loads(line))
+                seen.add(read(line))
         return seen.frame()
 
     def save(self, file: str | Path, format: Format) -> None:  # noqa: A002  (the parameter's name in the interface)
@@ -105,10 +105,10 @@ class AsyncRows(Generic[T]):
                 yield json.loads(line)
 
     async def to_frame(self) -> pd.DataFrame:
-        seen = Observed()
+        seen, read = Observed(), reader()
         async with self.driver.streamed(self.request.asking(format="jsonl")) as response:
             async for line in response.aiter_lines():
-                seen.add(json.loads(line))
+                seen.add(read(line))
         return seen.frame()
 
     async def save(self, file: str | Path, format: Format) -> None:  # noqa: A002

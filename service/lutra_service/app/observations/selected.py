@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from lutra_models.catalog import did_you_mean, engines
@@ -20,6 +21,8 @@ TOGETHER = 500
 """Rows that one transaction reads: it is over before they are sent."""
 PARTS = {"settings": "setting", "metrics": "metric", "context": "context", "bounds": "bound"}
 """An observation's documents, and how the columns of each begin in a table."""
+SET = ("settings", "context")
+"""Those whose values are numbers or texts; what is measured is a number."""
 Admits = Callable[[UnitOfWork], None]
 
 
@@ -41,12 +44,12 @@ class Observations:
     def lines(self) -> Iterator[bytes]:
         """JSON lines, many in a chunk."""
         for batch in self.batches():
-            yield "".join(line(row, self.wanted.metrics) for row in batch if _is_wanted(row, self.wanted)).encode()
+            yield "".join(line for row in batch if (line := _line(row, self.wanted.metrics)) is not None).encode()
 
     def documents(self) -> Iterator[list[Document]]:
         """The same as documents."""
         for batch in self.batches():
-            yield [document(row, self.wanted.metrics) for row in batch if _is_wanted(row, self.wanted)]
+            yield [found for row in batch if (found := _document(row, self.wanted.metrics)) is not None]
 
     def columns(self) -> Columns:
         """What the rows hold, all of them looked at once: a table names its columns before its first row."""
@@ -66,20 +69,25 @@ class Observations:
 
 @dataclass
 class Columns:
-    """By part, the names in its documents and of which sort their values are: `int`, `float`, `str`."""
+    """By part, which names its documents have together, and for what is set of which sort each value is."""
 
-    sorts: dict[str, dict[str, set[type]]] = field(default_factory=lambda: {part: {} for part in PARTS})
+    shapes: dict[str, set[tuple[Any, ...]]] = field(default_factory=lambda: {part: set() for part in PARTS})
 
     def see(self, row: Document) -> None:
-        for part, names in self.sorts.items():
-            for name, value in row[part].items():
-                names.setdefault(name, set()).add(type(value))
+        for part, shapes in self.shapes.items():
+            document = row[part]
+            sorts = tuple(map(type, document.values())) if part in SET else (float,) * len(document)
+            shapes.add((tuple(document), sorts))
 
     def named(self) -> Iterator[tuple[str, str, str, set[type]]]:
         """Each column: its name, the part that it is of, its name there, and the sorts of its values."""
-        for part, names in self.sorts.items():
-            for name in sorted(names):
-                yield f"{PARTS[part]}.{name}", part, name, names[name]
+        for part, shapes in self.shapes.items():
+            found: dict[str, set[type]] = {}
+            for names, sorts in shapes:
+                for name, sort in zip(names, sorts, strict=True):
+                    found.setdefault(name, set()).add(sort)
+            for name in sorted(found):
+                yield f"{PARTS[part]}.{name}", part, name, found[name]
 
 
 def selected(store: Store, wanted: Selection, admits: Admits = lambda _: None) -> Observations:
@@ -97,25 +105,37 @@ def require_known(unit: UnitOfWork, wanted: Selection) -> None:
         raise InvalidRequest(f"engine: {wanted.engine!r} is none of {', '.join(engines())}{hint}")
 
 
-def line(row: Observed, metrics: tuple[str, ...]) -> str:
-    """One JSON line. Documents go on as they are stored: to read and write them again would take most of the time."""
-    measured = json.dumps(_measured(row, metrics)) if metrics else row.metrics
+def _line(row: Observed, metrics: tuple[str, ...]) -> str | None:
+    """One JSON line; None for what has none of `metrics`.
+
+    Documents go on as they are stored: to read and write them again would take most of the time.
+    """
+    measured = row.metrics
+    if metrics:
+        chosen = _measured(row, metrics)
+        if chosen is None:
+            return None
+        measured = json.dumps(chosen)
     head = json.dumps(_head(row))[:-1]
-    bounds = json.dumps(_bounds(row))
     return (
         f'{head}, "settings": {row.configuration}, "metrics": {measured}, "context": {row.context}, '
-        f'"bounds": {bounds}}}\n'
+        f'"bounds": {json.dumps(_bounds(row))}}}\n'
     )
 
 
-def document(row: Observed, metrics: tuple[str, ...]) -> Document:
-    return {
-        **_head(row),
-        "settings": json.loads(row.configuration),
-        "metrics": _measured(row, metrics),
-        "context": json.loads(row.context),
-        "bounds": _bounds(row),
-    }
+def _document(row: Observed, metrics: tuple[str, ...]) -> Document | None:
+    measured = _measured(row, metrics)
+    if measured is None:
+        return None
+    parts = {"settings": _read(row.configuration), "metrics": measured, "context": _read(row.context)}
+    return {**_head(row), **parts, "bounds": _bounds(row)}
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Document:
+    """What is set repeats from row to row. Nobody changes what is read here."""
+    found: Document = json.loads(text)
+    return found
 
 
 def _head(row: Observed) -> Document:
@@ -135,20 +155,17 @@ def _head(row: Observed) -> Document:
     }
 
 
-def _measured(row: Observed, metrics: tuple[str, ...]) -> dict[str, Any]:
+def _measured(row: Observed, metrics: tuple[str, ...]) -> dict[str, Any] | None:
+    """All that was measured, or these metrics of it. What has none of them says nothing, but where it failed."""
     measured: dict[str, Any] = json.loads(row.metrics)
-    return {name: measured[name] for name in metrics if name in measured} if metrics else measured
+    if not metrics:
+        return measured
+    chosen = {name: measured[name] for name in metrics if name in measured}
+    return chosen if chosen or row.failure is not None else None
 
 
 def _bounds(row: Observed) -> dict[str, float]:
     return {} if row.ended_early is None else {row.ended_early["metric"]: row.ended_early["bound"]}
-
-
-def _is_wanted(row: Observed, wanted: Selection) -> bool:
-    """What has none of the metrics that are asked for says nothing, but where it failed."""
-    if not wanted.metrics or row.failure is not None:
-        return True
-    return bool(_measured(row, wanted.metrics))
 
 
 def _moment(at: datetime | None) -> str | None:

@@ -20,7 +20,7 @@ HEAD = (
     *("p99_source", "p99_of"),
 )
 MOMENTS = ("start", "end", "received_at")
-GROUP = 10_000
+GROUP = 2_000
 """Rows of a Parquet file that are written together."""
 
 
@@ -88,15 +88,13 @@ def _parquet(found: Observations) -> Iterator[bytes]:
 def _schema(pa: Any, columns: Columns) -> Any:
     plain = {**dict.fromkeys(HEAD, pa.string()), "windows": pa.int64()}
     moments = dict.fromkeys(MOMENTS, pa.timestamp("us", "UTC"))
-    told = {title: _type(pa, part, sorts) for title, part, _, sorts in columns.named()}
+    told = {title: _type(pa, sorts) for title, _, _, sorts in columns.named()}
     return pa.schema({**plain, **moments, **told})
 
 
-def _type(pa: Any, part: str, sorts: set[type]) -> Any:
-    """What is measured is a number with a fraction; what is set is of the one sort that all of its values have."""
-    if str in sorts:
-        return pa.string()
-    return pa.int64() if sorts == {int} and part in ("settings", "context") else pa.float64()
+def _type(pa: Any, sorts: set[type]) -> Any:
+    """Text where any value is one; a whole number where all are."""
+    return pa.string() if str in sorts else pa.int64() if sorts == {int} else pa.float64()
 
 
 def _table(pa: Any, schema: Any, columns: Columns, rows: list[Document]) -> Any:
