@@ -16,6 +16,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
     ("rest_latency", "how long a stored recommendation, a what-if prediction and a report take over REST"),
     ("ingestion", "reports a second, in turn with a bare FastAPI endpoint or with an older checkout"),
     ("store_scale", "how long the service's queries take over ten thousand, a million and ten million reports"),
+    ("observations", "how long 100,000 observations take to a data frame, and what memory the service takes"),
     ("lab", "the recommender on real servers with a slow disk and little memory, against the starts that people make"),
     (
         "verification",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Literal
 
 from lutra_models.errors import IllegalTransition
 
@@ -114,3 +115,27 @@ def advance_session(state: SessionState, to: SessionState) -> SessionState:
     if to not in _SESSION[state]:
         raise IllegalTransition(f"a {state} session cannot become {to}")
     return to
+
+
+Until = Literal["computed", "decided", "applied", "measured", "ended"]
+"""How far a recommendation comes: what a program waits for."""
+
+NOT_COMPUTED = (RecommendationState.OBSERVING, RecommendationState.COMPUTING)
+_BEFORE: Mapping[Until, tuple[RecommendationState, ...]] = {
+    "computed": NOT_COMPUTED,
+    "decided": (*NOT_COMPUTED, RecommendationState.PROPOSED),
+    "applied": (*NOT_COMPUTED, RecommendationState.PROPOSED, RecommendationState.APPROVED),
+    "ended": (
+        *NOT_COMPUTED,
+        RecommendationState.PROPOSED,
+        RecommendationState.APPROVED,
+        RecommendationState.APPLIED,
+    ),
+}
+
+
+def has_come(state: str, measured: bool, until: Until) -> bool:
+    """Whether a recommendation in `state` has come so far, or has ended and never will."""
+    if until == "measured":
+        return measured or has_come(state, measured, "ended")
+    return state not in _BEFORE[until]

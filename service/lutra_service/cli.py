@@ -157,9 +157,10 @@ def _settings() -> Settings:
 
 
 def _add_commands() -> None:
+    from lutra_service.commands.datasets import export, import_
     from lutra_service.commands.tokens import audit, token
 
-    for command in (token, audit):
+    for command in (token, audit, export, import_):
         main.add_command(command)
 
 

@@ -9,7 +9,13 @@ import pytest
 from tests.support.house import House, cycle, longest_chain
 
 ROOT = Path(__file__).parents[2]
-DISTRIBUTIONS = ("models/lutra_models", "agent/lutra_agent", "service/lutra_service", "lab/lutra_lab")
+DISTRIBUTIONS = (
+    "models/lutra_models",
+    "client/lutra_client",
+    "agent/lutra_agent",
+    "service/lutra_service",
+    "lab/lutra_lab",
+)
 MOST_MODULES = 15
 LONGEST_CHAIN = 16
 LONGEST_FUNCTION = 40

@@ -92,9 +92,9 @@ def test_what_takes_one_of_a_few_words_names_them() -> None:
     for name, fields in WORDS.items():
         for field in fields:
             assert "enum" in json.dumps(schemas[name]["properties"][field]), f"{name}.{field}"
-    parameters = {p["name"]: p for _, _, told in operations() for p in told.get("parameters", ())}
-    assert "enum" in json.dumps(parameters["state"])
-    assert "enum" in json.dumps(parameters["until"])
+    asked = {(t["operationId"], p["name"]): p for _, _, t in operations() for p in t.get("parameters", ())}
+    assert "enum" in json.dumps(asked["list_recommendations", "state"])
+    assert "enum" in json.dumps(asked["get_recommendation", "until"])
 
 
 WORDS = {

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 import click
-import httpx
+from lutra_client import Problem, Unreachable
 from lutra_models.catalog import ChangeSteps, meet
 from lutra_models.server import Server
 from rich.console import Console
@@ -64,7 +64,7 @@ def demo(engine: str, trials: int, seconds: int, seed: int, json_file: Path | No
     except KeyboardInterrupt:
         console.print("\nstopped; nothing is left running")
         sys.exit(130)
-    except (DemoFailed, httpx.TransportError) as error:
+    except (DemoFailed, Problem, Unreachable) as error:
         console.print(f"[red]{error}[/]", soft_wrap=True)
         sys.exit(1)
     finally:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+from lutra_client import Client, Problem, Unreachable
 
 from lutra_lab.demo.processes import DemoFailed, Processes, command
 from lutra_lab.servers.ports import free_port
@@ -25,7 +25,7 @@ WHERE = ("engine", "host", "port", "user", "dbname", "include_file")
 class Stack:
     """`server` is how the scratch server describes itself: its `title`, `version`, `load` and `driver` among others."""
 
-    client: httpx.Client
+    client: Client
     processes: Processes
     database: str
     server: dict[str, Any]
@@ -38,33 +38,33 @@ def bring_up(processes: Processes, engine: str, seconds: int, say: Say) -> Stack
     server = processes.start_and_read("scratch server", lab, say)
     say("starting the service")
     client = _service(processes)
-    database = post(client, "/v1/databases", {"name": "demo", "engine": server["engine"]})["id"]
+    database = client.register_database(name="demo", engine=server["engine"])["id"]
     say("starting the agent in lab mode")
     _agent(processes, client, database, server, seconds)
     return Stack(client, processes, database, server)
 
 
-def _service(processes: Processes) -> httpx.Client:
+def _service(processes: Processes) -> Client:
     env = {"LUTRA_DATABASE_URL": f"sqlite:///{processes.folder}/lutra.db"}
     port = free_port()
     _run([command("lutra"), "migrate"], env)
     token = _run([command("lutra"), "token", "create", "--name", "demo", "--scope", "admin"], env).split()[-1]
     processes.start("service", [command("lutra"), "serve", "--port", str(port)], env)
-    headers = {"Authorization": f"Bearer {token}"}
-    client = httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60)
+    client = Client(f"http://127.0.0.1:{port}", token)
     processes.wait_until(lambda: _ready(client), "the service's readiness")
     return client
 
 
-def _agent(processes: Processes, client: httpx.Client, database: str, server: dict[str, Any], seconds: int) -> None:
-    token = post(client, f"/v1/databases/{database}/tokens", {"name": "demo agent", "scopes": ["agent"]})["token"]
+def _agent(processes: Processes, client: Client, database: str, server: dict[str, Any], seconds: int) -> None:
+    token = client.create_token(database, name="demo agent", scopes=["agent"])["token"]
+    assert token is not None  # it was asked for once
     token_file, config = processes.folder / "agent.token", processes.folder / "agent.toml"
     token_file.touch(mode=0o600)
     token_file.write_text(token)
-    config.write_text(_agent_config(processes.folder, str(client.base_url), database, server, seconds))
+    config.write_text(_agent_config(processes.folder, client.url, database, server, seconds))
     processes.start("agent", [command("lutra-agent"), "run", "--config", str(config)])
     processes.wait_until(
-        lambda: get(client, f"/v1/databases/{database}").get("last_report_at") is not None, "the agent's first report"
+        lambda: client.get_database(database)["last_report_at"] is not None, "the agent's first report"
     )
 
 
@@ -94,10 +94,10 @@ def _toml(value: Any) -> str:
     return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _ready(client: httpx.Client) -> bool:
+def _ready(client: Client) -> bool:
     try:
-        return client.get("/readyz").status_code == 200
-    except httpx.TransportError:
+        return client.check_ready()["status"] == "ready"
+    except (Problem, Unreachable):
         return False
 
 
@@ -108,20 +108,3 @@ def _run(argv: list[str], env: dict[str, str]) -> str:
             f"`{' '.join(Path(a).name if i == 0 else a for i, a in enumerate(argv))}` failed:\n{done.stderr}"
         )
     return done.stdout
-
-
-def get(client: httpx.Client, path: str) -> dict[str, Any]:
-    return _answer(client.get(path))
-
-
-def post(client: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    return _answer(client.post(path, json=body))
-
-
-def _answer(response: httpx.Response) -> dict[str, Any]:
-    if response.is_error:
-        raise DemoFailed(
-            f"{response.request.method} {response.request.url.path}: {response.status_code} {response.text}"
-        )
-    answer: dict[str, Any] = response.json()
-    return answer

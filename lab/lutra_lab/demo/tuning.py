@@ -12,10 +12,10 @@ from lutra_models.serial import server_from_dict
 from lutra_models.server import Server
 
 from lutra_lab.demo.processes import DemoFailed
-from lutra_lab.demo.stack import Stack, get, post
+from lutra_lab.demo.stack import Stack
 
 Document = dict[str, Any]
-"""What REST answers, and what `--json` prints."""
+"""What the client answers, and what `--json` prints."""
 TARGETS = ("qps", "p99_ms")
 TRIAL_TIMEOUT_S = 300.0
 
@@ -44,22 +44,23 @@ class Watcher(Protocol):
 
 def tune(stack: Stack, trials: int, rounds: int, seed: int, watcher: Watcher) -> Tuned:
     """Run a session to its end."""
-    body = {
-        "objective": {"metric": "qps", "goal": "maximize"},
-        "mode": "lab",
-        "approval": "automatic",
-        "max_trials": trials,
-        "verification_rounds": rounds,
-        "seed": seed,
-    }
-    session = post(stack.client, f"/v1/databases/{stack.database}/sessions", body)["id"]
-    server = server_from_dict(get(stack.client, f"/v1/sessions/{session}/history")["server"])
+    client = stack.client
+    session = client.open_session(
+        stack.database,
+        objective={"metric": "qps", "goal": "maximize"},
+        mode="lab",
+        approval="automatic",
+        max_trials=trials,
+        verification_rounds=rounds,
+        seed=seed,
+    )["id"]
+    server = server_from_dict(client.get_history(session)["server"])
     seen: dict[int, bool] = {}
     read: Counter[str] = Counter()
     last_news = time.monotonic()
     while True:
-        state = get(stack.client, f"/v1/sessions/{session}")
-        rows = get(stack.client, f"/v1/sessions/{session}/trials")["items"]
+        state: Document = dict(client.get_session(session))
+        rows: list[Document] = [dict(trial) for trial in client.list_trials(session)]
         for row in rows:
             done = row["measured"] is not None or row["failed"] is not None
             if row["configuration"] is not None and seen.get(row["trial"]) is not done:
@@ -70,7 +71,7 @@ def tune(stack: Stack, trials: int, rounds: int, seed: int, watcher: Watcher) ->
             last_news = time.monotonic()
             watcher.reading(name, round_, metrics)
         if state["state"] == "completed":
-            handover = get(stack.client, f"/v1/recommendations/{state['handover']}")
+            handover: Document = dict(client.get_recommendation(state["handover"]))
             if handover["failed"] is not None:
                 raise DemoFailed(f"what held could not be made active: {handover['failed']}")
             return Tuned(rows, state["verification"], handover, server, state["measured_under"] or "")

@@ -20,6 +20,7 @@ from lutra_service.db.repositories.bulk import Bulk
 from lutra_service.db.repositories.events import Events
 from lutra_service.db.repositories.jobs import Requests, Snapshots
 from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.repositories.observations import Observations
 from lutra_service.db.repositories.recommendations import Recommendations
 from lutra_service.db.repositories.registry import Answers, Databases, Tokens
 from lutra_service.db.repositories.reports import Reports
@@ -60,6 +61,7 @@ class UnitOfWork:
         self.recommendations = Recommendations(db, ledger)
         self.requests = Requests(db, ledger)
         self.reports = Reports(db, ledger)
+        self.observations = Observations(db)
         self.events = Events(db, ledger)
         self.snapshots = Snapshots(db, ledger)
         self.retention = RetentionRepository(db)

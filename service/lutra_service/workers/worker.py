@@ -53,6 +53,12 @@ def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
     return {**answer, **document["named"]} if decided.name == "best" else answer
 
 
+def fit(request: Mapping[str, Any]) -> Document:
+    """The model of a history that nobody searches any more."""
+    model = _model(request)
+    return {"snapshot": model.snapshot.to_dict(), "observations": len(model.history.observations)}
+
+
 def warm() -> None:
     """Load what a first request would otherwise wait for."""
     from lutra_models.gp import recommender  # noqa: F401

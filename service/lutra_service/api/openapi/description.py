@@ -20,6 +20,7 @@ TAGS = {
     "databases": "Registered databases: their policy, settings and measured windows.",
     "sessions": "Tuning sessions: their objective, and every trial.",
     "recommendations": "The next settings to try: ask, read, approve, reject, roll back.",
+    "observations": "All that was measured, as data sets: JSON lines, CSV, Parquet.",
     "predictions": "What-if: the p99 and QPS of given settings.",
     "protection": "Guardrails, their events, and maintenance windows.",
     "tokens": "Who may do what.",
@@ -96,6 +97,10 @@ def _complete(path: str, method: str, operation: Document) -> None:
                 response.setdefault("headers", {}).update(_APPLIED)
     for media in operation.get("requestBody", {}).get("content", {}).values():
         media["schema"].pop("default", None)  # a body that may be left out says so by not being required
+    for response in operation["responses"].values():
+        for media in response.get("content", {}).values():
+            if "$ref" in media.get("schema", {}):  # of an answer that streams FastAPI says beside it that it is a text
+                media["schema"].pop("type", None)
     for status in _problems(path, method, operation):
         operation["responses"][status] = {"$ref": REF.format("responses", PROBLEMS[status][0])}
     operation["responses"] = dict(sorted(operation["responses"].items()))

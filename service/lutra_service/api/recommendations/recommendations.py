@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.concurrency import run_in_threadpool
+from lutra_models.lifecycle import NOT_COMPUTED, Until, has_come
 
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import (
@@ -23,7 +24,6 @@ from lutra_service.api.recommendations import schemas, views
 from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
 from lutra_service.app.access import tokens
 from lutra_service.app.recommendations import decide, request
-from lutra_service.app.recommendations.milestones import NOT_COMPUTED, Until, has_reached
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation
 from lutra_service.db.store import UnitOfWork
@@ -105,7 +105,7 @@ async def get_recommendation(
         return stored.read(lambda unit: unit.recommendations.get(recommendation))
 
     found = await run_in_threadpool(read)
-    if seconds and not has_reached(found, until):
+    if seconds and not has_come(found.state, found.measured is not None, until):
         later = await wait_until(stored, notifier, recommendation, until, seconds)
         found = later if later is not None else await run_in_threadpool(read)
     return await run_in_threadpool(lambda: stored.read(lambda unit: views.shown(unit, found)))

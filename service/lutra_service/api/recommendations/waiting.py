@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from fastapi.concurrency import run_in_threadpool
+from lutra_models.lifecycle import Until, has_come
 
 from lutra_service.api.http.notifier import Notifier
-from lutra_service.app.recommendations.milestones import Until, has_reached
 from lutra_service.db.schema.records import Recommendation
 from lutra_service.db.store import Store
 
@@ -18,7 +18,7 @@ async def wait_until(store: Store, notifier: Notifier, id_: str, until: Until, s
 
     def look() -> Recommendation | None:
         found = store.read(lambda unit: unit.recommendations.get(id_))
-        return found if has_reached(found, until) else None
+        return found if has_come(found.state, found.measured is not None, until) else None
 
     return await notifier.wait(id_, look, seconds, "recommendation")
 

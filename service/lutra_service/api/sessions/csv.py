@@ -1,8 +1,4 @@
-"""A session's trials as a table: one row each, one column per metric, prediction end and setting.
-
-A spreadsheet takes a text that begins like a formula for one, and some of these texts come from agents: such a text
-gets an apostrophe in front, which spreadsheets do not show. Numbers stay as they are.
-"""
+"""A session's trials as a table: one row each, one column per metric, prediction end and setting."""
 
 from __future__ import annotations
 
@@ -11,8 +7,8 @@ import io
 from typing import Any
 
 from lutra_service.api.sessions.schemas import TrialAnswer
+from lutra_service.common.cells import harmless
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _ENDS = ("median", "low", "high")
 
 
@@ -34,8 +30,4 @@ def _row(trial: TrialAnswer) -> dict[str, Any]:
     measured |= {} if ended is None else {f"bound.{ended.metric}": ended.bound}
     settings = {f"setting.{n}": v for n, v in (trial.configuration or {}).items()}
     row = {**head, "failed": trial.failed or "", "spent_s": trial.spent_s, **measured, **predicted, **settings}
-    return {column: _harmless(cell) for column, cell in row.items()}
-
-
-def _harmless(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.lstrip(" ").startswith(FORMULA) else cell
+    return {column: harmless(cell) for column, cell in row.items()}

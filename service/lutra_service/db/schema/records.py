@@ -245,6 +245,40 @@ class StoredReport:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """Which observations are meant: all that fit every part that is given. `metrics`: only these; empty for all."""
+
+    database_id: str | None = None
+    session_id: str | None = None
+    engine: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A window, or a failure, with the settings that were active; its documents are JSON texts."""
+
+    id: int
+    database_id: str
+    session_id: str | None
+    recommendation_id: str | None
+    engine: str
+    received_at: datetime
+    window_start: datetime | None
+    window_end: datetime | None
+    windows: int
+    failure: str | None
+    p99_source: str | None
+    p99_of: str | None
+    ended_early: Document | None
+    configuration: str
+    metrics: str
+    context: str
+
+
+@dataclass(frozen=True)
 class Event:
     id: str
     database_id: str

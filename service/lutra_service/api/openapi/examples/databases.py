@@ -108,6 +108,23 @@ measured_window: Example = {
     "recommendation": RECOMMENDATION,
     "windows": 1,
 }
+observation: Example = {
+    "id": "win_52",
+    "database": DATABASE,
+    "engine": "postgresql",
+    "session": SESSION,
+    "recommendation": RECOMMENDATION,
+    "start": EVENING,
+    "end": "2026-03-01T18:00:10Z",
+    "received_at": "2026-03-01T18:00:11Z",
+    "windows": 1,
+    "failure": None,
+    **p99,
+    "settings": {"work_mem": 8192, "jit": "off"},
+    "metrics": metrics,
+    "context": {"clients": 8},
+    "bounds": {},
+}
 token: Example = {
     "id": "tok_01m80d4s387knw3w7ehz98",
     "name": "its agent",

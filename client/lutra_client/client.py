@@ -1,0 +1,101 @@
+"""The two clients."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from lutra_client.binding import Async, Sync
+from lutra_client.drivers import Awaiting, Blocking
+from lutra_client.exchange import Retries
+from lutra_client.waiting import Calls
+
+URL = "http://127.0.0.1:8000"
+TIMEOUT_S = 60.0
+
+
+class Client(Sync, Calls):
+    """Talks to one service, with one token. Close it, or use it in a `with`.
+
+    `http` is an httpx client of your own, whose base URL is the service's: for certificates, proxies, other time
+    limits. Every method may raise Problem with the service's words, and Unreachable.
+    """
+
+    def __init__(
+        self,
+        url: str = URL,
+        token: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        retries: Retries | None = None,
+        http: httpx.Client | None = None,
+    ) -> None:
+        http = httpx.Client(base_url=url, timeout=timeout_s) if http is None else http
+        http.headers.update(_bearer(token))
+        self.driver = Blocking(http, retries or Retries())
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """By `LUTRA_URL` (default: this machine's service) and `LUTRA_TOKEN`. Raises ValueError without a token."""
+        return cls(*_named())
+
+    @property
+    def url(self) -> str:
+        """The service's address."""
+        return str(self.driver.http.base_url).rstrip("/")
+
+    def close(self) -> None:
+        self.driver.http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class AsyncClient(Async, Calls):
+    """The same for asyncio: each method is awaited, each list is gone through with `async for`."""
+
+    def __init__(
+        self,
+        url: str = URL,
+        token: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        retries: Retries | None = None,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        http = httpx.AsyncClient(base_url=url, timeout=timeout_s) if http is None else http
+        http.headers.update(_bearer(token))
+        self.driver = Awaiting(http, retries or Retries())
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """By `LUTRA_URL` (default: this machine's service) and `LUTRA_TOKEN`. Raises ValueError without a token."""
+        return cls(*_named())
+
+    async def close(self) -> None:
+        await self.driver.http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _bearer(token: str | None) -> dict[str, str]:
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+def _named() -> tuple[str, str]:
+    token = os.environ.get("LUTRA_TOKEN")
+    if not token:
+        raise ValueError("LUTRA_TOKEN is not set: it holds a token of `lutra token create`")
+    return os.environ.get("LUTRA_URL", URL), token

@@ -1,0 +1,105 @@
+"""What carries a flow out: with threads that block, or with asyncio. The only two places where the clients differ."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+
+from lutra_client.errors import Unreachable, problem
+from lutra_client.exchange import Flow, Pause, Reply, Retries
+from lutra_client.requests import Request
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Blocking:
+    http: httpx.Client
+    retries: Retries
+
+    def run(self, flow: Flow[T]) -> T:
+        reply: Reply = None
+        while True:
+            try:
+                wish = flow.send(reply)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            if isinstance(wish, Pause):
+                time.sleep(wish.seconds)
+                reply = None
+                continue
+            try:
+                reply = self.http.request(wish.method, wish.path, **_parts(self.http, wish))
+            except httpx.TransportError as error:
+                reply = error
+
+    @contextmanager
+    def streamed(self, request: Request[Any]) -> Iterator[httpx.Response]:
+        """The answer while it comes. Raises Problem, and Unreachable also where it breaks off."""
+        try:
+            with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
+                if response.is_error:
+                    response.read()
+                    raise problem(response)
+                yield response
+        except httpx.TransportError as error:
+            raise _broken(request, error) from error
+
+
+@dataclass(frozen=True)
+class Awaiting:
+    http: httpx.AsyncClient
+    retries: Retries
+
+    async def run(self, flow: Flow[T]) -> T:
+        reply: Reply = None
+        while True:
+            try:
+                wish = flow.send(reply)
+            except StopIteration as done:
+                result: T = done.value
+                return result
+            if isinstance(wish, Pause):
+                await asyncio.sleep(wish.seconds)
+                reply = None
+                continue
+            try:
+                reply = await self.http.request(wish.method, wish.path, **_parts(self.http, wish))
+            except httpx.TransportError as error:
+                reply = error
+
+    @asynccontextmanager
+    async def streamed(self, request: Request[Any]) -> AsyncIterator[httpx.Response]:
+        """The answer while it comes. Raises Problem, and Unreachable also where it breaks off."""
+        try:
+            async with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
+                if response.is_error:
+                    await response.aread()
+                    raise problem(response)
+                yield response
+        except httpx.TransportError as error:
+            raise _broken(request, error) from error
+
+
+def _parts(http: httpx.Client | httpx.AsyncClient, request: Request[Any]) -> dict[str, Any]:
+    """What httpx is told beside method and path. An answer that is waited for may take so much longer to come."""
+    body = {} if request.body is None else {"json": dict(request.body)}
+    told = {"params": dict(request.query), "headers": dict(request.headers), **body}
+    usual = http.timeout
+    if not request.waits_s or usual.read is None:
+        return told
+    longer = httpx.Timeout(
+        connect=usual.connect, read=usual.read + request.waits_s, write=usual.write, pool=usual.pool
+    )
+    return {**told, "timeout": longer}
+
+
+def _broken(request: Request[Any], error: httpx.TransportError) -> Unreachable:
+    return Unreachable(f"{request.method} {request.path}: {type(error).__name__}: {error}")

@@ -1,0 +1,97 @@
+"""What may go wrong, in the service's own words where it said any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+from lutra_models.errors import LutraError
+
+SHOWN = 300
+"""Of an answer that is no problem document, so many characters are told."""
+
+
+class Unreachable(LutraError):
+    """No answer came: the service is away, or the connection broke."""
+
+    code = "unreachable"
+
+
+class TimedOut(LutraError):
+    """What was waited for did not happen before the deadline."""
+
+    code = "timed_out"
+
+
+class Problem(LutraError):
+    """The service refused, or failed. `errors` names each faulty field of a body, `at` and `message`."""
+
+    def __init__(self, response: httpx.Response, told: Mapping[str, Any]) -> None:
+        self.status = response.status_code
+        self.code = str(told.get("code", "error"))
+        self.detail = str(told.get("detail") or response.text[:SHOWN] or response.reason_phrase)
+        self.errors: list[dict[str, str]] = list(told.get("errors", ()))
+        self.request_id: str | None = told.get("request_id")
+        self.told = dict(told)
+        asked = f"{response.request.method} {response.request.url.path}"
+        super().__init__(f"{asked}: {self.status} {self.code}: {self.detail}")
+
+
+class BadRequest(Problem):
+    """400, 405, 408, 413, 415, 422: the request is at fault."""
+
+
+class Unauthorized(Problem):
+    """401: there is no valid token."""
+
+
+class Forbidden(Problem):
+    """403: the token has another scope, or is bound to another database."""
+
+
+class NotFound(Problem):
+    """404: there is nothing with this id."""
+
+
+class Conflict(Problem):
+    """409: the request is valid, but conflicts with what is stored."""
+
+
+class TooBusy(Problem):
+    """429, 503: later, after `retry_after_s` where the service said so."""
+
+    def __init__(self, response: httpx.Response, told: Mapping[str, Any]) -> None:
+        super().__init__(response, told)
+        self.retry_after_s = retry_after_s(response)
+
+
+class ServiceError(Problem):
+    """5xx: the service failed."""
+
+
+_KINDS: dict[int, type[Problem]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    429: TooBusy,
+    503: TooBusy,
+}
+
+
+def problem(response: httpx.Response) -> Problem:
+    """The refusal as its exception. The body has to be read."""
+    try:
+        document = response.json()
+    except ValueError:
+        document = None
+    status = response.status_code
+    kind = _KINDS.get(status, ServiceError if status >= 500 else BadRequest)
+    return kind(response, document if isinstance(document, dict) else {})
+
+
+def retry_after_s(response: httpx.Response) -> float | None:
+    """The whole seconds of `Retry-After`; None where it says none."""
+    text = response.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,116 @@
+"""One exchange with the service, and waiting for what it does: as generators that ask for a request to be sent or for a
+pause, so that one description serves both clients."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+
+from lutra_client.errors import TimedOut, Unreachable, problem, retry_after_s
+from lutra_client.requests import Request
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Pause:
+    seconds: float
+
+
+Wish = Request[Any] | Pause
+Reply = httpx.Response | httpx.TransportError | None
+"""An answer whose body is read, why there is none, or nothing after a pause."""
+Flow = Generator[Wish, Reply, T]
+REFUSED_UNREAD = ("busy", "too_many_requests")
+"""Codes of requests that were turned away before anything was done."""
+GATEWAYS = (502, 503, 504)
+
+
+@dataclass(frozen=True)
+class Retries:
+    """A request that may be repeated is sent up to `attempts` times. Pauses double from `first_s` up to `longest_s`,
+    each by chance between half of that and all of it; where the service names a time, that one counts."""
+
+    attempts: int = 4
+    first_s: float = 0.25
+    longest_s: float = 8.0
+    chance: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or not 0 < self.first_s <= self.longest_s:
+            raise ValueError(f"attempts ≥ 1 and 0 < first_s ≤ longest_s are wanted, got {self}")
+
+    def pause_s(self, attempt: int, asked_s: float | None) -> float:
+        """Before the attempt that follows number `attempt`, from 1."""
+        usual = min(self.first_s * 2 ** (attempt - 1), self.longest_s)
+        return usual * (0.5 + self.chance() / 2) if asked_s is None else asked_s
+
+
+NEVER = Retries(attempts=1)
+
+
+def exchanged(request: Request[T], retries: Retries) -> Flow[httpx.Response]:
+    """The answer, its body read. Raises Problem, and Unreachable."""
+    request = request.keyed(uuid.uuid4().hex)
+    for attempt in range(1, retries.attempts + 1):
+        reply = yield request
+        assert reply is not None
+        if isinstance(reply, httpx.Response) and not reply.is_error:
+            return reply
+        if attempt == retries.attempts or not _again(request, reply):
+            break
+        asked_s = retry_after_s(reply) if isinstance(reply, httpx.Response) else None
+        yield Pause(retries.pause_s(attempt, asked_s))
+    if isinstance(reply, httpx.Response):
+        raise problem(reply)
+    raise Unreachable(f"{request.method} {request.path}: {type(reply).__name__}: {reply}") from reply
+
+
+def answered(request: Request[T], retries: Retries) -> Flow[T]:
+    """What the service answers: a document, a text, or None where there is nothing."""
+    response = yield from exchanged(request, retries)
+    found: T = _read(response)
+    return found
+
+
+def until(
+    ask: Callable[[float], Request[T]],
+    done: Callable[[T], bool],
+    retries: Retries,
+    timeout_s: float,
+    every_s: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> Flow[T]:
+    """The first answer that is `done`; `ask` is told how many seconds are left. Raises TimedOut after `timeout_s`."""
+    deadline = clock() + timeout_s
+    while True:
+        request = ask(max(deadline - clock(), 0.0))
+        found = yield from answered(request, retries)
+        if done(found):
+            return found
+        left = deadline - clock()
+        if left <= 0:
+            state = found.get("state") if isinstance(found, dict) else None
+            told = f"; it is {state}" if state else ""
+            raise TimedOut(f"{request.path}: what was waited for did not happen in {timeout_s:g} s{told}")
+        yield Pause(min(every_s, left))
+
+
+def _read(response: httpx.Response) -> Any:
+    if not response.content:
+        return None
+    return response.json() if response.headers.get("content-type", "").startswith("application/json") else response.text
+
+
+def _again(request: Request[Any], reply: Reply) -> bool:
+    if isinstance(reply, httpx.Response):
+        return (reply.status_code in (429, 503) and problem(reply).code in REFUSED_UNREAD) or (
+            reply.status_code in GATEWAYS and request.repeatable
+        )
+    return request.repeatable or isinstance(reply, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)

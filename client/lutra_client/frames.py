@@ -1,0 +1,108 @@
+"""Documents as data frames. pandas is imported by this module alone, and only where a frame is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WORDS = {"settings": "setting", "context": "context"}
+NUMBERS = {"metrics": "metric", "bounds": "bound"}
+PARTS = {**WORDS, **NUMBERS}
+"""An observation's documents, and how the columns of each begin."""
+MOMENTS = ("start", "end", "received_at")
+BLOCK = 2_000
+"""Rows whose numbers are packed together: as Python's own they would take four times the memory."""
+Names = tuple[str, ...]
+Values = tuple[Any, ...]
+
+
+def wide(items: Iterable[Any]) -> pd.DataFrame:
+    """A row an item; what is nested has its place in its column's name, as in `policy.durability`."""
+    found: pd.DataFrame = _installed()[0].json_normalize(list(items))
+    return found
+
+
+def reader() -> Callable[[str | bytes], Any]:
+    """What parses a line of JSON. Raises ImportError where pandas, or what comes with it here, is not installed."""
+    read: Callable[[str | bytes], Any] = _installed()[2].loads
+    return read
+
+
+@dataclass
+class Observed:
+    """Observations on their way to a frame. Rows whose documents name the same things are kept together."""
+
+    _groups: dict[tuple[Names, ...], _Alike] = field(default_factory=dict)
+    _count: int = 0
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        names = tuple(tuple(row[part]) for part in PARTS)
+        group = self._groups.get(names)
+        if group is None:
+            group = self._groups[names] = _Alike(tuple(n for n in row if n not in PARTS), names)
+        group.add(self._count, row)
+        self._count += 1
+
+    def frame(self) -> pd.DataFrame:
+        """In the order in which they came."""
+        pandas, *_ = _installed()
+        frames = [group.frame() for group in self._groups.values()]
+        found: pd.DataFrame = pandas.concat(frames) if frames else pandas.DataFrame()
+        moments = {n: pandas.to_datetime(found[n], utc=True, format="ISO8601") for n in MOMENTS if n in found}
+        return found.assign(**moments) if len(frames) < 2 else found.assign(**moments).sort_index()
+
+
+@dataclass
+class _Alike:
+    """Rows with the same names in each document. What is set repeats from row to row, and is kept once."""
+
+    head: Names
+    names: tuple[Names, ...]
+    _places: list[int] = field(default_factory=list)
+    _heads: list[Values] = field(default_factory=list)
+    _set: dict[Values, int] = field(default_factory=dict)
+    _codes: list[int] = field(default_factory=list)
+    _measured: list[Values] = field(default_factory=list)
+    _blocks: list[Any] = field(default_factory=list)
+
+    def add(self, place: int, row: Mapping[str, Any]) -> None:
+        words = tuple(value for part in WORDS for value in row[part].values())
+        self._places.append(place)
+        self._heads.append(tuple(row[name] for name in self.head))
+        self._codes.append(self._set.setdefault(words, len(self._set)))
+        self._measured.append((*row["metrics"].values(), *row["bounds"].values()))
+        if len(self._measured) == BLOCK:
+            self._pack()
+
+    def frame(self) -> pd.DataFrame:
+        pandas, numpy, _ = _installed()
+        self._pack()
+        titles = [f"{start}.{n}" for start, part in zip(PARTS.values(), self.names, strict=True) for n in part]
+        said = sum(len(part) for part in self.names[: len(WORDS)])
+        heads = pandas.DataFrame(dict(zip(self.head, zip(*self._heads, strict=True), strict=True)))
+        distinct = zip(*self._set, strict=True) if said else ()
+        words = pandas.DataFrame(dict(zip(titles[:said], distinct, strict=True)), index=range(len(self._set)))
+        words = words.take(self._codes).reset_index(drop=True)
+        numbers = pandas.DataFrame(numpy.concatenate(self._blocks), columns=titles[said:])
+        found: pd.DataFrame = pandas.concat([heads, words, numbers], axis=1)
+        return found.set_index(pandas.Index(self._places))
+
+    def _pack(self) -> None:
+        numpy = _installed()[1]
+        width = sum(len(part) for part in self.names[len(WORDS) :])
+        self._blocks.append(numpy.array(self._measured, dtype=float).reshape(len(self._measured), width))
+        self._measured = []
+
+
+def _installed() -> tuple[Any, Any, Any]:
+    try:
+        import numpy
+        import orjson
+        import pandas
+    except ImportError as error:
+        raise ImportError(f"a data frame needs {error.name}: pip install 'lutra-client[pandas]'") from error
+    return pandas, numpy, orjson

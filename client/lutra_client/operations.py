@@ -1,0 +1,484 @@
+"""Each operation of the REST interface. Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, Unpack
+
+from lutra_client import schemas
+from lutra_client.binding import call, pages, rows
+from lutra_client.requests import Request, given, key, path, prefer
+
+
+class Operations:
+    """One method an operation, called as the document calls it."""
+
+    @call
+    def register_database(
+        self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewDatabase]
+    ) -> Request[schemas.DatabaseAnswer]:
+        """Register a database server. Its agent then needs a token of its own."""
+        return Request("POST", path("/v1/databases"), headers=key(idempotency_key), body=body, once=True)
+
+    @pages
+    def list_databases(self, *, name: str | None = None, limit: int | None = None) -> Request[schemas.DatabaseAnswer]:
+        """Those that the token reaches, the oldest first.
+
+        name: Only the one of exactly this name.
+        limit: How many items a page has at most."""
+        return Request("GET", path("/v1/databases"), query=given(name=name, limit=limit))
+
+    @call
+    def get_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+        """Its policy, server and host, and its agent's newest status."""
+        return Request("GET", path("/v1/databases/{database}", database=database))
+
+    @call
+    def change_database(
+        self, database: str, /, **body: Unpack[schemas.DatabasePatch]
+    ) -> Request[schemas.DatabaseAnswer]:
+        """Change the policy: pins, ranges, which settings may move, durability, restart, the memory limit, the past.
+
+        The label decides which databases share what was learned, so a token that is bound to one database cannot set it."""
+        return Request("PATCH", path("/v1/databases/{database}", database=database), body=body)
+
+    @call
+    def create_token(
+        self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
+    ) -> Request[schemas.NewTokenAnswer]:
+        """A token that reaches this database alone. The secret is in this answer and nowhere else."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/tokens", database=database),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+        )
+
+    @pages
+    def list_tokens(self, database: str, /, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
+        """The tokens of this database, the oldest first, without their secrets.
+
+        limit: How many items a page has at most."""
+        return Request("GET", path("/v1/databases/{database}/tokens", database=database), query=given(limit=limit))
+
+    @call
+    def revoke_token(self, database: str, token: str, /) -> Request[schemas.TokenAnswer]:
+        """End a token for good. Doing it twice is no error."""
+        return Request("DELETE", path("/v1/databases/{database}/tokens/{token}", database=database, token=token))
+
+    @pages
+    def list_all_tokens(self, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
+        """Every token, whether it is bound to a database or to none, with its expiry and last use.
+
+        limit: How many items a page has at most."""
+        return Request("GET", path("/v1/tokens"), query=given(limit=limit))
+
+    @call
+    def create_global_token(
+        self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewToken]
+    ) -> Request[schemas.NewTokenAnswer]:
+        """A token that reaches every database. The secret is in this answer and nowhere else."""
+        return Request("POST", path("/v1/tokens"), headers=key(idempotency_key), body=body, once=True)
+
+    @call
+    def revoke_any_token(self, token: str, /) -> Request[schemas.TokenAnswer]:
+        """Revoke a token, whatever it is bound to."""
+        return Request("DELETE", path("/v1/tokens/{token}", token=token))
+
+    @call
+    def rotate_any_token(
+        self, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
+    ) -> Request[schemas.NewTokenAnswer]:
+        """A new token in place of this one: the same name, scopes and database, and another secret."""
+        return Request(
+            "POST", path("/v1/tokens/{token}/rotate", token=token), headers=key(idempotency_key), body=body, once=True
+        )
+
+    @call
+    def rotate_token(
+        self, database: str, token: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.Rotation]
+    ) -> Request[schemas.NewTokenAnswer]:
+        """The same, of a token that is bound to this database."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/tokens/{token}/rotate", database=database, token=token),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+        )
+
+    @pages
+    def list_audit(self, *, action: str | None = None, limit: int | None = None) -> Request[schemas.AuditAnswer]:
+        """Who did what, on every database and to every token, newest first.
+
+        action: Only this action, such as `recommendation.approve`.
+        limit: How many items a page has at most."""
+        return Request("GET", path("/v1/audit"), query=given(action=action, limit=limit))
+
+    @pages
+    def list_database_audit(
+        self, database: str, /, *, action: str | None = None, limit: int | None = None
+    ) -> Request[schemas.AuditAnswer]:
+        """Who did what to this database, newest first.
+
+        action: Only this action, such as `recommendation.approve`.
+        limit: How many items a page has at most."""
+        return Request(
+            "GET", path("/v1/databases/{database}/audit", database=database), query=given(action=action, limit=limit)
+        )
+
+    @pages
+    def list_settings(self, database: str, /) -> Request[schemas.SettingAnswer]:
+        """The settings as the agent last reported them, and which of them may move now."""
+        return Request("GET", path("/v1/databases/{database}/settings", database=database))
+
+    @pages
+    def list_windows(
+        self,
+        database: str,
+        /,
+        *,
+        metric: list[str] | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = None,
+    ) -> Request[schemas.WindowAnswer]:
+        """What was measured, newest first: QPS, TPS, p99 with its source, and the counters.
+
+        metric: Only these of its metrics; may be repeated.
+        since: Only windows that ended after it.
+        until: Only windows that began before it.
+        limit: How many items a page has at most."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/windows", database=database),
+            query=given(metric=metric, since=since, until=until, limit=limit),
+        )
+
+    @call
+    def list_symptoms(self, database: str, /, *, minutes: int | None = None) -> Request[schemas.SymptomsAnswer]:
+        """What the latest windows under the active settings show, the strongest first, and which settings would cure it.
+
+        minutes: How far back the windows reach."""
+        return Request(
+            "GET", path("/v1/databases/{database}/symptoms", database=database), query=given(minutes=minutes)
+        )
+
+    @call
+    def get_guardrails(self, database: str, /) -> Request[schemas.GuardrailsBody]:
+        """Every guard with its limit and hold time, and who set it."""
+        return Request("GET", path("/v1/databases/{database}/guardrails", database=database))
+
+    @call
+    def set_guardrails(
+        self, database: str, /, **body: Unpack[schemas.GuardrailsBody]
+    ) -> Request[schemas.GuardrailsBody]:
+        """Set guardrails in place of those set here before. The agent keeps them on its own disk.
+
+        What was read can be edited and put back whole: a guardrail that still has the `origin` agent or default, and the
+        values that hold there, stays theirs."""
+        return Request("PUT", path("/v1/databases/{database}/guardrails", database=database), body=body)
+
+    @pages
+    def list_events(self, database: str, /, *, limit: int | None = None) -> Request[schemas.EventAnswer]:
+        """Guards that fired, with the figures, newest first.
+
+        limit: How many items a page has at most."""
+        return Request("GET", path("/v1/databases/{database}/events", database=database), query=given(limit=limit))
+
+    @call
+    def get_maintenance_windows(self, database: str, /) -> Request[schemas.MaintenanceBody]:
+        """When a restart may be, in mode restart_in_window."""
+        return Request("GET", path("/v1/databases/{database}/maintenance-windows", database=database))
+
+    @call
+    def set_maintenance_windows(
+        self, database: str, /, **body: Unpack[schemas.MaintenanceBody]
+    ) -> Request[schemas.MaintenanceBody]:
+        """Set them in place of those before. With none, nothing is restarted in mode restart_in_window."""
+        return Request("PUT", path("/v1/databases/{database}/maintenance-windows", database=database), body=body)
+
+    @call
+    def send_report(self, database: str, /, **body: Unpack[schemas.Report]) -> Request[schemas.Receipt]:
+        """Take a report in. Idempotent by (agent, epoch, sequence); the answer holds the current directive."""
+        return Request("POST", path("/v1/databases/{database}/reports", database=database), body=body)
+
+    @call
+    def get_directive(
+        self, database: str, /, *, agent: str | None = None, epoch: str | None = None, wait_s: float | None = None
+    ) -> Request[schemas.Directive | None]:
+        """The directive to carry out now, to one agent at a time. With `Prefer: wait=N` the answer waits for one.
+
+        agent: Who asks, as its reports say. Without it: who reported last.
+        epoch: The epoch of its reports."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/directive", database=database),
+            query=given(agent=agent, epoch=epoch),
+            headers=prefer(wait_s),
+            waits_s=wait_s or 0.0,
+        )
+
+    @call
+    def ask_recommendation(
+        self,
+        database: str,
+        /,
+        *,
+        wait_s: float | None = None,
+        idempotency_key: str | None = None,
+        **body: Unpack[schemas.NewRecommendation],
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Suggest the next settings now, or check an operator's own (`settings`).
+
+        202 while there is no next one yet: it is being computed, or the one before it is still under way and is the
+        answer. Look at `Location` then, or wait here with `Prefer: wait=N` until the next one is there."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/recommendations", database=database),
+            headers=key(idempotency_key) | prefer(wait_s),
+            waits_s=wait_s or 0.0,
+            body=body,
+            once=True,
+        )
+
+    @pages
+    def list_recommendations(
+        self,
+        database: str,
+        /,
+        *,
+        state: Literal[
+            "observing",
+            "computing",
+            "proposed",
+            "approved",
+            "applied",
+            "confirmed",
+            "reverted",
+            "rejected",
+            "refused",
+            "failed",
+            "expired",
+            "unneeded",
+        ]
+        | None = None,
+        limit: int | None = None,
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Newest first.
+
+        state: Only those in this state.
+        limit: How many items a page has at most."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/recommendations", database=database),
+            query=given(state=state, limit=limit),
+        )
+
+    @call
+    def get_recommendation(
+        self,
+        recommendation: str,
+        /,
+        *,
+        until: Literal["computed", "decided", "applied", "measured", "ended"] | None = None,
+        wait_s: float | None = None,
+    ) -> Request[schemas.RecommendationAnswer]:
+        """The settings, the exact change and its undo, reasons, predictions and the memory sum.
+
+        `Prefer: wait=N` waits until it is computed, or came as far as `until` says: decided (approved, rejected or
+        expired), applied (or refused), measured, ended. What has ended before that is not waited for.
+
+        until: What `Prefer: wait=N` waits for."""
+        return Request(
+            "GET",
+            path("/v1/recommendations/{recommendation}", recommendation=recommendation),
+            query=given(until=until),
+            headers=prefer(wait_s),
+            waits_s=wait_s or 0.0,
+        )
+
+    @call
+    def approve_recommendation(
+        self, recommendation: str, /, **body: Unpack[schemas.Approving]
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Let the agent carry it out. With `settings`, a new recommendation of these changes alone, checked again."""
+        return Request(
+            "POST", path("/v1/recommendations/{recommendation}/approve", recommendation=recommendation), body=body
+        )
+
+    @call
+    def reject_recommendation(
+        self, recommendation: str, /, **body: Unpack[schemas.TurningDown]
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Turn it down: its settings are not made active, and not proposed again until something they depend on changes."""
+        return Request(
+            "POST", path("/v1/recommendations/{recommendation}/reject", recommendation=recommendation), body=body
+        )
+
+    @call
+    def roll_back_recommendation(
+        self, recommendation: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.TurningDown]
+    ) -> Request[schemas.RecommendationAnswer]:
+        """Go back to the settings before it: the answer is the recommendation that does so. Never refused for memory."""
+        return Request(
+            "POST",
+            path("/v1/recommendations/{recommendation}/rollback", recommendation=recommendation),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+        )
+
+    @call
+    def predict(self, database: str, /, **body: Unpack[schemas.NewPrediction]) -> Request[schemas.PredictionsAnswer]:
+        """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions."""
+        return Request("POST", path("/v1/databases/{database}/predictions", database=database), body=body)
+
+    @call
+    def open_session(
+        self, database: str, /, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewSession]
+    ) -> Request[schemas.SessionAnswer]:
+        """Open a tuning session. An agent may open one in mode lab for its own database (`lutra-agent tune`)."""
+        return Request(
+            "POST",
+            path("/v1/databases/{database}/sessions", database=database),
+            headers=key(idempotency_key),
+            body=body,
+            once=True,
+        )
+
+    @pages
+    def list_sessions(self, database: str, /, *, limit: int | None = None) -> Request[schemas.SessionAnswer]:
+        """Newest first.
+
+        limit: How many items a page has at most."""
+        return Request("GET", path("/v1/databases/{database}/sessions", database=database), query=given(limit=limit))
+
+    @call
+    def get_session(self, session: str, /) -> Request[schemas.SessionAnswer]:
+        """Its state."""
+        return Request("GET", path("/v1/sessions/{session}", session=session))
+
+    @call
+    def pause_session(self, session: str, /) -> Request[schemas.SessionAnswer]:
+        """Take no further step; what is under way ends."""
+        return Request("POST", path("/v1/sessions/{session}/pause", session=session))
+
+    @call
+    def resume_session(self, session: str, /) -> Request[schemas.SessionAnswer]:
+        """Go on. On a server that became another one it begins again there."""
+        return Request("POST", path("/v1/sessions/{session}/resume", session=session))
+
+    @call
+    def stop_session(self, session: str, /) -> Request[schemas.SessionAnswer]:
+        """End it for good, and withdraw what is not yet applied."""
+        return Request("POST", path("/v1/sessions/{session}/stop", session=session))
+
+    @pages
+    def list_trials(self, session: str, /) -> Request[schemas.TrialAnswer]:
+        """Every trial in order, as JSON or (`?format=csv`) as a table.
+
+        In the table a text that begins like a spreadsheet's formula has an apostrophe in front."""
+        return Request("GET", path("/v1/sessions/{session}/trials", session=session))
+
+    @call
+    def get_history(self, session: str, /) -> Request[schemas.HistoryAnswer]:
+        """What `recommend` would see now: `lutra_models.serial.history_from_dict` makes a `History` of it."""
+        return Request("GET", path("/v1/sessions/{session}/history", session=session))
+
+    @rows
+    def list_observations(
+        self,
+        *,
+        engine: str | None = None,
+        database: str | None = None,
+        session: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        metric: list[str] | None = None,
+    ) -> Request[schemas.ObservationAnswer]:
+        """What was measured on every database that the token reaches: JSON lines, CSV or Parquet.
+
+        The answer streams. Where it breaks off, not all of it came.
+
+        engine: Only databases of this engine.
+        database: Only this database.
+        session: Only this session.
+        since: Only what ended, or failed, after it.
+        until: Only what began, or failed, before it.
+        metric: Only these of its metrics, and only where one is there; may be repeated."""
+        return Request(
+            "GET",
+            path("/v1/observations"),
+            query=given(engine=engine, database=database, session=session, since=since, until=until, metric=metric),
+        )
+
+    @rows
+    def list_database_observations(
+        self,
+        database: str,
+        /,
+        *,
+        session: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        metric: list[str] | None = None,
+    ) -> Request[schemas.ObservationAnswer]:
+        """What was measured on one database, in its sessions and between them.
+
+        session: Only this session.
+        since: Only what ended, or failed, after it.
+        until: Only what began, or failed, before it.
+        metric: Only these of its metrics, and only where one is there; may be repeated."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/observations", database=database),
+            query=given(session=session, since=since, until=until, metric=metric),
+        )
+
+    @rows
+    def list_session_observations(
+        self,
+        session: str,
+        /,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        metric: list[str] | None = None,
+    ) -> Request[schemas.ObservationAnswer]:
+        """What was measured while one session was open.
+
+        since: Only what ended, or failed, after it.
+        until: Only what began, or failed, before it.
+        metric: Only these of its metrics, and only where one is there; may be repeated."""
+        return Request(
+            "GET",
+            path("/v1/sessions/{session}/observations", session=session),
+            query=given(since=since, until=until, metric=metric),
+        )
+
+    @pages
+    def list_knobs(self, *, engine: str, version: str | None = None) -> Request[schemas.KnobAnswer]:
+        """Every setting that Lutra knows of an engine: meaning, range, risk, restart or reload.
+
+        engine: Which kind of server.
+        version: Only what this version has."""
+        return Request("GET", path("/v1/knobs"), query=given(engine=engine, version=version))
+
+    @call
+    def check_alive(self) -> Request[schemas.Alive]:
+        """Is the service there?"""
+        return Request("GET", path("/healthz"))
+
+    @call
+    def check_ready(self) -> Request[schemas.Readiness]:
+        """503 while the database does not answer."""
+        return Request("GET", path("/readyz"))
+
+    @call
+    def get_metrics(self) -> Request[str]:
+        """For Prometheus."""
+        return Request("GET", path("/metrics"))

@@ -1,0 +1,67 @@
+"""A call as a value: what is sent, and of which type the answer is. Nothing here talks to anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+T = TypeVar("T")
+KEY = "Idempotency-Key"
+SAFE = ("GET", "PUT", "DELETE")
+"""Sent twice they do what they do once."""
+
+
+@dataclass(frozen=True)
+class Request(Generic[T]):
+    """One request, whose answer is a T. `once`: the service carries it out once for each Idempotency-Key."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    once: bool = False
+    waits_s: float = 0.0
+    """The service may take so long before it answers, beside its usual time."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it may be sent again where nobody knows whether it was carried out."""
+        return self.method in SAFE or KEY in self.headers
+
+    def keyed(self, key: str) -> Request[T]:
+        """With `key` as its Idempotency-Key, where it takes one and has none."""
+        if not self.once or KEY in self.headers:
+            return self
+        return replace(self, headers={**self.headers, KEY: key})
+
+    def asking(self, **query: Any) -> Request[T]:
+        """With these parameters besides."""
+        return replace(self, query={**self.query, **query})
+
+
+def path(template: str, **ids: str) -> str:
+    """The path with each id in its place, whatever characters it has. Raises ValueError for an empty one."""
+    if empty := [name for name, id_ in ids.items() if not id_]:
+        raise ValueError(f"{empty[0]}: an id is no empty text")
+    return template.format(**{name: quote(id_, safe="") for name, id_ in ids.items()})
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """Those that are not None, as the service takes them."""
+    return {name: _text(value) for name, value in values.items() if value is not None}
+
+
+def key(text: str | None) -> dict[str, str]:
+    return {} if text is None else {KEY: text}
+
+
+def prefer(wait_s: float | None) -> dict[str, str]:
+    return {} if wait_s is None else {"Prefer": f"wait={wait_s:g}"}
+
+
+def _text(value: Any) -> Any:
+    """A moment as RFC 3339; every other value is left to httpx."""
+    return value.isoformat() if hasattr(value, "isoformat") else value

@@ -1,0 +1,81 @@
+"""Waiting with a deadline, told once for both clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from lutra_models.history import History
+from lutra_models.lifecycle import Until, has_come
+
+from lutra_client.binding import flow
+from lutra_client.exchange import Flow, answered, until
+from lutra_client.operations import Operations
+from lutra_client.requests import Request
+from lutra_client.schemas import RecommendationAnswer, SessionAnswer
+
+T = TypeVar("T")
+LONGEST_WAIT_S = 60.0
+"""The service holds no request for longer."""
+EVERY_S = 2.0
+
+
+class Calls(Operations):
+    """Every operation, and what takes several of them."""
+
+    @flow
+    def wait_for_recommendation(
+        self, recommendation: str, /, *, until: Until = "computed", timeout_s: float = 600.0
+    ) -> Flow[RecommendationAnswer]:
+        """The recommendation once it is computed, decided, applied, measured or ended, or has ended before that.
+
+        Raises TimedOut after `timeout_s`.
+        """
+
+        def ask(left_s: float) -> Request[RecommendationAnswer]:
+            wait_s = min(left_s, LONGEST_WAIT_S)
+            return Operations.get_recommendation.request(recommendation, until=until, wait_s=wait_s)
+
+        def done(found: RecommendationAnswer) -> bool:
+            return has_come(found["state"], found["measured"] is not None, until)
+
+        return _until(self, ask, done, timeout_s, every_s=0.2)
+
+    @flow
+    def wait_for_session(
+        self, session: str, /, *, timeout_s: float, every_s: float = EVERY_S
+    ) -> Flow[SessionAnswer]:
+        """The session once it is not running any more: settled, paused, completed, stopped or undone.
+
+        Raises TimedOut after `timeout_s`.
+        """
+        request = Operations.get_session.request(session)
+        return _until(self, lambda _: request, lambda found: found["state"] != "running", timeout_s, every_s)
+
+    @flow
+    def wait_until(
+        self, request: Request[T], done: Callable[[T], bool], /, *, timeout_s: float, every_s: float = EVERY_S
+    ) -> Flow[T]:
+        """The first answer to `request` that is `done`, asked again every `every_s`. Raises TimedOut.
+
+        `Client.get_database.request("db_…")` is a request.
+        """
+        return _until(self, lambda _: request, done, timeout_s, every_s)
+
+    @flow
+    def history(self, session: str, /) -> Flow[History]:
+        """What the recommender sees of a session, as the type that `lutra_models.gp.fit` takes."""
+        return _history(self, session)
+
+
+def _until(
+    client: Any, ask: Callable[[float], Request[T]], done: Callable[[T], bool], timeout_s: float, every_s: float
+) -> Flow[T]:
+    return until(ask, done, client.driver.retries, timeout_s, every_s)
+
+
+def _history(client: Any, session: str) -> Flow[History]:
+    from lutra_models.serial import history_from_dict
+
+    document = yield from answered(Operations.get_history.request(session), client.driver.retries)
+    return history_from_dict(dict(document))

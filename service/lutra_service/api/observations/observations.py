@@ -1,0 +1,110 @@
+"""All that was measured, as data sets: of a session, of a database, of the fleet."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from fastapi.responses import StreamingResponse
+from lutra_models.wire import Name
+
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.deps import Bearer, StoreDep
+from lutra_service.api.http.moments import Moment
+from lutra_service.api.http.route import GuardedRoute
+from lutra_service.api.observations.schemas import ObservationAnswer
+from lutra_service.app.access import tokens
+from lutra_service.app.access.tokens import Principal
+from lutra_service.app.observations.selected import require_known, selected
+from lutra_service.app.observations.tables import Format, encoded
+from lutra_service.db.schema.records import Selection
+from lutra_service.db.store import Store
+
+
+class JsonLines(StreamingResponse):
+    media_type = "application/jsonl"
+
+
+router = APIRouter(route_class=GuardedRoute, tags=["observations"], default_response_class=JsonLines)
+MEDIA: dict[Format, str] = {
+    "jsonl": "application/jsonl",
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+}
+TABLES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "model": ObservationAnswer,
+        "description": "Observations in the order in which they were reported, as they are read; JSON has one a line",
+        "content": {
+            MEDIA["csv"]: {"schema": {"type": "string"}},
+            MEDIA["parquet"]: {"schema": {"type": "string", "contentMediaType": MEDIA["parquet"]}},
+        },
+    }
+}
+
+
+def filters(
+    since: Annotated[Moment | None, Query(description="Only what ended, or failed, after it.")] = None,
+    until: Annotated[Moment | None, Query(description="Only what began, or failed, before it.")] = None,
+    metric: Annotated[
+        list[Name] | None,
+        Query(max_length=50, description="Only these of its metrics, and only where one is there; may be repeated."),
+    ] = None,
+) -> Selection:
+    return Selection(since=since, until=until, metrics=tuple(metric or ()))
+
+
+Filters = Annotated[Selection, Depends(filters)]
+As = Annotated[Format, Query(alias="format", description="What the answer is.")]
+Engine = Annotated[str | None, Query(max_length=40, description="Only databases of this engine.")]
+DatabaseId = Annotated[str | None, Query(max_length=40, description="Only this database.")]
+SessionId = Annotated[str | None, Query(max_length=40, description="Only this session.")]
+
+
+@router.get("/v1/observations", response_model=None, responses=TABLES)
+@allow("read", "agent", of="any")
+def list_observations(
+    stored: StoreDep,
+    who: Bearer,
+    wanted: Filters,
+    engine: Engine = None,
+    database: DatabaseId = None,
+    session: SessionId = None,
+    format_: As = "jsonl",
+) -> StreamingResponse:
+    """What was measured on every database that the token reaches: JSON lines, CSV or Parquet.
+
+    The answer streams. Where it breaks off, not all of it came.
+    """
+    database = who.database_id if database is None else database
+    who.require("read", "agent", database_id=database)
+    chosen = _with(wanted, engine=engine, database_id=database, session_id=session)
+    return _streamed(stored, who, chosen, format_)
+
+
+@router.get("/v1/databases/{database}/observations", response_model=None, responses=TABLES)
+@allow("read", "agent", of="database")
+def list_database_observations(
+    database: str, stored: StoreDep, who: Bearer, wanted: Filters, session: SessionId = None, format_: As = "jsonl"
+) -> StreamingResponse:
+    """What was measured on one database, in its sessions and between them."""
+    return _streamed(stored, who, _with(wanted, database_id=database, session_id=session), format_)
+
+
+@router.get("/v1/sessions/{session}/observations", response_model=None, responses=TABLES)
+@allow("read", "agent", of="session")
+def list_session_observations(
+    session: str, stored: StoreDep, who: Bearer, wanted: Filters, format_: As = "jsonl"
+) -> StreamingResponse:
+    """What was measured while one session was open."""
+    return _streamed(stored, who, _with(wanted, session_id=session), format_)
+
+
+def _with(wanted: Selection, **more: str | None) -> Selection:
+    return Selection(since=wanted.since, until=wanted.until, metrics=wanted.metrics, **more)
+
+
+def _streamed(stored: Store, who: Principal, wanted: Selection, format_: Format) -> StreamingResponse:
+    stored.read(lambda unit: require_known(unit, wanted))
+    found = selected(stored, wanted, lambda unit: tokens.still_valid(unit, who))
+    return StreamingResponse(encoded(found, format_), media_type=MEDIA[format_])

@@ -1,0 +1,48 @@
+"""An observation, as a line of an answer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lutra_models.metrics import P99Of, P99Source
+
+from lutra_service.api.databases.schemas import Values
+from lutra_service.api.http.body import Answer
+
+
+class ObservationAnswer(Answer):
+    """A window, or a failure, with the settings that were active. In a table each entry of `settings`, `metrics`,
+    `context` and `bounds` is a column: `setting.…`, `metric.…`, `context.…`, `bound.…`."""
+
+    id: str
+    """The id of its window."""
+    database: str
+    """The id of its database."""
+    engine: str
+    """Its database's engine."""
+    session: str | None
+    """The tuning session that was open then."""
+    recommendation: str | None
+    """The recommendation whose settings it measured."""
+    start: datetime | None
+    """When its window began; null for a failure."""
+    end: datetime | None
+    """When its window ended; null for a failure."""
+    received_at: datetime
+    """When it was reported."""
+    windows: int
+    """How many windows it was merged from: 1 for a window as it was measured."""
+    failure: str | None
+    """Why nothing was measured."""
+    p99_source: P99Source | None
+    """Where its `p99_ms` comes from."""
+    p99_of: P99Of | None
+    """What its `p99_ms` is the latency of."""
+    settings: Values
+    """The settings that were active, in the server's own units."""
+    metrics: dict[str, float]
+    """What was measured, in the unit of the name."""
+    context: Values
+    """The circumstances: the load and the like."""
+    bounds: dict[str, float]
+    """Of a window that was ended early, what the whole one would not have been better than."""

@@ -1,0 +1,39 @@
+"""A CSV with a line of column names: a row a configuration."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from lutra_service.app.imports.raw import Cell, Place, RawRow, text_of
+
+
+def read(file: Path) -> list[RawRow]:
+    """Raises Broken."""
+    name = str(file)
+    lines = csv.reader(io.StringIO(text_of(file), newline=""), strict=True)
+    rows: list[RawRow] = []
+    try:
+        header = [title.strip() for title in next(lines, [])]
+        _check(name, header)
+        for cells in lines:
+            place = Place(name, lines.line_num, 1)
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                column = min(len(cells), len(header)) + 1
+                Place(name, place.line, column).refuse(f"{len(cells)} cells under {len(header)} column names")
+            placed = (Cell(text.strip(), Place(name, place.line, n)) for n, text in enumerate(cells, 1))
+            rows.append(RawRow(dict(zip(header, placed, strict=True)), place))
+    except csv.Error as error:
+        Place(name, lines.line_num, 1).refuse(f"this is no CSV: {error}")
+    return rows
+
+
+def _check(file: str, header: list[str]) -> None:
+    if not header:
+        Place(file, 1, 1).refuse("the file is empty; its first line names the columns")
+    for column, title in enumerate(header, 1):
+        if title in header[: column - 1]:
+            Place(file, 1, column).refuse(f"the column {title!r} is there twice")

@@ -1,0 +1,65 @@
+"""What a file of measurements holds before anybody knows what it means: rows of named cells, each with its place."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from lutra_models.errors import LutraError
+
+
+class Broken(LutraError):
+    """A file that is not what it should be; the message begins with the file, the line and the column."""
+
+    code = "invalid_request"
+
+
+@dataclass(frozen=True)
+class Place:
+    """`line` and `column` count from 1. In a table of cells the column is the cell's number, else the character's."""
+
+    file: str
+    line: int
+    column: int
+
+    def refuse(self, why: str) -> NoReturn:
+        raise Broken(f"{self.file}:{self.line}:{self.column}: {why}")
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class RawRow:
+    """One configuration as somebody measured it; `failed` says why nothing was measured, where the file says so."""
+
+    cells: Mapping[str, Cell]
+    place: Place
+    failed: str | None = None
+
+
+def text_of(file: Path) -> str:
+    """The file's text, unpacked where its name ends in .gz. Raises Broken."""
+    try:
+        data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        line = before.count(b"\n") + 1
+        column = error.start - (before.rfind(b"\n") + 1) + 1
+        Place(str(file), line, column).refuse("this is no UTF-8")
+    except (OSError, EOFError) as error:
+        raise Broken(f"{file}: {error}") from error
+    if "\x00" in text:
+        place_at(file, text, text.index("\x00")).refuse("a text file holds no NUL")
+    return text
+
+
+def place_at(file: Path, text: str, offset: int) -> Place:
+    return Place(str(file), text.count("\n", 0, offset) + 1, offset - (text.rfind("\n", 0, offset) + 1) + 1)

@@ -1,0 +1,172 @@
+"""The observations that are asked for, a few at a time, so that any number of them takes the same memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from lutra_models.catalog import did_you_mean, engines
+
+from lutra_service.app.errors import InvalidRequest
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Observed, Selection
+from lutra_service.db.store import Store, UnitOfWork
+
+WINDOW = "win_"
+TOGETHER = 500
+"""Rows that one transaction reads: it is over before they are sent."""
+PARTS = {"settings": "setting", "metrics": "metric", "context": "context", "bounds": "bound"}
+"""An observation's documents, and how the columns of each begin in a table."""
+SET = ("settings", "context")
+"""Those whose values are numbers or texts; what is measured is a number."""
+Admits = Callable[[UnitOfWork], None]
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Those that were stored when they were asked for. `admits` is asked before each reading, and raises."""
+
+    store: Store
+    wanted: Selection
+    until: int
+    admits: Admits
+
+    def batches(self) -> Iterator[list[Observed]]:
+        after = 0
+        while found := self._some(after):
+            yield found
+            after = found[-1].id
+
+    def lines(self) -> Iterator[bytes]:
+        """JSON lines, many in a chunk."""
+        for batch in self.batches():
+            yield "".join(line for row in batch if (line := _line(row, self.wanted.metrics)) is not None).encode()
+
+    def documents(self) -> Iterator[list[Document]]:
+        """The same as documents."""
+        for batch in self.batches():
+            yield [found for row in batch if (found := _document(row, self.wanted.metrics)) is not None]
+
+    def columns(self) -> Columns:
+        """What the rows hold, all of them looked at once: a table names its columns before its first row."""
+        found = Columns()
+        for batch in self.documents():
+            for row in batch:
+                found.see(row)
+        return found
+
+    def _some(self, after: int) -> list[Observed]:
+        def read(unit: UnitOfWork) -> list[Observed]:
+            self.admits(unit)
+            return unit.observations.some(self.wanted, after, self.until, TOGETHER)
+
+        return self.store.read(read)
+
+
+@dataclass
+class Columns:
+    """By part, which names its documents have together, and for what is set of which sort each value is."""
+
+    shapes: dict[str, set[tuple[Any, ...]]] = field(default_factory=lambda: {part: set() for part in PARTS})
+
+    def see(self, row: Document) -> None:
+        for part, shapes in self.shapes.items():
+            document = row[part]
+            sorts = tuple(map(type, document.values())) if part in SET else (float,) * len(document)
+            shapes.add((tuple(document), sorts))
+
+    def named(self) -> Iterator[tuple[str, str, str, set[type]]]:
+        """Each column: its name, the part that it is of, its name there, and the sorts of its values."""
+        for part, shapes in self.shapes.items():
+            found: dict[str, set[type]] = {}
+            for names, sorts in shapes:
+                for name, sort in zip(names, sorts, strict=True):
+                    found.setdefault(name, set()).add(sort)
+            for name in sorted(found):
+                yield f"{PARTS[part]}.{name}", part, name, found[name]
+
+
+def selected(store: Store, wanted: Selection, admits: Admits = lambda _: None) -> Observations:
+    return Observations(store, wanted, store.read(lambda unit: unit.observations.last()), admits)
+
+
+def require_known(unit: UnitOfWork, wanted: Selection) -> None:
+    """Raises NotFound for a database or session that is none, and InvalidRequest for an engine without a catalogue."""
+    if wanted.database_id is not None:
+        unit.databases.get(wanted.database_id)
+    if wanted.session_id is not None:
+        unit.sessions.get(wanted.session_id)
+    if wanted.engine is not None and wanted.engine not in engines():
+        hint = did_you_mean(wanted.engine, engines())
+        raise InvalidRequest(f"engine: {wanted.engine!r} is none of {', '.join(engines())}{hint}")
+
+
+def _line(row: Observed, metrics: tuple[str, ...]) -> str | None:
+    """One JSON line; None for what has none of `metrics`.
+
+    Documents go on as they are stored: to read and write them again would take most of the time.
+    """
+    measured = row.metrics
+    if metrics:
+        chosen = _measured(row, metrics)
+        if chosen is None:
+            return None
+        measured = json.dumps(chosen)
+    head = json.dumps(_head(row))[:-1]
+    return (
+        f'{head}, "settings": {row.configuration}, "metrics": {measured}, "context": {row.context}, '
+        f'"bounds": {json.dumps(_bounds(row))}}}\n'
+    )
+
+
+def _document(row: Observed, metrics: tuple[str, ...]) -> Document | None:
+    measured = _measured(row, metrics)
+    if measured is None:
+        return None
+    parts = {"settings": _read(row.configuration), "metrics": measured, "context": _read(row.context)}
+    return {**_head(row), **parts, "bounds": _bounds(row)}
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Document:
+    """What is set repeats from row to row. Nobody changes what is read here."""
+    found: Document = json.loads(text)
+    return found
+
+
+def _head(row: Observed) -> Document:
+    return {
+        "id": f"{WINDOW}{row.id}",
+        "database": row.database_id,
+        "engine": row.engine,
+        "session": row.session_id,
+        "recommendation": row.recommendation_id,
+        "start": _moment(row.window_start),
+        "end": _moment(row.window_end),
+        "received_at": _moment(row.received_at),
+        "windows": row.windows,
+        "failure": row.failure,
+        "p99_source": row.p99_source,
+        "p99_of": row.p99_of,
+    }
+
+
+def _measured(row: Observed, metrics: tuple[str, ...]) -> dict[str, Any] | None:
+    """All that was measured, or these metrics of it. What has none of them says nothing, but where it failed."""
+    measured: dict[str, Any] = json.loads(row.metrics)
+    if not metrics:
+        return measured
+    chosen = {name: measured[name] for name in metrics if name in measured}
+    return chosen if chosen or row.failure is not None else None
+
+
+def _bounds(row: Observed) -> dict[str, float]:
+    return {} if row.ended_early is None else {row.ended_early["metric"]: row.ended_early["bound"]}
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat().replace("+00:00", "Z")

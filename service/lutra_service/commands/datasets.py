@@ -1,0 +1,146 @@
+"""`lutra export` and `lutra import`: measurements out of the store, and into it."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from lutra_models.metrics import Goal
+
+    from lutra_service.app.imports.raw import RawRow
+    from lutra_service.app.imports.workload import Workload
+    from lutra_service.app.observations.tables import Format
+
+MOMENT = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"))
+A_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FORMATS = ("csv", "openbox", "ottertune")
+
+
+@click.command("export")
+@click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file. [default: standard output]")
+@click.option("--engine", help="Only databases of this engine.")
+@click.option("--database", help="Only this database (db_…).")
+@click.option("--session", help="Only this session (ts_…).")
+@click.option("--since", type=MOMENT, help="Only what ended after it; UTC where it names no offset.")
+@click.option("--until", type=MOMENT, help="Only what began before it.")
+@click.option("--metric", "metrics", multiple=True, help="Only this metric; may be repeated.")
+def export(
+    format_: Format,
+    output: Path | None,
+    since: datetime | None,
+    until: datetime | None,
+    metrics: tuple[str, ...],
+    **of: Any,
+) -> None:
+    """Write all that was measured, with the settings that were active, as GET /v1/observations does."""
+    from lutra_models.whole_file import whole
+
+    from lutra_service.app.observations.selected import require_known, selected
+    from lutra_service.app.observations.tables import encoded
+    from lutra_service.commands.opening import opened
+    from lutra_service.db.schema.records import Selection
+
+    chosen = {"engine": of["engine"], "database_id": of["database"], "session_id": of["session"]}
+    wanted = Selection(since=_utc(since), until=_utc(until), metrics=metrics, **chosen)
+    with opened() as store:
+        store.read(lambda unit: require_known(unit, wanted))
+        chunks = encoded(selected(store, wanted), format_)
+        if output is None:
+            sys.stdout.buffer.writelines(chunks)
+            return
+        with whole(output) as out:
+            out.writelines(chunks)
+
+
+@click.command("import")
+@click.argument("source", type=click.Path(exists=True, path_type=Path))
+@click.option("--name", required=True, help="What the workload's database is called.")
+@click.option("--engine", required=True, help="The engine that was measured.")
+@click.option("--engine-version", required=True, help="Its version, such as 16.4.")
+@click.option("--memory", required=True, help="Its host's memory, such as 16GB.")
+@click.option("--cores", required=True, type=click.FloatRange(0, min_open=True), help="Its host's cores.")
+@click.option("--metric", required=True, help="The metric that was to become better.")
+@click.option("--goal", required=True, type=click.Choice(["maximize", "minimize"]), help="Which way is better.")
+@click.option("--from", "format_", type=click.Choice(FORMATS), default="csv", show_default=True, help="The format.")
+@click.option(
+    "--mapping", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="TOML: what columns mean."
+)
+@click.option("--sample", type=click.IntRange(3), help="Take so many rows, spread over what was measured.")
+@click.option("--label", help="Databases of one label share what was learned; without it, those that have none.")
+def import_(source: Path, goal: Goal, **given: Any) -> None:
+    """Make measurements of SOURCE a past workload, which later sessions of the same engine lean on.
+
+    SOURCE is a CSV whose columns are settings and metrics (.gz too), an OpenBox history, or a folder of OtterTune's
+    knobs, metrics and summary files. Nothing is stored of a file that is broken.
+    """
+    from lutra_models.errors import LutraError
+
+    from lutra_service.app.imports.workload import keep, question
+    from lutra_service.app.jobs.executor import make_worker
+    from lutra_service.commands.opening import check_schema, opened
+    from lutra_service.common.settings import Settings
+    from lutra_service.workers.protocol import NoWorker, WorkerLost
+
+    settings = Settings()
+    check_schema(settings)
+    try:
+        workload = _workload(source, goal, **given)
+        worker = make_worker(settings)
+        try:
+            model = worker.run("fit", question(workload))
+        finally:
+            worker.close()
+    except (LutraError, WorkerLost, NoWorker, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    with opened(settings) as store:
+        session = store.write(lambda unit: keep(unit, workload, model))
+    failed = sum(not o.completed for o in workload.observations)
+    click.echo(
+        f"{session.database_id} {session.id}: {len(workload.observations):,} observations of {len(workload.names)} "
+        f"settings, {failed:,} of them failures"
+    )
+
+
+def _workload(source: Path, goal: Goal, **given: Any) -> Workload:
+    from lutra_models.catalog.units import parse_number
+    from lutra_models.metrics import Objective
+    from lutra_models.server import Host
+
+    from lutra_service.app.imports import mapping as meaning
+    from lutra_service.app.imports.workload import Workload, sampled, unread_server
+
+    host = Host(int(parse_number("--memory", given["memory"], "B", True)), given["cores"])
+    live = unread_server(given["engine"], given["engine_version"], host)
+    objective = Objective(given["metric"], goal)
+    rows = _rows(source, given["format_"], set(live.rows))
+    mapping = meaning.mapping_of(given["mapping"])
+    columns = meaning.columns(mapping, rows[0], live, objective.metric)
+    found = meaning.observations(rows, mapping, columns, live, objective.metric)
+    if given["sample"] is not None:
+        found = sampled(found, objective, given["sample"])
+    return Workload(given["name"], source.name, live, objective, found, given["label"])
+
+
+def _rows(source: Path, format_: str, known: set[str]) -> list[RawRow]:
+    """Raises Broken."""
+    from lutra_service.app.imports import csv_file, json_files
+    from lutra_service.app.imports.raw import Broken
+
+    if format_ == "ottertune":
+        return json_files.ottertune(source, known)
+    rows = csv_file.read(source) if format_ == "csv" else json_files.openbox(source)
+    if not rows:
+        raise Broken(f"{source}:1:1: there is no row")
+    return rows
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    from datetime import UTC
+
+    return None if moment is None else moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,57 @@
+"""Everything that was measured, over all sessions and databases, in the order in which it was stored.
+
+The documents of a row stay text: whoever streams a hundred thousand of them passes most of it on as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from sqlalchemy import Select, Text, and_, func, or_, select
+from sqlalchemy import Table as SqlTable
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.orm import Session
+
+from lutra_service.db.schema.records import Observed, Selection
+from lutra_service.db.schema.tables import DatabaseRow, ReportRow
+
+_REPORTS = cast(SqlTable, ReportRow.__table__)
+_DATABASES = cast(SqlTable, DatabaseRow.__table__)
+_C = _REPORTS.c
+_PLAIN = (
+    *(_C.id, _C.database_id, _C.session_id, _C.recommendation_id, _C.received_at, _C.window_start, _C.window_end),
+    *(_C.windows, _C.failure, _C.p99_source, _C.p99_of, _C.ended_early),
+)
+_TEXTS = tuple(sql_cast(_C[name], Text).label(name) for name in ("configuration", "metrics", "context"))
+_KNOWN = and_(_C.configuration.is_not(None), or_(_C.window_end.is_not(None), _C.failure.is_not(None)))
+"""A window, or a failure, under settings that are known."""
+
+
+class Observations:
+    def __init__(self, db: Session) -> None:
+        self._db = db
+
+    def last(self) -> int:
+        """The number of the newest row of all."""
+        return int(self._db.execute(select(func.coalesce(func.max(_C.id), 0))).scalar_one())
+
+    def some(self, wanted: Selection, after: int, until: int, limit: int) -> list[Observed]:
+        """Up to `limit` of those that are `wanted`, numbered above `after` and up to `until`, in order."""
+        asked = _asked(wanted).where(_C.id > after, _C.id <= until).order_by(_C.id).limit(limit)
+        return [Observed(**row) for row in self._db.execute(asked).mappings()]
+
+
+def _asked(wanted: Selection) -> Select[Any]:
+    asked = select(*_PLAIN, *_TEXTS, _DATABASES.c.engine).where(_KNOWN)
+    asked = asked.join_from(_REPORTS, _DATABASES, _DATABASES.c.id == _C.database_id)
+    if wanted.database_id is not None:
+        asked = asked.where(_C.database_id == wanted.database_id)
+    if wanted.session_id is not None:
+        asked = asked.where(_C.session_id == wanted.session_id)
+    if wanted.engine is not None:
+        asked = asked.where(_DATABASES.c.engine == wanted.engine)
+    if wanted.since is not None:
+        asked = asked.where(func.coalesce(_C.window_end, _C.received_at) > wanted.since)
+    if wanted.until is not None:
+        asked = asked.where(func.coalesce(_C.window_start, _C.received_at) < wanted.until)
+    return asked

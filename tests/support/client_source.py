@@ -1,0 +1,166 @@
+"""The client's operations and documents as Python, made of the OpenAPI document."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+Document = Mapping[str, Any]
+PACKAGE = Path(__file__).parents[2] / "client" / "lutra_client"
+LINES = "application/jsonl"
+KEY, PREFER = "idempotency-key", "prefer"
+PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+MADE = "Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."
+SCHEMAS = f'''"""What the service takes and answers, as it travels: moments are texts of RFC 3339. {MADE}"""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+'''
+OPERATIONS = f'''"""Each operation of the REST interface. {MADE}"""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, Unpack
+
+from lutra_client import schemas
+from lutra_client.binding import call, pages, rows
+from lutra_client.requests import Request, given, key, path, prefer
+
+
+class Operations:
+    """One method an operation, called as the document calls it."""
+'''
+
+
+def sources(document: Document) -> dict[Path, str]:
+    """File → what it holds."""
+    return {
+        PACKAGE / "schemas.py": _formatted(SCHEMAS + "".join(_schemas(document))),
+        PACKAGE / "operations.py": _formatted(OPERATIONS + "".join(_operations(document))),
+    }
+
+
+def _schemas(document: Document) -> Iterator[str]:
+    for name, schema in sorted(document["components"]["schemas"].items()):
+        if not name.startswith("Page_"):
+            fields, required = schema.get("properties", {}), schema.get("required", ())
+            yield f"\n\nclass {name}(TypedDict):\n{_doc(schema['description'])}"
+            yield "".join(_field(field, told, field in required) for field, told in fields.items())
+
+
+def _field(name: str, schema: Document, required: bool) -> str:
+    kind = _type(schema)
+    return f"    {name}: {kind if required else f'NotRequired[{kind}]'}\n{_doc(schema['description'])}"
+
+
+def _operations(document: Document) -> Iterator[str]:
+    for template, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield _operation(document, template, method.upper(), operation)
+
+
+def _operation(document: Document, template: str, method: str, operation: Document) -> str:
+    told = operation.get("parameters", ())
+    ids = [p["name"] for p in told if p["in"] == "path"]
+    asked = [p for p in told if p["in"] == "query" and p["name"] not in ("after", "format")]
+    headers = {p["name"].lower() for p in told if p["in"] == "header"}
+    kind, answer = _answer(document, operation)
+    body = _body(operation)
+    sent = [f'"{method}"', f'path("{template}"' + "".join(f", {i}={i}" for i in ids) + ")"]
+    sent += ["query=given(" + ", ".join(f"{p['name']}={p['name']}" for p in asked) + ")"] if asked else []
+    sent += ["headers=key(idempotency_key)" if KEY in headers else ""]
+    if PREFER in headers:
+        sent[-1] = f"headers={'key(idempotency_key) | ' if KEY in headers else ''}prefer(wait_s)"
+        sent += ["waits_s=wait_s or 0.0"]
+    sent += ["body=body"] if body else []
+    sent += ["once=True"] if KEY in headers else []
+    signature = ["self", *(f"{i}: str" for i in ids), *(["/"] if ids else [])]
+    named = [f"{p['name']}: {_asked(p)}" for p in sorted(asked, key=lambda p: not p.get("required"))]
+    named += ["wait_s: float | None = None"] if PREFER in headers else []
+    named += ["idempotency_key: str | None = None"] if KEY in headers else []
+    signature += ["*", *named] if named else []
+    signature += [f"**body: Unpack[{body}]"] if body else []
+    name = operation["operationId"]
+    return (
+        f"\n    @{kind}\n    def {name}({', '.join(signature)}) -> Request[{answer}]:\n"
+        f"{_doc(_told(operation, told), 8)}        return Request({', '.join(s for s in sent if s)})\n"
+    )
+
+
+def _asked(parameter: Document) -> str:
+    kind = _type(parameter["schema"])
+    kind = kind.removesuffix(" | None")
+    kind = "datetime | str" if "date-time" in json.dumps(parameter["schema"]) else kind
+    return kind if parameter.get("required") else f"{kind} | None = None"
+
+
+def _told(operation: Document, parameters: Any) -> str:
+    named = [p for p in parameters if p["in"] == "query" and p["name"] not in ("after", "format")]
+    lines = [f"{p['name']}: {p['description']}" for p in named]
+    return "\n\n".join([operation["description"], *(["\n".join(lines)] if lines else [])])
+
+
+def _answer(document: Document, operation: Document) -> tuple[str, str]:
+    """How the method is bound, and the type of its answer: an item's where it is a list, a line's where it streams."""
+    good = {status: r for status, r in operation["responses"].items() if status.startswith("2")}
+    content = next(r["content"] for r in good.values() if "content" in r)
+    if LINES in content:
+        return "rows", _type(content[LINES]["schema"], "schemas.")
+    if "application/json" not in content:
+        return "call", "str"
+    kind = _type(content["application/json"]["schema"], "schemas.")
+    page = document["components"]["schemas"].get(kind.removeprefix("schemas."), {})
+    if kind.startswith("schemas.Page_"):
+        return "pages", _type(page["properties"]["items"]["items"], "schemas.")
+    return "call", f"{kind} | None" if any("content" not in r for r in good.values()) else kind
+
+
+def _body(operation: Document) -> str | None:
+    if "requestBody" not in operation:
+        return None
+    return _type(operation["requestBody"]["content"]["application/json"]["schema"], "schemas.")
+
+
+def _type(schema: Document, module: str = "") -> str:
+    if "$ref" in schema:
+        return module + str(schema["$ref"]).rsplit("/", 1)[1]
+    if "anyOf" in schema:
+        return " | ".join(dict.fromkeys(_type(s, module) for s in schema["anyOf"]))
+    if "enum" in schema or "const" in schema:
+        words = schema.get("enum", [schema.get("const")])
+        return f"Literal[{', '.join(json.dumps(w) for w in words)}]"
+    if schema.get("type") == "array":
+        return f"list[{_type(schema.get('items', {}), module)}]"
+    if schema.get("type") == "object":
+        of = schema.get("additionalProperties") or next(iter(schema.get("patternProperties", {}).values()), {})
+        return f"dict[str, {_type(of if isinstance(of, dict) else {}, module)}]"
+    return PLAIN.get(schema.get("type", ""), "Any")
+
+
+def _doc(text: str, indent: int = 4) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"""', "'''").strip()
+    return textwrap.indent(f'"""{escaped}"""\n', " " * indent)
+
+
+def _formatted(source: str) -> str:
+    """Without imports that nothing needs, laid out as ruff does."""
+    for asked in (("check", "--fix", "--quiet", "--select", "F401"), ("format", "--line-length", "120")):
+        argv = [Path(sys.executable).parent / "ruff", *asked, "-"]
+        source = subprocess.run(argv, input=source, capture_output=True, text=True, check=True).stdout
+    return source
+
+
+def write(document: Document) -> None:
+    for file, source in sources(document).items():
+        file.write_text(source)
