@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from lutra_models import History
+
 from benchmarks.tuning import tables
 from benchmarks.tuning.named import TASKS
 from benchmarks.tuning.tables import Table
 from benchmarks.tuning.warm_tasks import past_workload
-from lutra_models import History
 
 ROWS = (25, 60)
 """A session's trials, from … to."""

@@ -10,11 +10,12 @@ from typing import Any
 
 import lutra_models.gp
 import numpy as np
+from lutra_models.gp import Snapshot, fit
+from lutra_models.gp.memory.workload import Workload
+
 from benchmarks.memory.fleet import Variation
 from benchmarks.tuning.named import kept
 from benchmarks.tuning.warm_tasks import OBJECTIVE
-from lutra_models.gp import Snapshot, fit
-from lutra_models.gp.memory.workload import Workload
 
 _FITTING = ("options", "space", "surrogate", "fitted", "transfer", "learning")
 

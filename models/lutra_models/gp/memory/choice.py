@@ -2,7 +2,7 @@
 
 The belief in a workload before anything is ranked falls with its distance (`index`); the pairs of configurations
 measured here then tell for or against it, as in `transfer.similarity`, by the sum of its effects in place of its
-posterior. The posteriors of the chosen few are asked again when the model is fitted: what is chosen here is a candidate.
+posterior. When the model is fitted, the posteriors of the chosen few are asked again.
 Shapes: n configurations measured.
 """
 

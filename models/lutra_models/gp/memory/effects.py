@@ -1,9 +1,9 @@
 """What each setting did to a metric of a past workload, with its uncertainty: one curve a setting.
 
-A curve is the posterior's mean while one setting goes over its values and the others stay as they were measured, averaged
-over the measured rows (partial dependence: Friedman, Annals of Statistics 2001, section 8.2). A mean of a Gaussian
-process is linear in it, so the deviation is exact. The sum of the curves is a rough posterior that ranks configurations
-without a matrix: cheap enough to ask hundreds of workloads.
+A curve is the posterior's mean while one setting goes over its values and the others stay as they were measured,
+averaged over the measured rows (partial dependence: Friedman, Annals of Statistics 2001, section 8.2). A mean of a
+Gaussian process is linear in it, so the deviation is exact. The sum of the curves is a rough posterior that ranks
+configurations without a matrix: cheap enough to ask hundreds of workloads.
 Shapes: n rows, k knobs, d features, g places of a setting, r rows that are averaged over, m configurations.
 """
 
@@ -138,9 +138,7 @@ def _line(column: Array) -> Array:
     return np.linspace(low, high, PLACES) if high - low > 1e-6 else np.array([low])
 
 
-def _averaged(
-    encoding: Encoding, gp: GaussianProcess, codes: Array, knob: int, places: Array
-) -> tuple[Array, float]:
+def _averaged(encoding: Encoding, gp: GaussianProcess, codes: Array, knob: int, places: Array) -> tuple[Array, float]:
     """(g,) the averaged curve around its mean, and the root of its mean variance, both in the metric's own scale."""
     kept = np.unique(np.linspace(0, len(codes) - 1, AVERAGED).round().astype(int))
     rows = np.tile(codes[kept], (len(places), 1))
@@ -177,5 +175,3 @@ def _codes(encoding: Encoding, gp: GaussianProcess) -> Array:
         else:
             out[:, j] = np.where(np.any(block > 0, axis=1), np.argmax(block, axis=1), -1.0)
     return out
-
-

@@ -120,9 +120,7 @@ class Index:
         return row
 
 
-def _least(
-    rows: npt.NDArray[np.intp], values: Array, count: int
-) -> tuple[npt.NDArray[np.intp], Array]:
+def _least(rows: npt.NDArray[np.intp], values: Array, count: int) -> tuple[npt.NDArray[np.intp], Array]:
     """The rows of the `count` least values, and these."""
     if len(rows) <= count:
         return rows, values
