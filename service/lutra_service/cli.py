@@ -158,8 +158,9 @@ def _settings() -> Settings:
 
 def _add_commands() -> None:
     from lutra_service.commands.tokens import audit, token
+    from lutra_service.commands.train import train
 
-    for command in (token, audit):
+    for command in (token, audit, train):
         main.add_command(command)
 
 

@@ -53,6 +53,12 @@ def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
     return {**answer, **document["named"]} if decided.name == "best" else answer
 
 
+def learn(request: Mapping[str, Any]) -> Document:
+    """The model of a past workload by itself; none where it holds too few readings."""
+    model = _model(request)
+    return {"snapshot": model.snapshot.to_dict() if model.predicts else None}
+
+
 def warm() -> None:
     """Load what a first request would otherwise wait for."""
     from lutra_models.gp import recommender  # noqa: F401

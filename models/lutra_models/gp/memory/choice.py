@@ -46,14 +46,18 @@ def chosen(
     each: int = 1,
     options: Options = DEFAULT,
 ) -> list[str]:
-    """The ids of the likeliest, the likeliest first: at most `each` of one owner but `own`, and `count` in all."""
-    told = sorted((c.distance - _claim(c, asked, options), c.id, c.owner) for c in candidates)
+    """The ids of the likeliest, the likeliest first: at most `each` of one owner but `own`, and `count` in all.
+
+    Of equals the one with the later id comes first.
+    """
+    newest_first = sorted(candidates, key=lambda c: c.id, reverse=True)
+    told = sorted(((c.distance - _claim(c, asked, options), c) for c in newest_first), key=lambda pair: pair[0])
     taken: Counter[str] = Counter()
     out: list[str] = []
-    for _, id_, owner in told:
-        if len(out) < count and (owner == own or taken[owner] < each):
-            taken[owner] += 1
-            out.append(id_)
+    for _, c in told:
+        if len(out) < count and (c.owner == own or taken[c.owner] < each):
+            taken[c.owner] += 1
+            out.append(c.id)
     return out
 
 

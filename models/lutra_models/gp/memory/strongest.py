@@ -48,7 +48,7 @@ class Strongest:
     def known(self, size: int) -> npt.NDArray[np.bool_]:
         """Of the first rows, whether they know the metric."""
         self._rows.hold(size - 1)
-        return ~np.isnan(self._rows["levels"][:size, 0])
+        return np.asarray(~np.isnan(self._rows["levels"][:size, 0]))
 
     def gaps(self, rows: npt.NDArray[np.intp], level: float | None) -> Array:
         """(w,) how far the level of the readings lies outside the past one's."""

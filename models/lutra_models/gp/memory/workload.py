@@ -87,5 +87,7 @@ def _lesson(snapshot: Snapshot, gp: GaussianProcess) -> Lesson:
 
 def _fewer(signature: Signature) -> dict[str, tuple[float, ...]]:
     names = sorted(signature)
-    kept = np.unique(np.linspace(0, len(names) - 1, min(COUNTERS, len(names))).round().astype(int)) if names else []
+    if len(names) <= COUNTERS:
+        return dict(signature)
+    kept = np.linspace(0, len(names) - 1, COUNTERS).round().astype(int)
     return {names[i]: signature[names[i]] for i in kept}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
 from lutra_models.lifecycle import RecommendationState as State
-from sqlalchemy import ColumnElement, and_, delete, false, func, or_, select
+from sqlalchemy import ColumnElement, and_, false, func, or_, select
 from sqlalchemy import Table as SqlTable
 
 from lutra_service.common.documents import Document
@@ -20,7 +20,10 @@ from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, Snaps
 
 _C = cast(SqlTable, WorkloadRow.__table__).c
 _SNAPSHOTS = cast(SqlTable, SnapshotRow.__table__).c
-LOOKED_AT = (_C.id, _C.engine, _C.database_id, _C.readings, _C.taught, _C.snapshot_id, _C.merged_into, _C.changed_at)
+LOOKED_AT = (
+    *(_C.id, _C.engine, _C.metric, _C.database_id, _C.session_id, _C.observations),
+    *(_C.taught, _C.snapshot_id, _C.merged_into),
+)
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,13 @@ class Remembered:
 
     id: str
     engine: str
+    metric: str
     database_id: str | None
-    readings: int
+    session_id: str | None
+    observations: int
     taught: Document | None
     snapshot_id: str | None
     merged_into: str | None
-    changed_at: datetime
 
     @property
     def teaches(self) -> bool:
@@ -47,17 +51,18 @@ class Workloads(Repository[Workload]):
     record = Workload
     noun = "workload"
 
-    def of_session(self, session_id: str) -> Workload | None:
-        return self._one(_C.session_id == session_id)
+    def id_of_session(self, session_id: str) -> str | None:
+        return self._db.execute(select(_C.id).where(_C.session_id == session_id)).scalar()
 
-    def of_database(self, database_id: str) -> list[Workload]:
-        """Those that were not merged, the oldest first."""
-        asked = select(self.table).where(_C.database_id == database_id, _C.merged_into.is_(None)).order_by(_C.id)
-        return self._many(asked)
+    def imported(self, key: str, engine: str) -> str | None:
+        """The data set of this content, which belongs to no database."""
+        asked = select(_C.id).where(_C.key == key, _C.engine == engine, _C.database_id.is_(None))
+        return self._db.execute(asked).scalar()
 
-    def imported(self, key: str) -> Workload | None:
-        """The data set of this content that belongs to no database."""
-        return self._one(_C.key == key, _C.database_id.is_(None))
+    def siblings(self, database_id: str) -> list[Remembered]:
+        """Those of a database that were not merged, the oldest first."""
+        of = _C.database_id == database_id, _C.merged_into.is_(None)
+        return self._looked(select(*LOOKED_AT).where(*of).order_by(_C.id))
 
     def owners(self, database: Database) -> list[str]:
         """The other databases that share with `database` what was learned: the stricter of the two policies counts."""
@@ -65,11 +70,14 @@ class Workloads(Repository[Workload]):
         others = select(c.id).where(c.engine == database.engine, c.id != database.id, _shared_with(database))
         return list(self._db.execute(others).scalars())
 
-    def confirmed(self, session_id: str) -> int:
-        """How many readings of the session were confirmed: others learn from a session with enough of them."""
+    def measured(self, session_ids: Collection[str], least: int) -> set[str]:
+        """Those of the sessions that have at least so many confirmed readings."""
         c = cast(SqlTable, RecommendationRow.__table__).c
-        asked = select(func.count()).where(c.session_id == session_id, c.state == State.CONFIRMED)
-        return self._db.execute(asked.where(c.measured.is_not(None))).scalar_one()
+        read = select(c.session_id).where(
+            c.session_id.in_(session_ids), c.state == State.CONFIRMED, c.measured.is_not(None)
+        )
+        enough = read.group_by(c.session_id).having(func.count() >= least)
+        return set(self._db.execute(enough).scalars())
 
     def extent(self) -> tuple[int, datetime | None]:
         """How many there are, and when one changed last: where both are as they were, nothing changed."""
@@ -82,16 +90,21 @@ class Workloads(Repository[Workload]):
         return [(r[0], r[1]) for r in self._db.execute(asked if since is None else asked.where(_C.changed_at >= since))]
 
     def look(self, ids: Sequence[str]) -> list[Remembered]:
-        found = self._db.execute(select(*LOOKED_AT).where(_C.id.in_(ids))).mappings()
-        return [Remembered(**row) for row in found]
+        return self._looked(select(*LOOKED_AT).where(_C.id.in_(ids)))
 
-    def put(self, record: Workload) -> None:
-        """Add it, or replace what it was."""
-        if self.find(record.id) is None:
-            self.add(record)
-            return
-        values = self._values(record)
-        self.change(values.pop("id"), **values)
+    def learn(self, id_: str, now: datetime, only: str | None = None, **values: Any) -> bool:
+        """Change what is known of a workload, and with it what every index of it says; whether it was there.
+
+        With `only`, where its content still has this key.
+        """
+        packed = {"history": pack(values["history"])} if "history" in values else {}
+        anew = {"merged_into": None, "error": None, "lease_until": None}
+        conditions = [] if only is None else [_C.key == only]
+        return self.change(id_, *conditions, **{**anew, **values, **packed, "changed_at": now})
+
+    def owner(self, id_: str) -> str | None:
+        """The workload's database; None for a data set that belongs to none."""
+        return self._db.execute(select(_C.database_id).where(_C.id == id_)).scalar()
 
     def unfitted(self, fitted_with: str, now: datetime, limit: int) -> list[str]:
         """Ids of those that are to be fitted and that nobody fits, the oldest first."""
@@ -99,7 +112,7 @@ class Workloads(Repository[Workload]):
         return list(self._db.execute(waiting.order_by(_C.id).limit(limit)).scalars())
 
     def count_unfitted(self, fitted_with: str) -> int:
-        return self._db.execute(select(func.count()).where(_unfitted(fitted_with))).scalar_one()
+        return int(self._db.execute(select(func.count()).where(_unfitted(fitted_with))).scalar_one())
 
     def claim(self, id_: str, fitted_with: str, now: datetime, until: datetime) -> bool:
         """Whether the caller may fit it: nobody else does."""
@@ -114,32 +127,20 @@ class Workloads(Repository[Workload]):
         )
         return list(self._db.execute(lasts.group_by(_SNAPSHOTS.session_id).limit(limit)).scalars())
 
-    def delete_surplus(self, database_id: str, keep: int) -> int:
-        """All but the newest `keep` of a database that were not merged: those teach, one a session."""
-        kept = select(_C.id).where(_C.database_id == database_id, _C.merged_into.is_(None))
-        newest = list(self._db.execute(kept.order_by(_C.id.desc()).limit(keep)).scalars())
-        gone = delete(WorkloadRow).where(_C.database_id == database_id, _C.id.not_in(newest))
-        self._forget()
-        return cast(Any, self._db.execute(gone)).rowcount
+    def _looked(self, asked: Any) -> list[Remembered]:
+        return [Remembered(**row) for row in self._db.execute(asked).mappings()]
 
     def _values(self, record: Workload) -> dict[str, Any]:
-        return {**super()._values(record), "history": pack(record.history)}
+        return {**super()._values(record), "history": None if record.history is None else pack(record.history)}
 
     def _as_record(self, row: Any) -> Workload:
         found = super()._as_record(row)
-        return replace(found, history=unpack(found.history))
-
-    def add(self, record: Workload) -> Workload:
-        """A data set that belongs to no database counts against no quota."""
-        ledger, self._ledger = self._ledger, None if record.database_id is None else self._ledger
-        try:
-            return super().add(record)
-        finally:
-            self._ledger = ledger
+        return found if found.history is None else replace(found, history=unpack(found.history))
 
 
 def _unfitted(fitted_with: str) -> ColumnElement[bool]:
-    return or_(_C.fitted_with.is_(None), _C.fitted_with != fitted_with)
+    """What is to be fitted, and can be: its history is known."""
+    return and_(_C.history.is_not(None), or_(_C.fitted_with.is_(None), _C.fitted_with != fitted_with))
 
 
 def _shared_with(database: Database) -> ColumnElement[bool]:
@@ -149,5 +150,3 @@ def _shared_with(database: Database) -> ColumnElement[bool]:
     theirs = func.coalesce(DatabaseRow.policy[SHARED].as_string(), DEFAULT_PAST)
     alike = and_(DatabaseRow.label.is_not_distinct_from(database.label), theirs != "none")
     return alike if own == "label" else or_(theirs == "all", alike)
-
-

@@ -277,9 +277,8 @@ class Workload:
     metric: str
     database_id: str | None
     session_id: str | None
-    readings: int
     observations: int
-    history: Document
+    history: Document | None
     created_at: datetime
     changed_at: datetime
     taught: Document | None = None

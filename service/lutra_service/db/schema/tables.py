@@ -345,9 +345,10 @@ class SnapshotRow(Table):
 class WorkloadRow(Table):
     """A past workload: a session's, or a data set that was imported, which has neither session nor database.
 
-    `history` is what was measured (packed), `key` its digest, and `metric` its objective's. `taught` is what the model
+    `history` is what was measured (packed; none of a session whose request went before there was a memory), `key` its
+    digest, and `metric` its objective's. `taught` is what the model
     `snapshot_id` says of it, in short (`lutra_models.gp.memory.workload`); `fitted_with` tells the options and the
-    recipe that both were made with, and `error` why they could not be made. `readings` are confirmed ones. A workload
+    recipe that both were made with, and `error` why they could not be made. A workload
     that taught nothing beside another one of its database is `merged_into` that one. `lease_until`: somebody fits it.
     """
 
@@ -365,9 +366,8 @@ class WorkloadRow(Table):
     metric: Mapped[str] = mapped_column(String(128))
     database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
     session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), unique=True)
-    readings: Mapped[int]
     observations: Mapped[int]
-    history: Mapped[Document]
+    history: Mapped[Document | None]
     taught: Mapped[Document | None]
     snapshot_id: Mapped[str | None] = mapped_column(String(40))
     fitted_with: Mapped[str | None] = mapped_column(String(64))
