@@ -12,7 +12,7 @@ import click
 import numpy as np
 from lutra_models import History, Objective, Observation
 from lutra_models.gp import Snapshot, recommend
-from lutra_models.gp.memory.choice import LOOKED_AT, Candidate, chosen
+from lutra_models.gp.memory.choice import LOOKED_AT, chosen
 from lutra_models.gp.memory.index import Index
 from lutra_models.gp.memory.question import Question
 
@@ -139,6 +139,5 @@ class Memory:
 
     def choose(self, history: History) -> list[Remembered]:
         asked = Question.of(history, self._engine)
-        near = self._index.nearest(asked, self._by_name, LOOKED_AT)
-        told = [Candidate(n, n, far, t[1]) for n, far in near if (t := self._by_name[n].taught) is not None]
-        return [self._by_name[name] for name in chosen(asked, told, "")]
+        likeliest = self._index.likeliest(asked, self._by_name, LOOKED_AT)
+        return [self._by_name[name] for name in chosen([(name, name) for name in likeliest], "")]

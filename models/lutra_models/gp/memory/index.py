@@ -1,9 +1,10 @@
 """Which of all past workloads may be alike: a cheap look at each of them, in arrays, with numpy alone.
 
 Rows are added, replaced and removed one at a time. First all are looked at as `transfer.similarity` looks: where this
-workload's counters lie among the past one's, and how far its readings lie outside those; and in what circumstances both
-were measured. Of the nearest some thousands, their strongest effects then say how they would rank what was measured
-here.
+workload's counters lie among the past one's, how far its readings lie outside those, and in what circumstances both were
+measured. That is the belief in each before anything is ranked. Of the nearest some thousands, those are kept whose
+strongest effects agree best with what was measured here. Of these few, every pair of configurations tells for or against
+each, as in `transfer.similarity`, by the sum of its effects in place of its posterior.
 Shapes: w workloads, n configurations measured here.
 """
 
@@ -20,13 +21,17 @@ from lutra_models.gp.memory.columns import Columns, Names
 from lutra_models.gp.memory.question import Question
 from lutra_models.gp.memory.strongest import Strongest
 from lutra_models.gp.memory.workload import Workload
-from lutra_models.gp.options import DEFAULT, Transfer
+from lutra_models.gp.options import DEFAULT, Options
 from lutra_models.gp.space.encoding import Array
 
 MOST = 20_000
 """Workloads that are looked at; of more the ones added last."""
-RANKED = 2_000
-"""The nearest, whose effects are asked."""
+COMPARED = 2_000
+"""The nearest, whose effects are compared with what was measured …"""
+COMPARED_AT = 12
+"""… under so many configurations, evenly in their order."""
+RANKED_AT = 40
+"""The same where pairs of configurations are ranked."""
 _NONE = -1
 
 
@@ -78,27 +83,31 @@ class Index:
             self._rows["engine"][row] = _NONE
             self._free.append(row)
 
-    def nearest(
+    def likeliest(
         self,
         asked: Question,
         owners: Collection[str],
         count: int,
         without: Collection[str] = (),
-        options: Transfer = DEFAULT.transfer,
-    ) -> list[tuple[str, float]]:
-        """Ids and distances of the likeliest `count` of these owners, strangers left out, the likeliest first."""
+        options: Options = DEFAULT,
+    ) -> list[str]:
+        """Ids of the likeliest `count` of these owners, the likeliest first; of equals the one with the later id.
+
+        Strangers are left out.
+        """
         rows = self._of(asked, owners, without)
         if not len(rows):
             return []
         lessons = self._lessons[asked.metric]
-        places, strange = signatures.places(self._rows, rows, self._names, asked.counters, options)
-        apart = circumstances.apart(self._rows, rows, self._names, asked.context, options)
-        far = options.closeness * places + lessons.gaps(rows, asked.level) + apart
-        rows, far = _least(rows[~strange], far[~strange], RANKED)
-        unlike = far + (len(asked.values) - 1) * math.log(2.0) * (1.0 - lessons.agreement(rows, asked))
-        kept, _ = _least(np.arange(len(rows)), unlike, count)
-        found = sorted((float(unlike[i]), str(self._ids[rows[i]]), float(far[i])) for i in kept)
-        return [(id_, distance) for _, id_, distance in found]
+        places, strange = signatures.places(self._rows, rows, self._names, asked.counters, options.transfer)
+        apart = circumstances.apart(self._rows, rows, self._names, asked.context, options.transfer)
+        far = options.transfer.closeness * places + lessons.gaps(rows, asked.level) + apart
+        rows, far = _least(rows[~strange], far[~strange], far[~strange], COMPARED)
+        unlike = far + (len(asked.values) - 1) * math.log(2.0) * (1.0 - lessons.agreement(rows, asked, COMPARED_AT))
+        rows, far = _least(rows, far, unlike, count)
+        doubted = far - lessons.claims(rows, asked, RANKED_AT, options)
+        ids = sorted(((str(self._ids[row]), i) for i, row in enumerate(rows)), reverse=True)
+        return [id_ for id_, i in sorted(ids, key=lambda found: doubted[found[1]])]
 
     def _of(self, asked: Question, owners: Collection[str], without: Collection[str]) -> npt.NDArray[np.intp]:
         """The rows of these owners that know the metric."""
@@ -120,9 +129,9 @@ class Index:
         return row
 
 
-def _least(rows: npt.NDArray[np.intp], values: Array, count: int) -> tuple[npt.NDArray[np.intp], Array]:
-    """The rows of the `count` least values, and these."""
+def _least(rows: npt.NDArray[np.intp], far: Array, values: Array, count: int) -> tuple[npt.NDArray[np.intp], Array]:
+    """Of the `count` least values, the rows and how far they are."""
     if len(rows) <= count:
-        return rows, values
+        return rows, far
     kept = np.sort(np.argpartition(values, count - 1)[:count])
-    return rows[kept], values[kept]
+    return rows[kept], far[kept]

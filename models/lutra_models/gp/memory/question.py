@@ -5,9 +5,8 @@ Shapes: n configurations measured.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,9 +40,28 @@ class Question:
         return cls(engine, metric, counters, history.context or {}, tuple(groups), values)
 
     @property
+    def on_log(self) -> bool:
+        """Whether the metric is compared on its logarithm: all of it is positive."""
+        return bool(np.all(self.values > 0))
+
+    @property
+    def scaled(self) -> Array:
+        """(n,) the values as they are compared."""
+        return np.log(self.values) if self.on_log else self.values
+
+    @property
+    def unit(self) -> float:
+        """What a relative change is a share of, on the scale of `scaled`."""
+        return 1.0 if self.on_log else float(np.mean(np.abs(self.values)))
+
+    @property
     def level(self) -> float | None:
-        """The median reading, on its logarithm where all are positive; None before there is one."""
-        if not len(self.values):
-            return None
-        median = float(np.median(self.values))
-        return math.log(median) if np.all(self.values > 0) else median
+        """The median reading, as it is compared; None before there is one."""
+        return float(np.median(self.scaled)) if len(self.values) else None
+
+    def thinned(self, most: int) -> Question:
+        """At most so many of the configurations, evenly in the order in which they were measured."""
+        if len(self.values) <= most:
+            return self
+        kept = np.linspace(0, len(self.values) - 1, most).round().astype(int)
+        return replace(self, configurations=tuple(self.configurations[i] for i in kept), values=self.values[kept])

@@ -37,6 +37,11 @@ class Lesson:
     rest: float
     effects: tuple[Effect, ...]
 
+    @property
+    def doubt(self) -> float:
+        """The variance of a configuration's place on the sum of the effects."""
+        return self.rest + sum(e.deviation**2 for e in self.effects) + 1e-9
+
     def to_dict(self) -> dict[str, Any]:
         told = {"log": self.log, "low": self.low, "high": self.high, "rest": self.rest}
         return {**told, "effects": [e.to_dict() for e in self.effects]}

@@ -67,7 +67,8 @@ class Progress:
 
 
 class Training:
-    """`run` once. `stop` may be called from any thread: what is being fitted is left to the next training."""
+    """`run` as often as wanted, one at a time. `stop` is for good, and may be called from any thread: what is being
+    fitted is left to the next training."""
 
     def __init__(
         self,
@@ -98,14 +99,15 @@ class Training:
 
     def run(self) -> Trained:
         """Raises NoWorker where nothing could compute."""
-        self._began = time.monotonic()
+        self._began, self._ends, self._broken = time.monotonic(), Counter(), []
         found = self._find()
         known, self._total = self._store.read(self._counted)
         if self._total:
             self._fit_all()
         if self._broken:
             raise self._broken[0]
-        return Trained(known, found, dict(self._ends), self._ends["merged"], time.monotonic() - self._began)
+        merged = self._ends.pop("merged", 0)
+        return Trained(known, found, dict(self._ends), merged, time.monotonic() - self._began)
 
     def _counted(self, unit: UnitOfWork) -> tuple[int, int]:
         waiting = unit.workloads.count_unfitted(self._want)
@@ -142,6 +144,8 @@ class Training:
             if not self._stopping.is_set():
                 self._broken.append(error)
         finally:
+            with self._lock:
+                self._running.remove(worker)
             worker.close()
 
     def _next(self) -> str | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lutra_models.gp.memory.choice import LOOKED_AT, Candidate, chosen
+from lutra_models.gp.memory.choice import LOOKED_AT, chosen
 from lutra_models.gp.memory.question import Question
-from lutra_models.gp.memory.workload import Workload
 from lutra_models.history import History
 
 from lutra_service.app.memory.ready import IMPORTED, owner_of, ready
@@ -28,11 +27,11 @@ def past_of(unit: UnitOfWork, database: Database, session_id: str, history: Hist
     allowed = {database.id, *unit.workloads.owners(database), *(() if database.past == "none" else (IMPORTED,))}
     own = unit.workloads.id_of_session(session_id)
     with ready(unit) as index:
-        near = dict(index.nearest(asked, allowed, LOOKED_AT, without=[own] if own else []))
-    rows = {r.id: r for r in unit.workloads.look(list(near)) if r.teaches and owner_of(r) in allowed}
-    sound = _sound(unit, database, list(rows.values()))
-    candidates = [Candidate(r.id, r.database_id or r.id, near[r.id], Workload.from_dict(r.taught or {})) for r in sound]
-    return [str(rows[id_].snapshot_id) for id_ in chosen(asked, candidates, database.id)]
+        likeliest = index.likeliest(asked, allowed, LOOKED_AT, without=[own] if own else [])
+    rows = {r.id: r for r in unit.workloads.look(likeliest) if r.teaches and owner_of(r) in allowed}
+    sound = _sound(unit, database, [rows[id_] for id_ in likeliest if id_ in rows])
+    ids = chosen([(r.id, r.database_id or r.id) for r in sound], database.id)
+    return [str(rows[id_].snapshot_id) for id_ in ids]
 
 
 def _sound(unit: UnitOfWork, database: Database, rows: Sequence[Remembered]) -> list[Remembered]:

@@ -47,7 +47,7 @@ class Ready:
 
     def _take(self, unit: UnitOfWork, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), BATCH):
-            for row in unit.workloads.look(ids[start : start + BATCH]):
+            for row in unit.workloads.read(ids[start : start + BATCH]):
                 if row.teaches and row.taught is not None:
                     self.index.put(row.id, row.engine, owner_of(row), Workload.from_dict(row.taught))
                 else:

@@ -22,7 +22,7 @@ _C = cast(SqlTable, WorkloadRow.__table__).c
 _SNAPSHOTS = cast(SqlTable, SnapshotRow.__table__).c
 LOOKED_AT = (
     *(_C.id, _C.engine, _C.metric, _C.database_id, _C.session_id, _C.observations),
-    *(_C.taught, _C.snapshot_id, _C.merged_into),
+    *(_C.snapshot_id, _C.merged_into, _C.taught.is_not(None).label("is_taught")),
 )
 
 
@@ -36,14 +36,16 @@ class Remembered:
     database_id: str | None
     session_id: str | None
     observations: int
-    taught: Document | None
     snapshot_id: str | None
     merged_into: str | None
+    is_taught: bool
+    taught: Document | None = None
+    """None also where nobody asked for it."""
 
     @property
     def teaches(self) -> bool:
         """Whether others may lean on it at all."""
-        return self.taught is not None and self.snapshot_id is not None and self.merged_into is None
+        return self.is_taught and self.snapshot_id is not None and self.merged_into is None
 
 
 class Workloads(Repository[Workload]):
@@ -62,7 +64,7 @@ class Workloads(Repository[Workload]):
     def siblings(self, database_id: str) -> list[Remembered]:
         """Those of a database that were not merged, the oldest first."""
         of = _C.database_id == database_id, _C.merged_into.is_(None)
-        return self._looked(select(*LOOKED_AT).where(*of).order_by(_C.id))
+        return self._looked(select(*LOOKED_AT, _C.taught).where(*of).order_by(_C.id))
 
     def owners(self, database: Database) -> list[str]:
         """The other databases that share with `database` what was learned: the stricter of the two policies counts."""
@@ -90,7 +92,11 @@ class Workloads(Repository[Workload]):
         return [(r[0], r[1]) for r in self._db.execute(asked if since is None else asked.where(_C.changed_at >= since))]
 
     def look(self, ids: Sequence[str]) -> list[Remembered]:
+        """Without what they taught."""
         return self._looked(select(*LOOKED_AT).where(_C.id.in_(ids)))
+
+    def read(self, ids: Sequence[str]) -> list[Remembered]:
+        return self._looked(select(*LOOKED_AT, _C.taught).where(_C.id.in_(ids)))
 
     def learn(self, id_: str, now: datetime, only: str | None = None, **values: Any) -> bool:
         """Change what is known of a workload, and with it what every index of it says; whether it was there.
@@ -128,7 +134,9 @@ class Workloads(Repository[Workload]):
         return list(self._db.execute(lasts.group_by(_SNAPSHOTS.session_id).limit(limit)).scalars())
 
     def _looked(self, asked: Any) -> list[Remembered]:
-        return [Remembered(**row) for row in self._db.execute(asked).mappings()]
+        return [
+            Remembered(**{**row, "is_taught": bool(row["is_taught"])}) for row in self._db.execute(asked).mappings()
+        ]
 
     def _values(self, record: Workload) -> dict[str, Any]:
         return {**super()._values(record), "history": None if record.history is None else pack(record.history)}
