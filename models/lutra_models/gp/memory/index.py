@@ -1,10 +1,10 @@
 """Which of all past workloads may be alike: a cheap look at each of them, in arrays, with numpy alone.
 
 Rows are added, replaced and removed one at a time. First all are looked at as `transfer.similarity` looks: where this
-workload's counters lie among the past one's, how far its readings lie outside those, and in what circumstances both were
-measured. That is the belief in each before anything is ranked. Of the nearest some thousands, those are kept whose
-strongest effects agree best with what was measured here. Of these few, every pair of configurations tells for or against
-each, as in `transfer.similarity`, by the sum of its effects in place of its posterior.
+workload's counters lie among the past one's, how far its readings lie outside those, and in what circumstances both
+were measured. That is the belief in each before anything is ranked. Of the nearest some thousands, those are kept whose
+strongest effects agree best with what was measured here. Of these few, every pair of configurations tells for or
+against each, as in `transfer.similarity`, by the sum of its effects in place of its posterior.
 Shapes: w workloads, n configurations measured here.
 """
 

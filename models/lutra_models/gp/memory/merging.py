@@ -15,7 +15,9 @@ from lutra_models.history import same_context
 CERTAIN = 2.0
 """Deviations from which an effect is one."""
 AGREEING = 1.0
-"""Deviations that two curves may be apart."""
+"""Deviations that two curves may be apart …"""
+NOTHING = 0.05
+"""… and beside that what is lost in a reading's noise, relatively: a metric on another scale has no such allowance."""
 
 
 def says_the_same(one: Workload, other: Workload, metric: str) -> bool:
@@ -35,13 +37,14 @@ def _overlap(one: Lesson, other: Lesson) -> bool:
 
 def _agree(one: Lesson, other: Lesson) -> bool:
     mine, theirs = ({e.setting: e for e in lesson.effects} for lesson in (one, other))
-    return all(_alike(mine.get(name), theirs.get(name)) for name in mine.keys() | theirs.keys())
+    lost = NOTHING if one.log else 0.0
+    return all(_alike(mine.get(name), theirs.get(name), lost) for name in mine.keys() | theirs.keys())
 
 
-def _alike(one: Effect | None, other: Effect | None) -> bool:
+def _alike(one: Effect | None, other: Effect | None, lost: float) -> bool:
     if one is None or other is None:
         known = one or other
-        return known is None or known.size <= CERTAIN * known.deviation
+        return known is None or known.size <= CERTAIN * known.deviation + lost
     gains, found = np.array(one.gains), other.at(one.values)
     apart = np.sqrt(np.mean((gains - (found - found.mean())) ** 2))
-    return bool(apart <= AGREEING * np.hypot(one.deviation, other.deviation))
+    return bool(apart <= AGREEING * np.hypot(one.deviation, other.deviation) + lost)
