@@ -14,6 +14,7 @@ from lutra_service.api.http.access_log import AccessLog
 from lutra_service.api.http.entry import Entry
 from lutra_service.api.http.notifier import Notifier
 from lutra_service.app.jobs.executor import Compute, MakesWorker
+from lutra_service.app.jobs.training_thread import TrainingThread
 from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.app.retention.thread import RetentionThread
 from lutra_service.common.settings import Settings
@@ -32,6 +33,7 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
     notifier = Notifier(settings.polls_per_item, settings.polls_per_token)
     entry = Entry(store, settings)
     compute, retention = Compute(store, settings, executor), RetentionThread(store, settings)
+    training = TrainingThread(store, settings, executor)
     store.listeners += [notifier.notify, compute.on_change]
 
     @asynccontextmanager
@@ -39,7 +41,9 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
         notifier.start()
         compute.start()
         retention.start()
+        training.start()
         yield
+        training.stop()
         retention.stop()
         compute.stop()
         entry.uses.write()

@@ -83,6 +83,7 @@ def import_(source: Path, goal: Goal, **given: Any) -> None:
 
     from lutra_service.app.imports.workload import keep, question
     from lutra_service.app.jobs.executor import make_worker
+    from lutra_service.app.memory.learned import lesson
     from lutra_service.commands.opening import check_schema, opened
     from lutra_service.common.settings import Settings
     from lutra_service.workers.protocol import NoWorker, WorkerLost
@@ -93,13 +94,16 @@ def import_(source: Path, goal: Goal, **given: Any) -> None:
         workload = _workload(source, goal, **given)
         worker = make_worker(settings)
         try:
-            model = worker.run("fit", question(workload))
+            asked = question(workload)
+            model = worker.run("learn", asked)["snapshot"]
         finally:
             worker.close()
+        if model is None:
+            raise click.ClickException(f"{source}: {len(workload.observations)} readings are too few to learn from")
     except (LutraError, WorkerLost, NoWorker, ValueError) as error:
         raise click.ClickException(str(error)) from error
     with opened(settings) as store:
-        session = store.write(lambda unit: keep(unit, workload, model))
+        session = store.write(lambda unit: keep(unit, workload, model, lesson(asked, model)))
     failed = sum(not o.completed for o in workload.observations)
     click.echo(
         f"{session.database_id} {session.id}: {len(workload.observations):,} observations of {len(workload.names)} "

@@ -54,6 +54,7 @@ class Settings(BaseSettings):
     fit_timeout_s: float = Field(default=600.0, gt=0, le=86400)
     fit_memory_bytes: int = Field(default=4 << 30, ge=512 << 20)
     sweep_s: float = Field(default=2.0, gt=0)
+    train_s: float = Field(default=3600.0, gt=0)
 
     daily_bytes: int = Field(default=DAILY_BYTES, ge=1 << 20)
     retention_days: float = Field(default=14.0, gt=0, le=36500)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lutra_models.errors import LutraError
 from sqlalchemy import Engine, text
@@ -26,6 +26,7 @@ from lutra_service.db.repositories.registry import Answers, Databases, Tokens
 from lutra_service.db.repositories.reports import Reports
 from lutra_service.db.repositories.retention import RetentionRepository
 from lutra_service.db.repositories.sessions import Sessions
+from lutra_service.db.repositories.workloads import Workloads
 from lutra_service.db.schema.engine import IMMEDIATE
 
 
@@ -50,8 +51,12 @@ def utc_now() -> datetime:
 class UnitOfWork:
     """One transaction: its moment, its repositories, and the ids of what it changed for those who wait for them."""
 
-    def __init__(self, db: Session, now: datetime, daily_bytes: int = DAILY_BYTES) -> None:
+    def __init__(
+        self, db: Session, now: datetime, daily_bytes: int = DAILY_BYTES, kept: dict[str, Any] | None = None
+    ) -> None:
+        """`kept` is what users of the store keep ready in this process, from one transaction to the next."""
         self.now = now
+        self.kept: dict[str, Any] = {} if kept is None else kept
         self.ledger = ledger = Ledger(db, now, daily_bytes)
         self.changed: set[str] = set()
         self.databases = Databases(db, ledger)
@@ -64,6 +69,7 @@ class UnitOfWork:
         self.observations = Observations(db)
         self.events = Events(db, ledger)
         self.snapshots = Snapshots(db, ledger)
+        self.workloads = Workloads(db, ledger)
         self.retention = RetentionRepository(db)
         self.audit = Audit(db)
         self.bulk = Bulk(db, ledger)
@@ -85,6 +91,7 @@ class Store:
         self._writer = engine.execution_options(**{IMMEDIATE: True})
         self._clock = clock
         self._daily_bytes = daily_bytes
+        self._kept: dict[str, Any] = {}
         # One writer at a time is all that SQLite has. Who waits for it there tries again now and then, and may starve.
         self._turn = Lock() if engine.dialect.name == "sqlite" else nullcontext()
         self.listeners: list[Callable[[set[str]], None]] = []
@@ -94,7 +101,7 @@ class Store:
 
     def read(self, work: Work[T]) -> T:
         with Session(self._reader) as db:
-            return work(UnitOfWork(db, self._clock(), self._daily_bytes))
+            return work(UnitOfWork(db, self._clock(), self._daily_bytes, self._kept))
 
     def write(self, work: Work[T]) -> T:
         """Commit what `work` did and tell the listeners. A transaction that lost a race runs again from its start.
@@ -123,7 +130,7 @@ class Store:
 
     def _commit(self, work: Work[T]) -> tuple[T, set[str]]:
         with self._turn, Session(self._writer) as db:
-            unit = UnitOfWork(db, self._clock(), self._daily_bytes)
+            unit = UnitOfWork(db, self._clock(), self._daily_bytes, self._kept)
             result = work(unit)
             unit.ledger.settle()
             try:

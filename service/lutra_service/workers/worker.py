@@ -53,10 +53,10 @@ def _verified(request: Mapping[str, Any], model: gp.Model) -> Document:
     return {**answer, **document["named"]} if decided.name == "best" else answer
 
 
-def fit(request: Mapping[str, Any]) -> Document:
-    """The model of a history that nobody searches any more."""
+def learn(request: Mapping[str, Any]) -> Document:
+    """The model of a past workload by itself; none where it holds too few readings."""
     model = _model(request)
-    return {"snapshot": model.snapshot.to_dict(), "observations": len(model.history.observations)}
+    return {"snapshot": model.snapshot.to_dict() if model.predicts else None}
 
 
 def warm() -> None:

@@ -161,6 +161,12 @@ class Transfer:
     """The place of a counter outside the past's range, where its median is 0 and its ends are 1."""
     strange: float = 0.25
     """The share of its counters outside the past's from which a workload is a stranger."""
+    context: float = 0.5
+    """How fast the belief in a past workload falls with the distance of its circumstances: cores, memory, load …"""
+    most_context: float = 3.0
+    """… each of which counts by its ratio's logarithm, at most so much …"""
+    other_text: float = 1.0
+    """… and a text (a version, a script) so much where it is another one."""
     factors: int = 5
     """Factors of the counters whose loadings are clustered …"""
     most_clusters: int = 12

@@ -83,7 +83,7 @@ def weights(
     """
     if len(z) < 2 or not np.any(before):
         return before
-    claims = np.array([ranking(z, noise, m, v, options) for m, v in zip(means, variances, strict=True)])
+    claims = np.array([float(ranking(z, noise, m, v, options)) for m, v in zip(means, variances, strict=True)])
     with np.errstate(divide="ignore"):
         joint = np.log((1.0 - options.silence) * before) + claims
     shares = softmax([*joint, math.log(options.silence) + silent(len(z))])[:-1]
@@ -93,17 +93,18 @@ def weights(
     return np.where(np.isin(np.arange(len(shares)), leading), shares, 0.0)
 
 
-def ranking(z: Array, noise: Array, mean: Array, variance: Array, options: Transfer = DEFAULT.transfer) -> float:
-    """The log probability of how the rows (n,) are ranked, as a posterior of (n,) `mean` and `variance` predicts it.
+def ranking(z: Array, noise: Array, mean: Array, variance: Array, options: Transfer = DEFAULT.transfer) -> Array:
+    """The log probability of how the rows (n,) are ranked, as a posterior of (…, n) `mean` and `variance` predicts it.
 
     Each pair counts 2/n, as n rows hold n - 1 independent comparisons. A past workload is never quite sure: `alien` is
-    its chance to be of no use for a pair.
+    its chance to be of no use for a pair. One number for each posterior: an array (…).
     """
     i, j = np.triu_indices(len(z), 1)
     better = ndtr((z[i] - z[j]) / np.sqrt(noise[i] + noise[j]))
-    held = ndtr((mean[i] - mean[j]) / np.sqrt(variance[i] + variance[j]))
+    held = ndtr((mean[..., i] - mean[..., j]) / np.sqrt(variance[..., i] + variance[..., j]))
     held = 0.5 * options.alien + (1.0 - options.alien) * held
-    return float(2.0 / len(z) * np.sum(np.log(better * held + (1.0 - better) * (1.0 - held))))
+    told = np.log(better * held + (1.0 - better) * (1.0 - held))
+    return np.asarray(2.0 / len(z) * np.sum(told, axis=-1))
 
 
 def silent(n: int) -> float:

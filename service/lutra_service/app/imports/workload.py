@@ -15,7 +15,6 @@ from lutra_models import __version__, serial
 from lutra_models.catalog import LiveSettings, meet, of_engine
 from lutra_models.digest import fingerprint
 from lutra_models.errors import NotEnoughObservations
-from lutra_models.gp.options import DEFAULT as OPTIONS
 from lutra_models.history import History, Observation
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -26,6 +25,7 @@ from lutra_models.server import Host, Policy, Server, ServerSetting
 from lutra_service.app.access import audit
 from lutra_service.app.databases.registration import register
 from lutra_service.app.errors import InvalidRequest
+from lutra_service.app.memory import learned
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session, Snapshot, StoredReport
 from lutra_service.db.store import UnitOfWork
@@ -119,12 +119,14 @@ def question(workload: Workload) -> Document:
         current=live.values,
         context=workload.context,
     )
-    document = serial.history_to_dict(history, workload.server, workload.policy)
-    return {"history": document, "entropy": [0], "past": [], "options": OPTIONS.to_dict()}
+    return learned.request(serial.history_to_dict(history, workload.server, workload.policy))
 
 
-def keep(unit: UnitOfWork, workload: Workload, model: Document) -> Session:
-    """Store all of it, or nothing. Raises Conflict where the database's name is taken."""
+def keep(unit: UnitOfWork, workload: Workload, model: Document, lesson: Document) -> Session:
+    """Store all of it, or nothing, with the model that was fitted and what it says in short.
+
+    Raises Conflict where the database's name is taken.
+    """
     policy = serial.policy_to_dict(workload.policy)
     database = register(unit, workload.name, workload.server.engine, policy, workload.label)
     server = workload.server
@@ -138,11 +140,9 @@ def keep(unit: UnitOfWork, workload: Workload, model: Document) -> Session:
     unit.sessions.add(session)
     for number, observation in enumerate(workload.observations, 1):
         _keep_observation(unit, session, server.settings_hash, number, observation, len(workload.observations))
-    unit.snapshots.add(
-        Snapshot(
-            unit.new_id("snap"), database.id, session.id, session.id, model["observations"], model["snapshot"], unit.now
-        )
-    )
+    id_ = unit.new_id("snap")
+    unit.snapshots.add(Snapshot(id_, database.id, session.id, session.id, lesson["observations"], model, unit.now))
+    learned.of_session(unit, session, database, lesson, id_)
     told = {"source": workload.source, "observations": len(workload.observations), "settings": sorted(workload.names)}
     audit.record(unit, "workload.import", session.id, None, told, database_id=database.id)
     return session

@@ -12,6 +12,7 @@ from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.live import settled
+from lutra_service.app.memory import learned
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.proposal import propose
 from lutra_service.common.documents import Document
@@ -35,7 +36,9 @@ def take(
     if session is not None and session.mode == "lab" and session.aim is None:
         told["must_reach"] = result.get("must_reach")
     if result.get("snapshot"):
-        _keep_snapshot(unit, row, result)
+        kept = _keep_snapshot(unit, row, result)
+        if session is not None:
+            _remember(unit, row, session, at, result["lesson"], kept)
     if session is not None and result["origin"] == Origin.NOTHING:
         _nothing(unit, row, session, at, told)
     elif session is not None and row.kind == Kind.SEARCH and at.mode == "restart_in_window":
@@ -139,15 +142,23 @@ def _told_apart(told: Document, restart: Mapping[str, Any]) -> tuple[Document, D
     return {**(alone if part and rest else told), "reasons": rest}, {**(alone if rest else told), "reasons": part}
 
 
-def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Mapping[str, Any]) -> None:
-    unit.snapshots.add(
-        Snapshot(
-            id=unit.new_id("snap"),
-            database_id=recommendation.database_id,
-            session_id=recommendation.session_id,
-            key=recommendation.key,
-            observations=result["observations"],
-            payload=result["snapshot"],
-            created_at=unit.now,
-        )
+def _remember(
+    unit: UnitOfWork, row: Recommendation, session: Session, at: ServerContext, lesson: Document, snapshot_id: str
+) -> None:
+    """What the session taught so far; at its end, as one with what an earlier session taught already."""
+    workload = learned.of_session(unit, session, at.database, lesson, snapshot_id)
+    if row.kind == Kind.HANDOVER:
+        learned.merge(unit, workload, at.database.id)
+
+
+def _keep_snapshot(unit: UnitOfWork, recommendation: Recommendation, result: Mapping[str, Any]) -> str:
+    made = Snapshot(
+        id=unit.new_id("snap"),
+        database_id=recommendation.database_id,
+        session_id=recommendation.session_id,
+        key=recommendation.key,
+        observations=result["observations"],
+        payload=result["snapshot"],
+        created_at=unit.now,
     )
+    return unit.snapshots.add(made).id

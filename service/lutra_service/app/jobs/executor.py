@@ -16,6 +16,7 @@ from lutra_models.errors import LutraError
 
 from lutra_service.app.jobs import lease, results
 from lutra_service.app.jobs.turns import Turns
+from lutra_service.app.memory import learned
 from lutra_service.common.documents import Document
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS
@@ -179,7 +180,8 @@ class Compute:
     def _result(self, id_: str, worker: Worker) -> Document:
         job = self._store.read(lambda u: lease.job(u, id_))
         with JOB_SECONDS.labels(job.task).time():
-            return results.checked(worker.run(job.task, job.payload), job.payload)
+            result = results.checked(worker.run(job.task, job.payload), job.payload)
+        return {**result, "lesson": learned.lesson(job.payload, result["snapshot"])} if result["snapshot"] else result
 
     def _lost(self, id_: str, why: str) -> Work[object]:
         return partial(lease.lose, id_=id_, why=why, max_attempts=self._settings.max_attempts)

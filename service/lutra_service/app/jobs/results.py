@@ -114,6 +114,16 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
     return result
 
 
+def learned(result: Document, request: Mapping[str, Any]) -> Document | None:
+    """The model in what a worker made of a past workload, None where that teaches nothing. Raises InvalidAnswer."""
+    model = result.get("snapshot")
+    if set(result) != {"snapshot"} or not (model is None or isinstance(model, dict)) or not _finite(result):
+        raise InvalidAnswer("the answer holds no model of finite numbers")
+    if model is not None:
+        _check_model(model, request)
+    return model
+
+
 def _finite(document: object) -> bool:
     waiting = [document]
     while waiting:

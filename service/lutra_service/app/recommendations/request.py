@@ -21,6 +21,7 @@ from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.lifecycle.session_steps import wake
 from lutra_service.app.live import observed
+from lutra_service.app.memory import choose as memory
 from lutra_service.app.recommendations import histories, trial_record, verification
 from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.proposal import propose
@@ -32,8 +33,6 @@ from lutra_service.db.store import UnitOfWork
 WAITING = (State.OBSERVING, State.COMPUTING, State.PROPOSED, State.APPROVED, State.APPLIED)
 COMPUTED = (Kind.SEARCH, Kind.HANDOVER, Kind.VERIFICATION)
 HANDOVER_ENTROPY = 2**32
-PAST_WORKLOADS = 5
-"""Earlier sessions of the same engine, the latest first, whose models a recommendation may lean on."""
 
 
 def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[Recommendation, bool]:
@@ -185,7 +184,7 @@ def _payload(unit: UnitOfWork, at: ServerContext, session: Session, seen: Histor
         "safe": at.mode != "lab",
         "max_changes": session.max_changes,
         "exploration": None if at.mode == "lab" else _left_to_explore(unit, session),
-        "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
+        "past": memory.past_of(unit, at.database, session.id, seen),
         "options": OPTIONS.to_dict(),
     }
 

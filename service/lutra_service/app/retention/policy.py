@@ -94,6 +94,10 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("windows", _windows),
     ("heartbeats", _each_database(lambda unit, db, before: unit.retention.delete_heartbeats(db, before))),
     ("requests", _everywhere(lambda unit, before: unit.retention.delete_requests(before))),
+    (
+        "workloads",
+        _each_database(lambda unit, db, _: unit.retention.delete_surplus_workloads(db, limits.SNAPSHOTS)),
+    ),
     ("snapshots", _everywhere(lambda unit, before: unit.retention.delete_snapshots(before, limits.SNAPSHOTS))),
     ("answers", _everywhere(lambda unit, before: unit.retention.delete_answers(before))),
     ("audit", _everywhere(lambda unit, _: unit.audit.delete_audit(unit.now - AUDIT_KEPT))),

@@ -80,8 +80,9 @@ class Repository(Generic[R]):
         self._forget()
         values = self._values(record)
         self._db.execute(insert(self.table).values(values))
-        if self._ledger is not None:
-            self._ledger.add(self._database_of(record), values, self.reserve)
+        owner = None if self._ledger is None else self._database_of(record)
+        if self._ledger is not None and owner is not None:
+            self._ledger.add(owner, values, self.reserve)
         return record
 
     @remembered
@@ -115,8 +116,10 @@ class Repository(Generic[R]):
         """The row as a record."""
         return self.record(**row)
 
-    def _database_of(self, record: R) -> str:
-        return str(getattr(record, "database_id"))  # noqa: B009
+    def _database_of(self, record: R) -> str | None:
+        """Whose quota the row counts against; None for what belongs to no database."""
+        owner: str | None = getattr(record, "database_id")  # noqa: B009
+        return owner
 
     def _one(self, *where: Condition) -> R | None:
         rows = self._many(select(self.table).where(*where).limit(1))

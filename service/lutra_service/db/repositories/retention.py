@@ -22,6 +22,7 @@ from lutra_service.db.schema.tables import (
     SessionRow,
     SettingsRow,
     SnapshotRow,
+    WorkloadRow,
 )
 
 BATCH = 500
@@ -34,6 +35,7 @@ _RECOMMENDATIONS = cast(SqlTable, RecommendationRow.__table__).c
 _SESSIONS = cast(SqlTable, SessionRow.__table__).c
 _EVENTS = cast(SqlTable, EventRow.__table__).c
 _SNAPSHOTS = cast(SqlTable, SnapshotRow.__table__).c
+_WORKLOADS = cast(SqlTable, WorkloadRow.__table__).c
 _SETTINGS = cast(SqlTable, SettingsRow.__table__).c
 GROUPED = (
     _REPORTS.database_id,
@@ -94,14 +96,25 @@ class RetentionRepository:
         return self._delete(_EVENTS.id, self._surplus(old, _EVENTS.id, keep))
 
     def delete_snapshots(self, before: datetime, keep: int) -> int:
-        """Old snapshots, but for those that a stored request builds on and the last of a database's `keep` sessions."""
+        """Old snapshots, but for those that a stored request builds on, those that the memory leans on, and the last of
+        a database's `keep` sessions."""
         newest = func.max(_SNAPSHOTS.id).label("id")
         place = func.row_number().over(partition_by=_SNAPSHOTS.database_id, order_by=newest.desc()).label("place")
         lasts = select(newest, place).group_by(_SNAPSHOTS.database_id, _SNAPSHOTS.session_id).subquery()
         last = _SNAPSHOTS.id.in_(select(lasts.c.id).where(lasts.c.place <= keep))
-        old = self._found(select(_SNAPSHOTS.id).where(_SNAPSHOTS.created_at < before, ~last).order_by(_SNAPSHOTS.id))
+        leant_on = _SNAPSHOTS.id.in_(select(_WORKLOADS.snapshot_id).where(_WORKLOADS.snapshot_id.is_not(None)))
+        gone = select(_SNAPSHOTS.id).where(_SNAPSHOTS.created_at < before, ~last, ~leant_on).order_by(_SNAPSHOTS.id)
+        old = self._found(gone)
         named = self._named_snapshots() if old else set()
         return self._delete(_SNAPSHOTS.id, [id_ for id_ in old if id_ not in named][:BATCH])
+
+    def delete_surplus_workloads(self, database_id: str, keep: int) -> int:
+        """All but a database's newest `keep` that were not merged: these are what the memory leans on."""
+        c = _WORKLOADS
+        kept = select(c.id).where(c.database_id == database_id, c.merged_into.is_(None)).order_by(c.id.desc())
+        newest = self._found(kept.limit(keep))
+        gone = select(c.id).where(c.database_id == database_id, c.id.not_in(newest)).limit(BATCH)
+        return self._delete(c.id, self._found(gone))
 
     def delete_requests(self, before: datetime) -> int:
         """A batch of the old requests: from then on these recommendations cannot be computed again."""
@@ -133,6 +146,7 @@ class RetentionRepository:
         ids = self._surplus(ended, c.id, keep)
         for reference in (_REPORTS.session_id, _EVENTS.session_id, _SNAPSHOTS.session_id):
             self._unname(reference, ids)
+        self._delete(_WORKLOADS.session_id, ids)
         return self._delete(c.id, ids)
 
     def delete_answers(self, before: datetime) -> int:

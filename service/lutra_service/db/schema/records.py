@@ -294,12 +294,33 @@ class Event:
 @dataclass(frozen=True)
 class Snapshot:
     id: str
-    database_id: str
+    database_id: str | None
     session_id: str | None
     key: str
     observations: int
     payload: Document
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class Workload:
+    id: str
+    key: str
+    name: str
+    engine: str
+    metric: str
+    database_id: str | None
+    session_id: str | None
+    observations: int
+    history: Document | None
+    created_at: datetime
+    changed_at: datetime
+    taught: Document | None = None
+    snapshot_id: str | None = None
+    fitted_with: str | None = None
+    error: str | None = None
+    merged_into: str | None = None
+    lease_until: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ class DatabaseRow(Table):
     `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `filled_bytes`
     is how full the database's daily quota was at `filled_at` (see `ledger`). `reporter` is the agent, and the epoch of
     its state, whose report is the newest, and `reporter_sequence` that report's number. `label` says which databases
-    belong together (see `Snapshots.of_others`).
+    belong together (see `Workloads.owners`).
     """
 
     __tablename__ = "databases"
@@ -323,7 +323,10 @@ class EventRow(Table):
 
 
 class SnapshotRow(Table):
-    """A fitted model as plain numbers; predictions over REST are answered from the newest of a database."""
+    """A fitted model as plain numbers; predictions over REST are answered from the newest of a database.
+
+    One without a database was trained for the memory (see `WorkloadRow`), and is asked by recommendations alone.
+    """
 
     __tablename__ = "snapshots"
     __table_args__ = (
@@ -331,12 +334,48 @@ class SnapshotRow(Table):
         Index("ix_snapshots_session", "session_id", "id"),
     )
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
-    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
     session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"))
     key: Mapped[str] = mapped_column(String(64))
     observations: Mapped[int]
     payload: Mapped[Document]
     created_at: Mapped[datetime]
+
+
+class WorkloadRow(Table):
+    """A past workload: a session's, or a data set that was imported, which has neither session nor database.
+
+    `history` is what was measured (packed; none of a session whose request went before there was a memory), `key` its
+    digest, and `metric` its objective's. `taught` is what the model
+    `snapshot_id` says of it, in short (`lutra_models.gp.memory.workload`); `fitted_with` tells the options and the
+    recipe that both were made with, and `error` why they could not be made. A workload
+    that taught nothing beside another one of its database is `merged_into` that one. `lease_until`: somebody fits it.
+    """
+
+    __tablename__ = "workloads"
+    __table_args__ = (
+        Index("ix_workloads_changed_at", "changed_at", "id"),
+        Index("ix_workloads_database", "database_id", "id"),
+        Index("ix_workloads_key", "key"),
+        Index("ix_workloads_snapshot", "snapshot_id"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    key: Mapped[str] = mapped_column(String(64))
+    name: Mapped[str] = mapped_column(String(200))
+    engine: Mapped[str] = mapped_column(String(40))
+    metric: Mapped[str] = mapped_column(String(128))
+    database_id: Mapped[str | None] = mapped_column(ForeignKey("databases.id"))
+    session_id: Mapped[str | None] = mapped_column(ForeignKey("sessions.id"), unique=True)
+    observations: Mapped[int]
+    history: Mapped[Document | None]
+    taught: Mapped[Document | None]
+    snapshot_id: Mapped[str | None] = mapped_column(String(40))
+    fitted_with: Mapped[str | None] = mapped_column(String(64))
+    error: Mapped[str | None] = mapped_column(String(1000))
+    merged_into: Mapped[str | None] = mapped_column(String(40))
+    lease_until: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    changed_at: Mapped[datetime]
 
 
 class IdempotencyRow(Table):

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lutra_models import History, Knob, KnobSpace, Number, Objective
+from lutra_service.app.memory import choose
 
 from tests.support.service import Agent, Api, Document, Fakes, Service, a_model, fake_executor, running
 
@@ -62,8 +64,11 @@ def tuned(service: Service, agent: Agent, trials: int = 3) -> None:
 def learned_from(service: Service, agent: Agent) -> list[str]:
     """The databases whose models a session of this one would lean on."""
 
+    space = KnobSpace([Knob("work_mem", Number(64, 65536, unit="kB", log=True, integer=True))])
+    history = History(space, Objective("qps", "maximize"))
+
     def read(u: Any) -> list[str]:
-        ids = u.snapshots.of_others("ts_new", u.databases.get(agent.database), 5)
+        ids = choose.past_of(u, u.databases.get(agent.database), "ts_new", history)
         return [u.snapshots.get(id_).database_id for id_ in ids]
 
     return service.store.read(read)

@@ -211,7 +211,7 @@ def test_an_operator_prunes_by_a_command_and_is_told_what_went(
     watch(service.agent(database, mode="observe"), 1.0, 2.0)
     monkeypatch.setenv("LUTRA_DATABASE_URL", url)
     told = CliRunner().invoke(main, ["prune"])
-    assert told.output.startswith("windows 0, heartbeats 0, requests 0, snapshots 0, answers 0, ")
+    assert told.output.startswith("windows 0, heartbeats 0, requests 0, workloads 0, snapshots 0, answers 0, ")
     time.sleep(0.01)
     told = CliRunner().invoke(main, ["prune", "--days", "1e-9"])
     assert told.output.startswith("windows 1, heartbeats 0, requests 0, snapshots 0, answers 0, ")

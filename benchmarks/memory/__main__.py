@@ -1,0 +1,22 @@
+"""`python -m benchmarks memory gain`, `nearest`, `training` or `report`."""
+
+from __future__ import annotations
+
+import click
+
+from benchmarks.memory.gain import gain_command
+from benchmarks.memory.nearest import nearest_command
+from benchmarks.memory.report import report_command
+from benchmarks.memory.training import training_command
+
+
+@click.group()
+def main() -> None:
+    """Whether a fleet's past helps, what asking it costs, and what training takes."""
+
+
+for command in (gain_command, nearest_command, training_command, report_command):
+    main.add_command(command)
+
+if __name__ == "__main__":
+    main()

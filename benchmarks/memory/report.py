@@ -1,0 +1,90 @@
+"""`report`: the results that are there, as Markdown."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from benchmarks.memory.gain import RESULTS, RULES, TARGETS
+from benchmarks.tuning.markdown import missing, table
+from benchmarks.tuning.rows import Row, read
+from benchmarks.tuning.summary import latest
+
+AT = (5, 10, 20)
+PAIRS = (("memory", "none"), ("memory", "newest"), ("strangers", "none"), ("newest", "none"))
+DRAWS = 4000
+Scores = dict[str, dict[str, dict[int, Sequence[float]]]]
+"""By target, rule and seed."""
+
+
+@click.command("report")
+@click.option("--results", type=click.Path(file_okay=False, path_type=Path), default=RESULTS)
+def report_command(results: Path) -> None:
+    """Write RESULTS.md beside the results."""
+    text = "\n\n".join(["# Memory results", _gain(results), _rows(results, "nearest"), _rows(results, "training")])
+    (results.parent / "RESULTS.md").write_text(text + "\n")
+    click.echo(text)
+
+
+def _gain(results: Path) -> str:
+    found = read(results / "gain.jsonl")
+    scores = complete(latest(found, ("budget",))) if found else {}
+    if not scores:
+        return f"## What the memory's choice adds\n\n{missing('gain')}"
+    seeds = min(len(rules[RULES[0]]) for rules in scores.values())
+    said = (
+        f"{len(scores)} targets, at least {seeds} seeds each. Scores are of the configuration with the best reading, "
+        "at its true value: 0 is the default's, 1 the best known. Differences with their bootstrap 90 % intervals: "
+        "over seeds within each target, and over targets and seeds."
+    )
+    head = ["", *(f"@{k}" for k in AT)]
+    differences = [[f"{a} − {b}", *(_difference(scores, a, b, k) for k in AT)] for a, b in PAIRS]
+    each = [[t, *(_means(scores[t][rule]) for rule in RULES)] for t in TARGETS if t in scores]
+    at = " / ".join(f"@{k}" for k in AT)
+    parts = ["## What the memory's choice adds", said, table(head, differences), f"Means {at}:"]
+    return "\n\n".join([*parts, table(["target", *RULES], each)])
+
+
+def complete(rows: Sequence[Row]) -> Scores:
+    """The seeds of each target that were run by every rule."""
+    out: Scores = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        out[row["target"]][row["rule"]][row["seed"]] = row["scores"]
+    for target in list(out):
+        common = set.intersection(*(set(out[target][rule]) for rule in RULES))
+        out[target] = {rule: {s: out[target][rule][s] for s in sorted(common)} for rule in RULES}
+        if not common:
+            del out[target]
+    return out
+
+
+def _difference(scores: Scores, one: str, other: str, trial: int) -> str:
+    rng = np.random.default_rng(0)
+    gaps = [
+        np.array([rules[one][s][trial - 1] - rules[other][s][trial - 1] for s in rules[one]])
+        for rules in scores.values()
+    ]
+    mean = float(np.mean([g.mean() for g in gaps]))
+    drawn = np.array([[rng.choice(g, len(g)).mean() for g in gaps] for _ in range(DRAWS)])
+    picked = rng.integers(len(gaps), size=(DRAWS, len(gaps)))
+    within = np.quantile(drawn.mean(1), [0.05, 0.95])
+    over = np.quantile(np.take_along_axis(drawn, picked, 1).mean(1), [0.05, 0.95])
+    return f"{mean:+.3f} [{within[0]:+.3f}, {within[1]:+.3f}], over targets [{over[0]:+.3f}, {over[1]:+.3f}]"
+
+
+def _means(by_seed: dict[int, Sequence[float]]) -> str:
+    return " / ".join(f"{np.mean([s[k - 1] for s in by_seed.values()]):.2f}" for k in AT)
+
+
+def _rows(results: Path, name: str) -> str:
+    rows = read(results / f"{name}.jsonl")
+    title = {"nearest": "## What asking costs", "training": "## What training takes"}[name]
+    if not rows:
+        return f"{title}\n\n{missing(name)}"
+    newest = list({row["workloads"]: row for row in rows}.values())
+    names = [n for n in newest[0] if n != "code"]
+    return f"{title}\n\n{table(names, [[str(row.get(n, '')) for n in names] for row in newest])}"

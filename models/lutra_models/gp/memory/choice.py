@@ -1,0 +1,22 @@
+"""Of the likeliest workloads, which ones a recommendation leans on: no owner may push the others out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+CHOSEN = 8
+"""Past workloads that a recommendation may lean on. Their posteriors are asked again when the model is fitted."""
+LOOKED_AT = 64
+"""The likeliest, of which they are chosen."""
+
+
+def chosen(likeliest: Sequence[tuple[str, str]], own: str, count: int = CHOSEN, each: int = 1) -> list[str]:
+    """Of (id, owner), the likeliest first, the first `count`, with at most `each` of one owner but `own`."""
+    taken: Counter[str] = Counter()
+    out: list[str] = []
+    for id_, owner in likeliest:
+        if len(out) < count and (owner == own or taken[owner] < each):
+            taken[owner] += 1
+            out.append(id_)
+    return out

@@ -1,0 +1,50 @@
+"""Whether a workload teaches anything beside another one of the same database: then both are kept as one.
+
+What is the same has to be the same in all that counts: metric, circumstances, levels, and the effect of each setting as
+far as either of both is certain of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lutra_models.gp.memory.effects import Effect
+from lutra_models.gp.memory.workload import Lesson, Workload
+from lutra_models.history import same_context
+
+CERTAIN = 2.0
+"""Deviations from which an effect is one."""
+AGREEING = 1.0
+"""Deviations that two curves may be apart …"""
+NOTHING = 0.05
+"""… and beside that what is lost in a reading's noise, relatively: a metric on another scale has no such allowance."""
+
+
+def says_the_same(one: Workload, other: Workload, metric: str) -> bool:
+    """Whether both taught the same of `metric` in the same circumstances."""
+    here, there = one.lessons.get(metric), other.lessons.get(metric)
+    if here is None or there is None or not same_context(one.context, other.context):
+        return False
+    return here.log == there.log and _overlap(here, there) and _agree(here, there)
+
+
+def _overlap(one: Lesson, other: Lesson) -> bool:
+    """Whether the middle of each lies between the other's ends."""
+    return (
+        other.low <= 0.5 * (one.low + one.high) <= other.high and one.low <= 0.5 * (other.low + other.high) <= one.high
+    )
+
+
+def _agree(one: Lesson, other: Lesson) -> bool:
+    mine, theirs = ({e.setting: e for e in lesson.effects} for lesson in (one, other))
+    lost = NOTHING if one.log else 0.0
+    return all(_alike(mine.get(name), theirs.get(name), lost) for name in mine.keys() | theirs.keys())
+
+
+def _alike(one: Effect | None, other: Effect | None, lost: float) -> bool:
+    if one is None or other is None:
+        known = one or other
+        return known is None or known.size <= CERTAIN * known.deviation + lost
+    gains, found = np.array(one.gains), other.at(one.values)
+    apart = np.sqrt(np.mean((gains - (found - found.mean())) ** 2))
+    return bool(apart <= AGREEING * np.hypot(one.deviation, other.deviation) + lost)

@@ -1,0 +1,143 @@
+"""One metric's lessons of many workloads as arrays: their levels, and the strongest effects of each.
+
+Shapes: w workloads, s effects of one, g places of an effect, n configurations measured here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lutra_models.gp.memory.circumstances import TEXT
+from lutra_models.gp.memory.columns import Columns, Names
+from lutra_models.gp.memory.effects import PLACES, Effect
+from lutra_models.gp.memory.question import Question
+from lutra_models.gp.memory.workload import Lesson
+from lutra_models.gp.options import Options
+from lutra_models.gp.space.encoding import Array
+from lutra_models.gp.transfer.similarity import ranking
+from lutra_models.knobs import Value
+
+EFFECTS = 12
+SPECIALS = 2
+Rows = npt.NDArray[np.intp]
+
+
+class Strongest:
+    """The arrays of one metric. A workload has the same row in all of an index."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._rows = Columns(
+            levels=((2,), np.float32, np.nan),
+            on_log=((), np.bool_, False),
+            doubt=((), np.float32, np.nan),
+            settings=((EFFECTS,), np.int32, -1),
+            log=((EFFECTS,), np.bool_, False),
+            values=((EFFECTS, PLACES), np.float64, np.nan),
+            gains=((EFFECTS, PLACES), np.float32, 0.0),
+            specials=((EFFECTS, SPECIALS), np.float64, np.nan),
+            special_gains=((EFFECTS, SPECIALS), np.float32, 0.0),
+        )
+
+    def put(self, row: int, lesson: Lesson | None) -> None:
+        self._rows.hold(row)
+        self._rows.clear(row)
+        if lesson is None:
+            return
+        self._rows["levels"][row] = lesson.low, lesson.high
+        self._rows["on_log"][row], self._rows["doubt"][row] = lesson.log, lesson.doubt
+        for i, effect in enumerate(lesson.effects[:EFFECTS]):
+            self._put_effect(row, i, effect)
+
+    def known(self, size: int) -> npt.NDArray[np.bool_]:
+        """Of the first rows, whether they know the metric."""
+        self._rows.hold(size - 1)
+        return np.asarray(~np.isnan(self._rows["levels"][:size, 0]))
+
+    def gaps(self, rows: Rows, level: float | None) -> Array:
+        """(w,) how far the level of the readings lies outside the past one's."""
+        if level is None:
+            return np.zeros(len(rows))
+        levels = self._rows["levels"][rows]
+        return np.asarray(np.maximum(np.maximum(levels[:, 0] - level, level - levels[:, 1]), 0.0), dtype=float)
+
+    def agreement(self, rows: Rows, asked: Question, most: int) -> Array:
+        """(w,) the correlation of the effects' sum with `most` of what was measured: 0 where either says nothing."""
+        if len(asked.values) < 2 or not len(rows):
+            return np.zeros(len(rows))
+        asked = asked.thinned(most)
+        z, said = asked.scaled, self._total(rows, asked.configurations)
+        z, said = z - z.mean(), said - said.mean(axis=1, keepdims=True)
+        sizes = np.sqrt(np.sum(said * said, axis=1) * np.sum(z * z))
+        return np.asarray(np.where(sizes > 1e-12, said @ z / np.maximum(sizes, 1e-12), 0.0))
+
+    def claims(self, rows: Rows, asked: Question, most: int, options: Options) -> Array:
+        """(w,) the log probability that each gives to how what was measured is ranked; `most` configurations are asked.
+
+        That of silence for one that knows the metric on another scale.
+        """
+        pairs = len(asked.values) - 1
+        if pairs < 1 or not len(rows):
+            return np.zeros(len(rows))
+        asked = asked.thinned(most)
+        z, said = asked.scaled, self._total(rows, asked.configurations)
+        noise = np.full(len(z), (options.targets.noise * asked.unit) ** 2)
+        doubt = np.repeat(self._rows["doubt"][rows][:, None].astype(float), len(z), axis=1)
+        told = ranking(z, noise, said, doubt, options.transfer)
+        silent = -(len(z) - 1) * math.log(2.0)
+        return np.where(self._rows["on_log"][rows] == asked.on_log, told, silent) * (pairs / (len(z) - 1))
+
+    def _total(self, rows: Rows, configurations: Sequence[Mapping[str, Value]]) -> Array:
+        """(w, n) the sums of the effects."""
+        here = np.full((len(self._names) + 1, len(configurations)), np.nan)
+        for name in configurations[0]:
+            if (number := self._names.known(f"setting {name}")) is not None:
+                here[number] = [self._value(c[name]) for c in configurations]
+        asked = here[self._rows["settings"][rows]]
+        told = self._on_line(rows, asked)
+        for place in range(SPECIALS):
+            met = asked == self._rows["specials"][rows][:, :, place, None]
+            told = np.where(met, self._rows["special_gains"][rows][:, :, place, None], told)
+        return np.asarray(np.where(np.isnan(asked), 0.0, told).sum(axis=1), dtype=float)
+
+    def _on_line(self, rows: Rows, asked: Array) -> Array:
+        """(w, s, n) gains at values: between two places of a number, or at a text."""
+        values, gains = self._rows["values"][rows], self._rows["gains"][rows]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scaled = np.where(self._rows["log"][rows][:, :, None], np.log(np.maximum(asked, 1e-300)), asked)
+            low, high = values[:, :, :1], values[:, :, -1:]
+            share = np.clip((scaled - low) / np.maximum(high - low, 1e-12), 0.0, 1.0) * (PLACES - 1)
+        share = np.where(np.isnan(share), 0.0, share)
+        i = np.minimum(share.astype(np.int64), PLACES - 2)
+        left, right = np.take_along_axis(gains, i, 2), np.take_along_axis(gains, i + 1, 2)
+        told = left + (right - left) * (share - i)
+        text = asked >= TEXT
+        if np.any(text):
+            met = values[:, :, :, None] == asked[:, :, None, :]
+            told = np.where(text, np.sum(np.where(met, gains[:, :, :, None], 0.0), axis=2), told)
+        return np.asarray(told)
+
+    def _put_effect(self, row: int, i: int, effect: Effect) -> None:
+        """The line where it has all its places; of a choice's options the first ones."""
+        pairs = [*zip(effect.values, effect.gains, strict=True)]
+        line, special = pairs[: len(pairs) - effect.special], pairs[len(pairs) - effect.special :]
+        columns = self._rows
+        columns["settings"][row, i] = self._names.number(f"setting {effect.setting}")
+        if effect.choice or len(line) == PLACES:
+            told = line[:PLACES]
+            values = np.array([self._value(v, new=True) for v, _ in told])
+            columns["log"][row, i] = effect.log
+            columns["values"][row, i, : len(told)] = np.log(np.maximum(values, 1e-300)) if effect.log else values
+            columns["gains"][row, i, : len(told)] = [gain for _, gain in told]
+        for j, (value, gain) in enumerate(special[:SPECIALS]):
+            columns["specials"][row, i, j], columns["special_gains"][row, i, j] = value, gain
+
+    def _value(self, value: Value, new: bool = False) -> float:
+        if not isinstance(value, str):
+            return float(value)
+        number = self._names.number(f"text {value}") if new else self._names.known(f"text {value}")
+        return 2.0 * TEXT if number is None else TEXT + number

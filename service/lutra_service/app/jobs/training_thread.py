@@ -1,0 +1,45 @@
+"""A thread that trains now and then, for as long as the service runs: one workload at a time, beside what is asked."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import partial
+
+from lutra_service.app.jobs.executor import MakesWorker, make_worker
+from lutra_service.app.jobs.training import Training
+from lutra_service.common.settings import Settings
+from lutra_service.db.store import Store
+
+log = logging.getLogger(__name__)
+
+
+class TrainingThread:
+    """`start` and `stop` once each. Several services may train one database: each workload is fitted once."""
+
+    def __init__(self, store: Store, settings: Settings, executor: MakesWorker | None = None) -> None:
+        self._store, self._settings = store, settings
+        self._make: MakesWorker = executor or partial(make_worker, settings)
+        self._stopping = threading.Event()
+        self._training = Training(store, self._make)
+        self._thread = threading.Thread(target=self._run, name="training", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._training.stop()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                trained = self._training.run()
+                if trained.ends:
+                    log.info("trained: %s", trained)
+            except Exception:
+                # The database or the workers may be away for a while; what is not fitted waits.
+                log.exception("the training's turn failed")
+            self._stopping.wait(self._settings.train_s)

@@ -1,0 +1,163 @@
+"""What a session taught, and what was imported, as workloads that others may lean on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lutra_models.digest import fingerprint
+from lutra_models.gp.fitted.snapshot import Snapshot
+from lutra_models.gp.memory.merging import says_the_same
+from lutra_models.gp.memory.workload import RECIPE, Workload
+from lutra_models.gp.options import DEFAULT as OPTIONS
+from lutra_models.history import History
+from lutra_models.serial import history_to_dict
+
+from lutra_service.common.documents import Document
+from lutra_service.db.repositories.workloads import Remembered
+from lutra_service.db.schema.records import Database, Session
+from lutra_service.db.schema.records import Workload as Row
+from lutra_service.db.store import UnitOfWork
+
+MEASURED = ("format", "knobs", "objective", "limits", "observations", "context", "current", "aim")
+"""What a history holds that a model is fitted to."""
+NOTHING: Document = {"pending": [], "starts": [], "answers": {}, "baseline": None}
+
+
+def fitted_with(options_fingerprint: str) -> str:
+    """Tells with which options, and by which recipe, a workload was fitted: anything else is fitted again."""
+    return f"{options_fingerprint}/{RECIPE}"
+
+
+def taught(model: Document, metric: str) -> Document:
+    """What a fitted model says, in short."""
+    return Workload.of(Snapshot.from_dict(model), metric).to_dict()
+
+
+def request(history: Document) -> Document:
+    """What a worker is given to fit a workload by itself. The same content and options give the same model."""
+    return {"history": history, "entropy": [0], "past": [], "baseline": {}, "options": OPTIONS.to_dict()}
+
+
+def left_before(unit: UnitOfWork, snapshot_id: str) -> Row:
+    """The workload of a session that left this model before there was a memory.
+
+    Without its history, where its request went with its age: then it is never fitted again.
+    """
+    snapshot = unit.snapshots.get(snapshot_id)
+    assert snapshot.database_id is not None
+    assert snapshot.session_id is not None
+    asked = unit.requests.of_snapshot(snapshot.database_id, snapshot.key)
+    session, database = unit.sessions.get(snapshot.session_id), unit.databases.get(snapshot.database_id)
+    if asked is not None:
+        told = lesson(asked.payload, snapshot.payload)
+    else:
+        metric = session.judged.metric
+        told = {
+            "key": snapshot.key,
+            "history": None,
+            "metric": metric,
+            "observations": snapshot.observations,
+            "taught": taught(snapshot.payload, metric),
+            "fitted_with": fitted_with(snapshot.payload.get("options", "")),
+        }
+    made: Document = {"database_id": database.id, "session_id": session.id, "created_at": unit.now}
+    return Row(
+        id=unit.new_id("wl"),
+        name=database.name,
+        engine=database.engine,
+        snapshot_id=snapshot_id,
+        changed_at=unit.now,
+        **made,
+        **told,
+    )
+
+
+def lesson(request: Mapping[str, Any], model: Document) -> Document:
+    """What is kept of a request and of the model that was fitted to it."""
+    history = {**{n: d for n, d in request["history"].items() if n in MEASURED}, **NOTHING}
+    return {
+        "key": fingerprint(history),
+        "history": history,
+        "metric": history["objective"]["metric"],
+        "observations": len(history["observations"]),
+        "taught": taught(model, history["objective"]["metric"]),
+        "fitted_with": fitted_with(model.get("options", "")),
+    }
+
+
+def of_session(unit: UnitOfWork, session: Session, database: Database, told: Document, snapshot_id: str) -> str:
+    """Keep what a session taught so far in place of what it had taught before; the workload's id."""
+    known = unit.workloads.id_of_session(session.id)
+    values: Document = {
+        **told,
+        "name": database.name,
+        "engine": database.engine,
+        "snapshot_id": snapshot_id,
+    }
+    if known is not None:
+        unit.workloads.learn(known, unit.now, **values)
+        return known
+    id_ = unit.new_id("wl")
+    made: Document = {
+        "database_id": database.id,
+        "session_id": session.id,
+        "created_at": unit.now,
+        "changed_at": unit.now,
+    }
+    unit.workloads.add(Row(id=id_, **made, **values))
+    return id_
+
+
+def imported(unit: UnitOfWork, history: History, engine: str, name: str) -> str:
+    """Keep a data set as a past workload of an engine; the workload's id. The same content is kept once.
+
+    Every database of the engine whose policy lets it learn from others may lean on it, once it was trained.
+    """
+    document = {**{n: d for n, d in history_to_dict(history).items() if n in MEASURED}, **NOTHING}
+    key = fingerprint(document)
+    known = unit.workloads.imported(key, engine)
+    if known is not None:
+        return known
+    id_ = unit.new_id("wl")
+    unit.workloads.add(
+        Row(
+            id=id_,
+            key=key,
+            name=name,
+            engine=engine,
+            metric=history.objective.metric,
+            database_id=None,
+            session_id=None,
+            observations=len(history.observations),
+            history=document,
+            created_at=unit.now,
+            changed_at=unit.now,
+        )
+    )
+    return id_
+
+
+def merge(unit: UnitOfWork, id_: str, database_id: str) -> str | None:
+    """Keep a workload and another one of its database as one, where both say the same; the id that stays, if so.
+
+    The one that was made of more observations stays, of equals the newer.
+    """
+    rows = {r.id: r for r in unit.workloads.siblings(database_id) if r.teaches}
+    this = rows.pop(id_, None)
+    if this is None:
+        return None
+    mine = Workload.from_dict(this.taught or {})
+    for other in rows.values():
+        if other.metric == this.metric and says_the_same(mine, Workload.from_dict(other.taught or {}), this.metric):
+            stays, goes = _ordered(this, other)
+            unit.workloads.learn(goes.id, unit.now, merged_into=stays.id)
+            if goes.id == id_:
+                return stays.id
+    return id_
+
+
+def _ordered(one: Remembered, other: Remembered) -> tuple[Remembered, Remembered]:
+    """The one that stays, then the one that goes."""
+    first = (one.observations, one.id) > (other.observations, other.id)
+    return (one, other) if first else (other, one)

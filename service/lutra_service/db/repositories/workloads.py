@@ -1,0 +1,160 @@
+"""The repository of past workloads: what the memory looks at, and who may."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, cast
+
+from lutra_models.lifecycle import RecommendationState as State
+from sqlalchemy import ColumnElement, and_, false, func, or_, select
+from sqlalchemy import Table as SqlTable
+
+from lutra_service.common.documents import Document
+from lutra_service.db.repositories.packed import pack, unpack
+from lutra_service.db.repositories.repository import Repository
+from lutra_service.db.schema.policy import DEFAULT_PAST, SHARED
+from lutra_service.db.schema.records import Database, Workload
+from lutra_service.db.schema.tables import DatabaseRow, RecommendationRow, SnapshotRow, WorkloadRow
+
+_C = cast(SqlTable, WorkloadRow.__table__).c
+_SNAPSHOTS = cast(SqlTable, SnapshotRow.__table__).c
+LOOKED_AT = (
+    *(_C.id, _C.engine, _C.metric, _C.database_id, _C.session_id, _C.observations),
+    *(_C.snapshot_id, _C.merged_into, _C.taught.is_not(None).label("is_taught")),
+)
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What the memory reads of a workload: not its history."""
+
+    id: str
+    engine: str
+    metric: str
+    database_id: str | None
+    session_id: str | None
+    observations: int
+    snapshot_id: str | None
+    merged_into: str | None
+    is_taught: bool
+    taught: Document | None = None
+    """None also where nobody asked for it."""
+
+    @property
+    def teaches(self) -> bool:
+        """Whether others may lean on it at all."""
+        return self.is_taught and self.snapshot_id is not None and self.merged_into is None
+
+
+class Workloads(Repository[Workload]):
+    row = WorkloadRow
+    record = Workload
+    noun = "workload"
+
+    def id_of_session(self, session_id: str) -> str | None:
+        return self._db.execute(select(_C.id).where(_C.session_id == session_id)).scalar()
+
+    def imported(self, key: str, engine: str) -> str | None:
+        """The data set of this content, which belongs to no database."""
+        asked = select(_C.id).where(_C.key == key, _C.engine == engine, _C.database_id.is_(None))
+        return self._db.execute(asked).scalar()
+
+    def siblings(self, database_id: str) -> list[Remembered]:
+        """Those of a database that were not merged, the oldest first."""
+        of = _C.database_id == database_id, _C.merged_into.is_(None)
+        return self._looked(select(*LOOKED_AT, _C.taught).where(*of).order_by(_C.id))
+
+    def owners(self, database: Database) -> list[str]:
+        """The other databases that share with `database` what was learned: the stricter of the two policies counts."""
+        c = cast(SqlTable, DatabaseRow.__table__).c
+        others = select(c.id).where(c.engine == database.engine, c.id != database.id, _shared_with(database))
+        return list(self._db.execute(others).scalars())
+
+    def measured(self, session_ids: Collection[str], least: int) -> set[str]:
+        """Those of the sessions that have at least so many confirmed readings."""
+        c = cast(SqlTable, RecommendationRow.__table__).c
+        read = select(c.session_id).where(
+            c.session_id.in_(session_ids), c.state == State.CONFIRMED, c.measured.is_not(None)
+        )
+        enough = read.group_by(c.session_id).having(func.count() >= least)
+        return set(self._db.execute(enough).scalars())
+
+    def extent(self) -> tuple[int, datetime | None]:
+        """How many there are, and when one changed last: where both are as they were, nothing changed."""
+        row = self._db.execute(select(func.count(), func.max(_C.changed_at))).one()
+        return int(row[0]), row[1]
+
+    def changes(self, since: datetime | None) -> list[tuple[str, datetime]]:
+        """Ids of those that changed since a moment, each with when; of all without one."""
+        asked = select(_C.id, _C.changed_at)
+        return [(r[0], r[1]) for r in self._db.execute(asked if since is None else asked.where(_C.changed_at >= since))]
+
+    def look(self, ids: Sequence[str]) -> list[Remembered]:
+        """Without what they taught."""
+        return self._looked(select(*LOOKED_AT).where(_C.id.in_(ids)))
+
+    def read(self, ids: Sequence[str]) -> list[Remembered]:
+        return self._looked(select(*LOOKED_AT, _C.taught).where(_C.id.in_(ids)))
+
+    def learn(self, id_: str, now: datetime, only: str | None = None, **values: Any) -> bool:
+        """Change what is known of a workload, and with it what every index of it says; whether it was there.
+
+        With `only`, where its content still has this key.
+        """
+        packed = {"history": pack(values["history"])} if "history" in values else {}
+        anew = {"merged_into": None, "error": None, "lease_until": None}
+        conditions = [] if only is None else [_C.key == only]
+        return self.change(id_, *conditions, **{**anew, **values, **packed, "changed_at": now})
+
+    def owner(self, id_: str) -> str | None:
+        """The workload's database; None for a data set that belongs to none."""
+        return self._db.execute(select(_C.database_id).where(_C.id == id_)).scalar()
+
+    def unfitted(self, fitted_with: str, now: datetime, limit: int) -> list[str]:
+        """Ids of those that are to be fitted and that nobody fits, the oldest first."""
+        waiting = select(_C.id).where(_unfitted(fitted_with), or_(_C.lease_until.is_(None), _C.lease_until < now))
+        return list(self._db.execute(waiting.order_by(_C.id).limit(limit)).scalars())
+
+    def count_unfitted(self, fitted_with: str) -> int:
+        return int(self._db.execute(select(func.count()).where(_unfitted(fitted_with))).scalar_one())
+
+    def claim(self, id_: str, fitted_with: str, now: datetime, until: datetime) -> bool:
+        """Whether the caller may fit it: nobody else does."""
+        free = or_(_C.lease_until.is_(None), _C.lease_until < now)
+        return self.change(id_, _unfitted(fitted_with), free, lease_until=until)
+
+    def unknown_sessions(self, limit: int) -> list[str]:
+        """Of sessions that left a model before there was a memory, the last model's id."""
+        known = select(_C.session_id).where(_C.session_id.is_not(None))
+        lasts = select(func.max(_SNAPSHOTS.id)).where(
+            _SNAPSHOTS.session_id.is_not(None), _SNAPSHOTS.session_id.not_in(known)
+        )
+        return list(self._db.execute(lasts.group_by(_SNAPSHOTS.session_id).limit(limit)).scalars())
+
+    def _looked(self, asked: Any) -> list[Remembered]:
+        return [
+            Remembered(**{**row, "is_taught": bool(row["is_taught"])}) for row in self._db.execute(asked).mappings()
+        ]
+
+    def _values(self, record: Workload) -> dict[str, Any]:
+        return {**super()._values(record), "history": None if record.history is None else pack(record.history)}
+
+    def _as_record(self, row: Any) -> Workload:
+        found = super()._as_record(row)
+        return found if found.history is None else replace(found, history=unpack(found.history))
+
+
+def _unfitted(fitted_with: str) -> ColumnElement[bool]:
+    """What is to be fitted, and can be: its history is known."""
+    return and_(_C.history.is_not(None), or_(_C.fitted_with.is_(None), _C.fitted_with != fitted_with))
+
+
+def _shared_with(database: Database) -> ColumnElement[bool]:
+    own = database.past
+    if own == "none":
+        return false()
+    theirs = func.coalesce(DatabaseRow.policy[SHARED].as_string(), DEFAULT_PAST)
+    alike = and_(DatabaseRow.label.is_not_distinct_from(database.label), theirs != "none")
+    return alike if own == "label" else or_(theirs == "all", alike)
