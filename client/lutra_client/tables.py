@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from lutra_models.whole_file import whole
-
 from lutra_client.drivers import Awaiting, Blocking
 from lutra_client.exchange import answered
+from lutra_client.files import whole
 from lutra_client.frames import Observed, reader, wide
 from lutra_client.requests import Request
 

@@ -23,7 +23,6 @@ FORMATS = ("csv", "openbox", "ottertune")
 
 @click.command("export")
 @click.option("--format", "format_", type=click.Choice(["jsonl", "csv", "parquet"]), default="jsonl", show_default=True)
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="A file. [default: standard output]")
 @click.option("--engine", help="Only databases of this engine.")
 @click.option("--database", help="Only this database (db_…).")
 @click.option("--session", help="Only this session (ts_…).")
@@ -32,15 +31,12 @@ FORMATS = ("csv", "openbox", "ottertune")
 @click.option("--metric", "metrics", multiple=True, help="Only this metric; may be repeated.")
 def export(
     format_: Format,
-    output: Path | None,
     since: datetime | None,
     until: datetime | None,
     metrics: tuple[str, ...],
     **of: Any,
 ) -> None:
     """Write all that was measured, with the settings that were active, as GET /v1/observations does."""
-    from lutra_models.whole_file import whole
-
     from lutra_service.app.observations.selected import require_known, selected
     from lutra_service.app.observations.tables import encoded
     from lutra_service.commands.opening import opened
@@ -51,11 +47,7 @@ def export(
     with opened() as store:
         store.read(lambda unit: require_known(unit, wanted))
         chunks = encoded(selected(store, wanted), format_)
-        if output is None:
-            sys.stdout.buffer.writelines(chunks)
-            return
-        with whole(output) as out:
-            out.writelines(chunks)
+        sys.stdout.buffer.writelines(chunks)
 
 
 @click.command("import")
@@ -74,7 +66,7 @@ def export(
 @click.option("--sample", type=click.IntRange(3), help="Take so many rows, spread over what was measured.")
 @click.option("--label", help="Databases of one label share what was learned; without it, those that have none.")
 def import_(source: Path, goal: Goal, **given: Any) -> None:
-    """Make measurements of SOURCE a past workload, which later sessions of the same engine lean on.
+    """Make measurements of SOURCE a past workload, which later sessions of the same engine learn from.
 
     SOURCE is a CSV whose columns are settings and metrics (.gz too), an OpenBox history, or a folder of OtterTune's
     knobs, metrics and summary files. Nothing is stored of a file that is broken.

@@ -17,6 +17,7 @@ def read(file: Path) -> list[RawRow]:
     try:
         header = [title.strip() for title in next(lines, [])]
         _check(name, header)
+        titles = {title: Place(name, 1, n) for n, title in enumerate(header, 1)}
         for cells in lines:
             place = Place(name, lines.line_num, 1)
             if not cells:
@@ -25,7 +26,7 @@ def read(file: Path) -> list[RawRow]:
                 column = min(len(cells), len(header)) + 1
                 Place(name, place.line, column).refuse(f"{len(cells)} cells under {len(header)} column names")
             placed = (Cell(text.strip(), Place(name, place.line, n)) for n, text in enumerate(cells, 1))
-            rows.append(RawRow(dict(zip(header, placed, strict=True)), place))
+            rows.append(RawRow(dict(zip(header, placed, strict=True)), place, titles=titles))
     except csv.Error as error:
         Place(name, lines.line_num, 1).refuse(f"this is no CSV: {error}")
     return rows

@@ -80,11 +80,11 @@ def columns(mapping: ColumnMapping, first: RawRow, live: LiveSettings, objective
     """
     settings: dict[str, SettingColumn] = {}
     metrics: dict[str, MetricColumn] = {}
-    for title, cell in first.cells.items():
+    for title in first.cells:
         found = _meaning(mapping, title, live, objective)
         if found is None:
             hint = did_you_mean(title, live.rows)
-            cell.place.refuse(
+            first.named(title).refuse(
                 f"the column {title!r} is no setting that the catalogue of {live.server.engine} "
                 f"{live.server.version} has{hint}, and no metric: name it in the mapping's settings, metrics or ignore"
             )
@@ -118,7 +118,7 @@ def _meaning(
 
 
 def _fitting(named: Mapping[str, str | SettingColumn | MetricColumn], title: str) -> str | None:
-    """`k.*` = `*` names the column k.work_mem work_mem."""
+    """The pattern `k.*` with the name `*` takes the start from each name."""
     for pattern, to in named.items():
         start, star, end = pattern.partition("*")
         fits = len(title) >= len(start) + len(end) and title.startswith(start) and title.endswith(end)
@@ -130,14 +130,14 @@ def _fitting(named: Mapping[str, str | SettingColumn | MetricColumn], title: str
 def _check(first: RawRow, live: LiveSettings, found: Columns, objective: str) -> None:
     names = [c.setting for c in found.settings.values()]
     for title, column in found.settings.items():
-        place = first.cells[title].place
+        place = first.named(title)
         if column.setting not in live.rows:
             place.refuse(f"{column.setting}: not in the catalogue{did_you_mean(column.setting, live.rows)}")
         if names.count(column.setting) > 1:
             place.refuse(f"two columns are the setting {column.setting}")
     for title, metric in found.metrics.items():
         if METRIC.fullmatch(metric.metric) is None:
-            first.cells[title].place.refuse(f"{metric.metric!r} is no name of a metric: letters, digits, _ . and -")
+            first.named(title).refuse(f"{metric.metric!r} is no name of a metric: letters, digits, _ . and -")
     if not names:
         first.place.refuse("no column is a setting")
     if objective not in {c.metric for c in found.metrics.values()}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
@@ -37,11 +37,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class RawRow:
-    """One configuration as somebody measured it; `failed` says why nothing was measured, where the file says so."""
+    """One configuration as somebody measured it; `failed` says why nothing was measured, where the file says so.
+
+    `titles` is where each cell is named, where that is not beside it.
+    """
 
     cells: Mapping[str, Cell]
     place: Place
     failed: str | None = None
+    titles: Mapping[str, Place] = field(default_factory=dict)
+
+    def named(self, title: str) -> Place:
+        return self.titles.get(title, self.cells[title].place)
 
 
 def text_of(file: Path) -> str:

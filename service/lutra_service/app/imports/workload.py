@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from functools import partial
+from datetime import datetime, timedelta
 from typing import Any
 
 from lutra_models import __version__, serial
@@ -27,6 +26,7 @@ from lutra_service.app.databases.registration import register
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.memory import learned
 from lutra_service.common.documents import Document
+from lutra_service.common.ids import new_id
 from lutra_service.db.schema.records import Recommendation, Session, Snapshot, StoredReport
 from lutra_service.db.store import UnitOfWork
 
@@ -172,27 +172,7 @@ def _keep_observation(
 ) -> None:
     """As a trial and its window. A file tells no times: windows of a second each end where the import begins."""
     end = unit.now - timedelta(seconds=count - number)
-    made = partial(
-        Recommendation,
-        id=unit.new_id("rec"),
-        database_id=session.database_id,
-        session_id=session.id,
-        kind=Kind.SEARCH,
-        origin=Origin.MANUAL,
-        trial=number,
-        key=fingerprint([session.id, number]),
-        seed=0,
-        package_version=__version__,
-        before={},
-        configuration=dict(observation.configuration),
-        created_at=unit.now,
-        decided_at=unit.now,
-        ended_at=unit.now,
-    )
-    if observation.completed:
-        trial = made(state=State.CONFIRMED, measured=dict(observation.metrics))
-    else:
-        trial = made(state=State.FAILED, error=observation.failure)
+    trial = _trial(session, number, observation, end, unit.now)
     unit.recommendations.add(trial)
     unit.reports.add(
         StoredReport(
@@ -213,4 +193,27 @@ def _keep_observation(
             window_end=end if observation.completed else None,
             failure=observation.failure,
         )
+    )
+
+
+def _trial(session: Session, number: int, observation: Observation, at: datetime, now: datetime) -> Recommendation:
+    measured = observation.completed
+    return Recommendation(
+        id=new_id("rec", at),  # ids are in the order of their moments
+        database_id=session.database_id,
+        session_id=session.id,
+        kind=Kind.SEARCH,
+        origin=Origin.MANUAL,
+        trial=number,
+        state=State.CONFIRMED if measured else State.FAILED,
+        measured=dict(observation.metrics) if measured else None,
+        error=observation.failure,
+        key=fingerprint([session.id, number]),
+        seed=0,
+        package_version=__version__,
+        before={},
+        configuration=dict(observation.configuration),
+        created_at=at,
+        decided_at=now,
+        ended_at=now,
     )

@@ -1,0 +1,177 @@
+"""Files of measurements: what they mean, and where exactly a broken one is broken."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from lutra_models.history import Observation
+from lutra_models.metrics import Objective
+from lutra_models.server import Host
+from lutra_service.app.imports import csv_file, json_files, mapping
+from lutra_service.app.imports.raw import Broken, RawRow
+from lutra_service.app.imports.workload import sampled, unread_server
+from lutra_service.cli import main
+from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.store import Store
+
+from tests.support.application import migrated
+
+LIVE = unread_server("postgresql", "16.4", Host(16 << 30, 8))
+GOOD = "shared_buffers,work_mem,jit,tps\n1GB,4096,on,100.5\n2GB,8MB,off,\n"
+
+
+def understood(
+    rows: list[RawRow], told: str = "", objective: str = "tps", folder: Path | None = None
+) -> list[Observation]:
+    file = None
+    if folder is not None:
+        file = folder / "mapping.toml"
+        file.write_text(told)
+    meant = mapping.mapping_of(file)
+    columns = mapping.columns(meant, rows[0], LIVE, objective)
+    return mapping.observations(rows, meant, columns, LIVE, objective)
+
+
+def table(folder: Path, text: str) -> list[RawRow]:
+    (folder / "t.csv").write_text(text)
+    return csv_file.read(folder / "t.csv")
+
+
+def test_columns_that_are_called_as_the_catalogue_calls_them_need_no_mapping(tmp_path: Path) -> None:
+    first, second = understood(table(tmp_path, GOOD))
+    assert dict(first.configuration) == {"shared_buffers": 131072, "work_mem": 4096, "jit": "on"}
+    assert dict(first.metrics) == {"tps": 100.5}
+    assert second.configuration["work_mem"] == 8192
+    assert second.failure == "not_measured"
+
+
+def test_a_mapping_names_columns_units_codes_and_failures(tmp_path: Path) -> None:
+    rows = table(tmp_path, "id,k.work_mem,buffers,jit,state,lat\n1,4096,1,0,ok,0.5\n2,4096,2,1,crashed,9\n")
+    told = """
+        ignore = ["id"]
+        failed = { state = ["crashed"] }
+        settings.buffers = { setting = "shared_buffers", unit = "GB" }
+        settings.jit = { setting = "jit", values = { "0" = "off", "1" = "on" } }
+        settings."k.*" = "*"
+        metrics.lat = { metric = "p99_ms", times = 1000 }
+    """
+    first, second = understood(rows, told, "p99_ms", tmp_path)
+    assert dict(first.configuration) == {"work_mem": 4096, "shared_buffers": 131072, "jit": "off"}
+    assert dict(first.metrics) == {"p99_ms": 500.0}
+    assert second.failure == "state crashed"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "t.csv:1:1: the file is empty"),
+        ("work_mem,work_mem,tps\n", "t.csv:1:2: the column 'work_mem' is there twice"),
+        ("work_mem,tps\n4096,1\n4096\n", "t.csv:3:2: 1 cells under 2 column names"),
+        ("work_mem,tps\n4096,1\nmuch,1\n", "t.csv:3:1: work_mem: 'much' is not a number"),
+        ("work_mem,tps\n4096,1\n4096,fast\n", "t.csv:3:2: 'fast' is no number"),
+        ("work_mem,tps\n4096,1e999\n", "t.csv:2:2: 1e999 is beyond a 64-bit float"),
+        ("wrk_mem,tps\n4096,1\n", "t.csv:1:1: the column 'wrk_mem' is no setting .*did you mean work_mem"),
+        ("work_mem,tps,jit\n4096,1,perhaps\n", "t.csv:2:3: jit: 'perhaps' is neither on nor off"),
+        ("work_mem\n4096\n", "t.csv:2:1: no column is the objective tps"),
+        ("tps\n1\n", "t.csv:2:1: no column is a setting"),
+        ('work_mem,tps\n"4096,1\n', "t.csv:2:1: this is no CSV: unexpected end of data"),
+        ("work_mem,tps\n4096,\x00\n", "t.csv:2:6: a text file holds no NUL"),
+    ],
+)
+def test_a_broken_table_is_refused_with_line_and_column(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(Broken, match=told):
+        understood(table(tmp_path, text))
+
+
+def test_what_is_no_text_is_refused_at_its_place(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"work_mem,tps\n40\xff96,1\n")
+    with pytest.raises(Broken, match=r"t\.csv:2:3: this is no UTF-8"):
+        csv_file.read(tmp_path / "t.csv")
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:20])
+    with pytest.raises(Broken, match=r"t\.csv\.gz: "):
+        csv_file.read(tmp_path / "t.csv.gz")
+
+
+def openbox(folder: Path, observations: Any, indent: int | None = 1) -> list[RawRow]:
+    (folder / "h.json").write_text(json.dumps({"task_id": "t", "observations": observations}, indent=indent))
+    return json_files.openbox(folder / "h.json")
+
+
+def test_an_openbox_history_is_read(tmp_path: Path) -> None:
+    tried = {
+        "config": {"work_mem": 4096, "jit": "on"},
+        "objectives": [-120.0],
+        "trial_state": 0,
+        "extra_info": {"tps": 3},
+    }
+    crashed = {"config": {"work_mem": 64, "jit": "off"}, "objectives": [None], "trial_state": 2, "extra_info": None}
+    told = 'metrics = { "objectives.0" = { metric = "qps", times = -1 } }'
+    first, second = understood(openbox(tmp_path, [tried, crashed]), told, "qps", tmp_path)
+    assert dict(first.metrics) == {"qps": 120.0, "tps": 3.0}
+    assert second.failure == "trial_state 2"
+
+
+def test_a_broken_history_is_refused_with_line_and_column(tmp_path: Path) -> None:
+    good = {"config": {"work_mem": 4096}, "objectives": [1.0]}
+    told = 'metrics = { "objectives.0" = "tps" }'
+    bad = {"config": {"work_mem": "lots"}, "objectives": [2.0]}
+    with pytest.raises(Broken, match=r"h\.json:14:5: work_mem: 'lots' is not a number"):
+        understood(openbox(tmp_path, [good, bad]), told, "tps", tmp_path)
+    with pytest.raises(Broken, match=r"h\.json:12:3: an observation has a `config`"):
+        openbox(tmp_path, [good, {"objectives": []}])
+    (tmp_path / "h.json").write_text('{"observations": [\n  {"config": }]}')
+    with pytest.raises(Broken, match=r"h\.json:2:14: this is no JSON"):
+        json_files.openbox(tmp_path / "h.json")
+
+
+def ottertunes(writes: int, commits: int) -> dict[str, Any]:
+    """A file of counters: of the server, and of two databases."""
+    databases = {"a": {"commits": str(commits), "name": "a"}, "b": {"commits": "5"}}
+    return {"global": {"view": {"writes": str(writes)}}, "local": {"database": {"db": databases}}}
+
+
+def test_ottertunes_pairs_are_read_as_rates(tmp_path: Path) -> None:
+    for n, commits in ((10, 600), (2, 300)):
+        knobs = {"global": {"global": {"work_mem": f"{n}MB", "server_version": "16.4"}}, "local": None}
+        summary = {"observation_time": 60}
+        counted = [ottertunes(0, 0), ottertunes(120, commits)]
+        for name, document in zip(
+            ("knobs", "summary", "metrics_before", "metrics_after"), (knobs, summary, *counted), strict=True
+        ):
+            (tmp_path / f"{n}__{name}.json").write_text(json.dumps(document))
+    rows = json_files.ottertune(tmp_path, set(LIVE.rows))
+    told = 'metrics = { "db.commits_per_s" = "tps" }\nignore = ["view.*"]'
+    found = understood(rows, told, "tps", tmp_path)
+    assert [dict(o.configuration) for o in found] == [{"work_mem": 2048}, {"work_mem": 10240}]
+    assert [o.metrics["tps"] for o in found] == [5.0, 10.0]
+    (tmp_path / "2__metrics_after.json").unlink()
+    with pytest.raises(Broken, match=r"2__metrics_after\.json"):
+        json_files.ottertune(tmp_path, set(LIVE.rows))
+
+
+def test_a_sample_is_spread_from_the_worst_to_the_best() -> None:
+    rows = [Observation({"work_mem": n}, {"tps": float(n)}) for n in range(64, 164)]
+    found = sampled(rows, Objective("tps", "maximize"), 11)
+    values = [o.metrics["tps"] for o in found]
+    assert len(found) == 11
+    assert values == sorted(values)
+    assert {64.0, 163.0} <= set(values)
+
+
+def test_of_a_broken_file_nothing_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LUTRA_DATABASE_URL", url := migrated(tmp_path))
+    file, broken = tmp_path / "t.csv", GOOD + "4GB,1,on,fast\n"
+    file.write_text(broken)
+    server = ["--engine", "postgresql", "--engine-version", "16", "--memory", "16GB", "--cores", "8"]
+    goal = ["--metric", "tps", "--goal", "maximize"]
+    told = CliRunner().invoke(main, ["import", str(file), "--name", "past", *server, *goal])
+    assert told.exit_code == 1
+    assert f"{file}:4:" in told.output
+    store = Store(make_engine(url))
+    assert store.read(lambda unit: (unit.databases.listed(5, None), unit.audit.listed(5, None, None, None))) == ([], [])
+    store.close()
