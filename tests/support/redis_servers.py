@@ -21,5 +21,7 @@ def a_redis(
     """A fresh server with other `settings`, as the server prints them."""
     values = {**json.loads((DATA / "redis_8.0.json").read_text()), **SNAPSHOTS, **(settings or {})}
     rows = {r.name: r for r in load(engine).rows_for(VERSION)}
-    found = {n: ServerSetting(v, rows[n].unit, rows[n].kind, applies=rows[n].applies) for n, v in values.items() if n in rows}
+    found = {
+        n: ServerSetting(v, rows[n].unit, rows[n].kind, applies=rows[n].applies) for n, v in values.items() if n in rows
+    }
     return Server(engine, VERSION, found, Host(int(memory_gb * GB), cores, 100 * GB, False))

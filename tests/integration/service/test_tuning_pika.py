@@ -12,7 +12,7 @@ from tests.support.engines import scratch
 from tests.support.served import Served
 from tests.support.subjects import variables
 
-TRIALS = 8
+TRIALS = 4
 SMALL = "14045392"
 BELOW = 1000
 """Four clients get no more on this side: one write in 3 ms."""
@@ -32,7 +32,7 @@ def test_a_session_finds_a_configuration_beyond_the_cliff(restart: bool, served:
         made = document(server, str(served.client.base_url).rstrip("/"), tmp_path / "state", **sections)
         file = write_toml(tmp_path / "agent.toml", made)
         line = agent_command(
-            "tune", file, token, "--trials", str(TRIALS), "--verification-rounds", "4", "--seed", "5"
+            "tune", file, token, "--trials", str(TRIALS), "--verification-rounds", "3", "--seed", "5"
         ).splitlines()[0]
         tuned = variables(server)
     session = line.split()[1].rstrip(":")
