@@ -83,7 +83,7 @@ def test_a_server_that_is_another_product_is_refused(server: ScratchServer) -> N
 
 def test_a_limit_below_what_is_in_use_is_refused_and_nothing_is_evicted(server: ScratchServer, tmp_path: Path) -> None:
     subject = subject_of(server, tmp_path / "state")
-    server.sql("SET large " + "x" * (4 << 20))
+    server.sql(f"SETRANGE large {4 << 20} x")
     before = subject.fresh()
     outcome = subject.do("rec_1", {"maxmemory": 2 << 20})
     assert (outcome.state, outcome.code) == ("reverted", "invalid_value")
