@@ -9,7 +9,11 @@ from lutra_models.symptoms import KINDS, CureRow, SymptomRow, of_engine
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "symptoms.md"
-FAMILIES = {"PostgreSQL": ("postgresql",), "MySQL and MariaDB": ("mysql", "mariadb")}
+FAMILIES = {
+    "PostgreSQL": ("postgresql",),
+    "MySQL and MariaDB": ("mysql", "mariadb"),
+    "Redis and Valkey": ("redis", "valkey"),
+}
 INTRODUCTION = """# Symptoms
 
 What `GET /v1/databases/{db}/symptoms` and `lutra-agent symptoms` look for. [Reading symptoms](../operate/symptoms.md)

@@ -43,6 +43,7 @@ OWN_NAME = "auto.cnf"
 """The file in which a server keeps an identity that no other has; it makes one where there is none."""
 NEEDED = {
     "sysbench": "sysbench (apt-get install sysbench)",
+    "redis-server": "redis-server (apt-get install redis-server)",
     "redis-benchmark": "redis-benchmark (apt-get install redis-tools)",
     "openssl": "openssl (apt-get install openssl)",
 }

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from lutra_models import extensions
 
 from tests.support.agents import document, write_toml
+from tests.support.commands import agent_command
 from tests.support.engines import scratch
 from tests.support.served import Served
 from tests.support.subjects import variables
@@ -20,14 +18,6 @@ ENGINES = [kind.engine for kind in extensions.installed(extensions.SCRATCH_SERVE
 TRIALS = 4
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
-
-
-def command(name: str, file: Path, token: str, *options: str) -> str:
-    argv = [sys.executable, "-m", "lutra_agent", name, "--config", str(file), *options]
-    env = {**os.environ, "LUTRA_AGENT_TOKEN": token}
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -40,12 +30,12 @@ def test_check_tune_and_rollback_work_for_it(engine: str, served: Served, tmp_pa
         sections = {"service": {"database": database}, "driver": driver}
         made = document(server, str(served.client.base_url).rstrip("/"), tmp_path / "state", **sections)
         file, before = write_toml(tmp_path / "agent.toml", made), variables(server)
-        assert "nothing is missing" in command("check", file, token)
-        lines = command(
+        assert "nothing is missing" in agent_command("check", file, token)
+        lines = agent_command(
             "tune", file, token, "--trials", str(TRIALS), "--verification-rounds", "3", "--seed", "5"
         ).splitlines()
         tuned = variables(server)
-        command("rollback", file, token, "--to", "baseline")
+        agent_command("rollback", file, token, "--to", "baseline")
         assert variables(server) == before
     session = re.fullmatch(rf"session (\w+): {TRIALS} trials", lines[0])
     assert session is not None, lines

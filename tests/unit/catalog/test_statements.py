@@ -17,7 +17,9 @@ def test_each_catalogue_has_a_renderer_and_what_has_none_is_named() -> None:
     assert [r.catalogue for r in RENDERERS] == list(own_engines())
     assert all(renderer(catalogue).catalogue == catalogue for catalogue in engines())
     assert renderer("mysql") is MYSQL
-    with pytest.raises(NotFound, match="nothing renders changes of 'oracle'; known: mariadb, mysql, pika, postgresql, redis, valkey"):
+    with pytest.raises(
+        NotFound, match="nothing renders changes of 'oracle'; known: mariadb, mysql, pika, postgresql, redis, valkey"
+    ):
         renderer("oracle")
 
 

@@ -11,6 +11,7 @@ from lutra_models.server import Policy, Server
 from lutra_models.symptoms import Diagnosis, MeasuredWindow, Symptom, SymptomRow, diagnose, of_engine
 
 from tests.support.mysql_servers import a_mysqld
+from tests.support.redis_servers import a_redis
 from tests.support.servers import GB, a_server
 
 MB = 2**20
@@ -676,4 +677,94 @@ MYSQLDS = (
         {"innodb_adaptive_hash_index": "off"},
     ),
 )
-CASES = (*POSTGRESQL, *MYSQLDS)
+AOF = {"appendonly": "yes"}
+REDIS = (
+    Case(
+        "fork_stalls",
+        a_redis(),
+        {"persistence.forks": 30, "persistence.latest_fork_us": 90_000},
+        {"persistence.latest_fork_us": 19_900},
+        [{"persistence.forks": 1}],
+        {},  # what a crash may lose does not move unasked
+        "stopped all clients for 90 ms",
+    ),
+    Case(
+        "aof_syncs_delayed",
+        a_redis(settings=AOF),
+        {"persistence.delayed_syncs": 40},
+        {"persistence.delayed_syncs": 7},
+        [],
+    ),
+    Case(
+        "aof_rewrites_frequent",
+        a_redis(settings=AOF),
+        {"persistence.rewrites": 30},
+        {"persistence.rewrites": 5.9},
+        [],
+        {"auto-aof-rewrite-min-size": 256 * MB},
+    ),
+    Case(
+        "keys_evicted",
+        a_redis(settings={"maxmemory": str(GB), "maxmemory-policy": "allkeys-lru"}),
+        {"keys.evicted": 1e5, "keys.hits": 1e6, "keys.misses": 1e5},
+        {"keys.evicted": 1.09e4},
+        [{"keys.misses": 0}],
+        {},
+        "under maxmemory = 1 GB",
+    ),
+    Case(
+        "memory_fragmented",
+        a_redis(),
+        {"memory.fragmentation_bytes": 900 * MB, "memory.fragmentation_ratio": 1.9},
+        {"memory.fragmentation_ratio": 1.39},
+        [{"memory.fragmentation_bytes": 99 * MB}],
+        {"activedefrag": "yes"},
+    ),
+    Case(
+        "expiry_behind",
+        a_redis(),
+        {"keys.expiry_cut_short": 500, "keys.stale_share": 30},
+        {"keys.stale_share": 9.9},
+        [{"keys.expiry_cut_short": 9}],
+        {"active-expire-effort": 4},
+    ),
+    Case(
+        "clients_refused",
+        a_redis(),
+        {"connections.rejected": 100, "connections.opened": 1000},
+        {"connections.rejected": 10},
+        [],
+        {"maxclients": 20000},
+    ),
+    Case(
+        "backlog_small",
+        a_redis(),
+        {"replication.failed_partial_syncs": 9, "replication.partial_syncs": 3},
+        {"replication.partial_syncs": 22},
+        [{"replication.failed_partial_syncs": 1}],
+        {"repl-backlog-size": 4 * MB},
+    ),
+    Case(
+        "one_thread_busy",
+        a_redis(cores=8),
+        {"processor.user_s": 0.6 * HOUR, "processor.system_s": 0.35 * HOUR},
+        {"processor.system_s": 0.24 * HOUR},
+        [],
+        {"io-threads": 6},
+    ),
+    Case(
+        "output_waits",
+        a_redis(),
+        {"memory.clients_bytes": 300 * MB, "memory.used_bytes": GB},
+        {"memory.used_bytes": 1.6 * GB},
+        [{"memory.clients_bytes": 63 * MB, "memory.used_bytes": 200 * MB}],
+    ),
+    Case(
+        "clients_blocked",
+        a_redis(),
+        {"connections.blocked": 30, "connections.connected": 40},
+        {"connections.blocked": 19},
+        [{"connections.connected": 9, "connections.blocked": 8}],
+    ),
+)
+CASES = (*POSTGRESQL, *MYSQLDS, *REDIS)

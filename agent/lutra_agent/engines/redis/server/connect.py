@@ -8,20 +8,22 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from redis.backoff import NoBackoff
-from redis.connection import Connection as Dialled
-from redis.connection import SSLConnection, UnixDomainSocketConnection
-from redis.exceptions import (
-    AuthenticationError,
-    BusyLoadingError,
-    NoPermissionError,
-    RedisError,
-    ResponseError,
-)
-from redis.retry import Retry
-
+from lutra_agent.engines.redis.server.library import without_its_package
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
+
+with without_its_package("redis"):
+    from redis.backoff import NoBackoff
+    from redis.connection import Connection as Dialled
+    from redis.connection import SSLConnection, UnixDomainSocketConnection
+    from redis.exceptions import (
+        AuthenticationError,
+        BusyLoadingError,
+        NoPermissionError,
+        RedisError,
+        ResponseError,
+    )
+    from redis.retry import Retry
 
 TIMEOUT_S = 10.0
 PROTOCOL = 2

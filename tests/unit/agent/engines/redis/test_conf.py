@@ -1,0 +1,56 @@
+"""The server's own file: what it says, and what a change leaves of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lutra_agent.engines.redis.sources.conf import PIKA, REDIS
+from lutra_agent.engines.redis.sources.legal import same
+
+FILE = b"""# made by hand
+requirepass "a secret"
+Maxmemory 1gb
+save 3600 1
+save 300 100
+hz 10
+hz 20   """
+NAMES = frozenset({"maxmemory", "save", "hz", "appendonly"})
+
+
+def test_it_says_the_last_line_of_a_setting_and_all_pairs_of_one_that_has_such() -> None:
+    assert REDIS.says(FILE, NAMES) == {"maxmemory": "1gb", "save": "3600 1 300 100", "hz": "20"}
+    assert REDIS.says(FILE + b'\nsave ""\n', NAMES)["save"] == ""
+    assert REDIS.says(b"save 'not ended", NAMES) is not None
+
+
+def test_a_change_replaces_all_lines_of_a_setting_and_leaves_every_other_one_alone() -> None:
+    new = REDIS.rewritten(FILE, {"hz": "50", "save": "60 1 900 2", "maxmemory": "1gb", "appendonly": None})
+    assert new == b'# made by hand\nrequirepass "a secret"\nMaxmemory 1gb\nhz 50\nsave 60 1\nsave 900 2\n'
+    assert REDIS.rewritten(new, {"save": ""}).endswith(b'hz 50\nsave ""\n')
+
+
+def test_what_no_line_can_hold_is_refused() -> None:
+    with pytest.raises(ValueError, match="hz: no line of the server's file holds"):
+        REDIS.rewritten(b"", {"hz": "1\nrequirepass x"})
+
+
+def test_pika_reads_another_name_from_its_file_than_it_answers_to() -> None:
+    content = b"max-write-buffer-number : 9\nmax-write-buffer-num : 3\ntimeout : 60\n"
+    assert PIKA.says(content, frozenset({"max-write-buffer-number"})) == {"max-write-buffer-number": "3"}
+    assert PIKA.says(content, frozenset({"max-write-buffer-num"})) == {"max-write-buffer-num": "3"}
+    new = PIKA.rewritten(content, {"max-write-buffer-number": "5"})
+    assert new == b"max-write-buffer-number : 9\ntimeout : 60\nmax-write-buffer-num : 5\n"
+
+
+@given(st.binary(max_size=200), st.sampled_from(["20", "", "a b", 'x"y', "\\"]))
+def test_whatever_a_file_holds_it_says_what_was_written_last(content: bytes, text: str) -> None:
+    assert same(REDIS.says(REDIS.rewritten(content, {"hz": text}), NAMES)["hz"], text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [("1gb", "1073741824", True), ("1g", "1000000000", True), ("yes", "YES", True), ("1kb", "1000", False)],
+)
+def test_texts_of_one_value(one: str, other: str, equal: bool) -> None:
+    assert same(one, other) is equal

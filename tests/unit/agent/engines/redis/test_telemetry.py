@@ -1,0 +1,79 @@
+"""The probe, the server's own histogram, and which server it is that answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from lutra_agent.engines.redis.server.section import RedisDatabase
+from lutra_agent.engines.redis.server.session import PRODUCTS, Session, parsed
+from lutra_agent.engines.redis.telemetry import histogram, probe
+from lutra_agent.errors import ConfigError
+
+DATABASE = RedisDatabase(engine="redis", host="127.0.0.1", port=1)
+ANSWERS = {
+    "redis": "redis_version:7.0.15\r\nexecutable:/usr/bin/redis-server",
+    "valkey": "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:9.1.2",
+    "pika": "pika_version:3.3.6\r\ndb0 Strings_keys=0, expires=0",
+}
+STRANGERS = (
+    "redis_version:7.4.0\r\ndragonfly_version:df-v1.27",
+    "redis_version:6.3.4\r\nexecutable:/usr/bin/keydb-server",
+    "kvrocks_version:2.10\r\nredis_version:4.0.0",
+    "",
+)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_each_server_is_told_from_the_others_by_its_own_answers(name: str) -> None:
+    session = Session(DATABASE, PRODUCTS[name])
+    assert session._version(parsed(ANSWERS[name]))[0].isdigit()
+    for other in [*(a for n, a in ANSWERS.items() if n != name), *STRANGERS]:
+        with pytest.raises(ConfigError, match=f"database.engine = '{name}', but the server"):
+            session._version(parsed(other))
+
+
+class FakeConnection:
+    asked = 0
+
+    def __init__(self) -> None:
+        self.words: list[tuple[str, ...]] = []
+
+    def ask(self, *words: str) -> str:
+        self.words.append(words)
+        return "OK"
+
+
+def test_the_probe_writes_and_reads_keys_of_its_own_in_turn_and_times_each() -> None:
+    moments = iter(range(1000))
+    fake: Any = FakeConnection()
+    one = probe.Probe(fake, 10, timer=lambda: next(moments) / 1000)
+    for _ in range(4):
+        one.once()
+    assert [w[0] for w in fake.words] == ["SET", "GET", "SET", "GET"]
+    assert {w[1] for w in fake.words} == {one._key}
+    assert one._key.startswith("lutra:probe:")
+    assert one.timed() == {1000: 4}
+
+
+def test_fewer_than_a_hundred_readings_have_no_p99() -> None:
+    before = Counter({100: 1000})
+    slow = Counter({100: 1097, 20_000: 2})
+    assert probe.p99_ms(before, slow) is None
+    slow[100] += 1
+    assert probe.p99_ms(before, slow) == 20.0
+    assert probe.p99_ms(before, before) is None
+
+
+def test_the_servers_histogram_is_read_as_a_difference_of_all_its_commands() -> None:
+    old = histogram.read(["get", ["calls", 10, "histogram_usec", [1, 8, 2, 10]]])
+    new = histogram.read(
+        ["get", ["calls", 110, "histogram_usec", [1, 8, 2, 110]], "set", ["calls", 10, "histogram_usec", [16, 10]]]
+    )
+    assert new == {1.0: 8, 2.0: 102, 16.0: 10}
+    found = histogram.p99_ms(old, new)
+    assert found is not None
+    assert 0.002 < found <= 0.016
+    assert histogram.p99_ms(new, old) is None
+    assert histogram.read("nonsense") == histogram.read([1, 2, 3]) == {}
