@@ -184,7 +184,7 @@ def test_an_operator_trains_by_a_command_with_real_models(
     imported(store, 100.0, 200.0)
     monkeypatch.setenv("LUTRA_DATABASE_URL", url)
     told = CliRunner().invoke(main, ["train", "--workers", "1"])
-    assert told.output.splitlines()[-1].startswith("2 fitted, 0 taught nothing, 0 failed; 0 sessions found, 0 known already")
+    assert told.output.splitlines()[-1].startswith("2 fitted, 0 taught nothing, 0 failed; 0 sessions found, 0 known")
     assert leant_on(store, one) == 2
     again = CliRunner().invoke(main, ["train"])
-    assert again.output.splitlines()[-1].startswith("0 fitted, 0 taught nothing, 0 failed; 0 sessions found, 2 known already")
+    assert again.output.splitlines()[-1].startswith("0 fitted, 0 taught nothing, 0 failed; 0 sessions found, 2 known")
