@@ -37,7 +37,7 @@ def taught(model: Document, metric: str) -> Document:
 def request(history: Document) -> Document:
     """What a worker is given to fit a workload by itself. The same content and options give the same model."""
     measured = (o["configuration"] for o in history["observations"])
-    home = history["current"] or next(measured, {})
+    home: Document = history["current"] or next(measured, {})
     return {"history": history, "entropy": [0], "past": [], "baseline": home, "options": OPTIONS.to_dict()}
 
 

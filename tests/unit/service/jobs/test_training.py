@@ -188,3 +188,28 @@ def test_an_operator_trains_by_a_command_with_real_models(
     assert leant_on(store, one) == 2
     again = CliRunner().invoke(main, ["train"])
     assert again.output.splitlines()[-1].startswith("0 fitted, 0 taught nothing, 0 failed; 0 sessions found, 2 known")
+
+
+def test_who_may_see_few_of_the_likeliest_is_given_the_likeliest_that_it_may_see(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = database(store, "closed", past="none")
+    monkeypatch.setattr(choose, "LOOKED_AT", 2)
+    own, *_ = imported(store, 100.0, 200.0, 300.0, 400.0)
+    train(store, Learning())
+    store.write(lambda u: u.workloads.learn(own, u.now, database_id=closed.id))
+    mine = store.read(lambda u: u.workloads.get(own)).snapshot_id
+    assert store.read(lambda u: choose.past_of(u, closed, "ts_none", history(150.0))) == [mine]
+
+
+def test_what_the_memory_uses_stays_and_what_it_has_no_room_for_goes(store: Store) -> None:
+    one = database(store, "one")
+    ids = imported(store, 100.0, 200.0, 300.0)
+    train(store, Learning())
+    for id_ in ids:
+        store.write(partial(lambda i, u: u.workloads.learn(i, u.now, database_id=one.id), id_))
+    later = utc_now() + timedelta(days=1)
+    assert store.write(lambda u: u.retention.delete_snapshots(later, 1)) == 0
+    assert store.write(lambda u: u.retention.delete_surplus_workloads(one.id, 2)) == 1
+    assert store.write(lambda u: u.retention.delete_snapshots(later, 1)) == 1
+    assert leant_on(store, one) == 2
