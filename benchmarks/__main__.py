@@ -28,6 +28,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
         "what a session proposes on real servers with one thing made wrong, and what p99 clients see before and after",
     ),
     ("attacks", "what strangers, bad tokens, a hostile service, generated requests and SIGKILL can do"),
+    ("memory", "what a fleet's past adds to a session, what asking it costs, and what training takes"),
     ("tuning", "the recommender on measured tables: raced with its peers, its intervals, its safe mode and its speed"),
 )
 

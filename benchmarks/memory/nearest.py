@@ -129,8 +129,8 @@ def _recommendations(store: Store, asked: Sequence[tuple[tuple[str, History], li
         request = {"history": serial.history_to_dict(history), "entropy": [1], "past": past, "options": {}}
         answer = worker.run("recommend", request)
         seconds.append(time.process_time() - began + answer["processor_s"])
+    worst = _most(worker.pid)
     worker.close()
-    worst = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return {"recommendation_s": round(float(np.mean(seconds)), 3), "worker_mib": round(worst, 1)}
 
 
@@ -244,6 +244,12 @@ def _varied(r: Remembered, rng: np.random.Generator) -> Workload:
     }
     signature = {n: tuple(rates[n] * d for d in deciles) for n, deciles in workload.signature.items()}
     return replace(workload, signature=signature, lessons=lessons)
+
+
+def _most(pid: int | None) -> float:
+    """The most that a process ever had in memory, in MiB."""
+    status = (Path("/proc") / str(pid) / "status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
 def _resident() -> int:

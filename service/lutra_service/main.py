@@ -32,20 +32,18 @@ def create_app(settings: Settings | None = None, executor: MakesWorker | None = 
     store = Store(make_engine(settings.database_url), daily_bytes=settings.daily_bytes)
     notifier = Notifier(settings.polls_per_item, settings.polls_per_token)
     entry = Entry(store, settings)
-    compute, retention = Compute(store, settings, executor), RetentionThread(store, settings)
-    training = TrainingThread(store, settings, executor)
+    compute = Compute(store, settings, executor)
+    threads = compute, RetentionThread(store, settings), TrainingThread(store, settings, executor)
     store.listeners += [notifier.notify, compute.on_change]
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         notifier.start()
-        compute.start()
-        retention.start()
-        training.start()
+        for thread in threads:
+            thread.start()
         yield
-        training.stop()
-        retention.stop()
-        compute.stop()
+        for thread in reversed(threads):
+            thread.stop()
         entry.uses.write()
         store.close()
 

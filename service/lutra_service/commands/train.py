@@ -12,7 +12,7 @@ import click
 @click.command()
 @click.option("--workers", type=click.IntRange(1), help="Fitted at the same time. [default: LUTRA_WORKERS]")
 def train(workers: int | None) -> None:
-    """Fit every past workload that is not fitted as it would be now, for recommendations to lean on.
+    """Fit every past workload that is not fitted as it would be now, for recommendations to use.
 
     What is fitted already stays as it is, and what this command has done stays done when it is interrupted. The service
     does the same by itself, one workload at a time (LUTRA_TRAIN_S).

@@ -22,13 +22,15 @@ SESSIONS = 500
 """Of those that ended."""
 
 SNAPSHOTS = 20
-"""The last one of so many sessions of a database."""
+"""The last one of so many sessions of a database, and of each what it taught."""
 
 EVENT_BYTES = 32 << 10
 RECOMMENDATION_BYTES = 5 * REPORT_BYTES
 """Its own documents, what an outcome and a measurement brought, and the events that took it back."""
 SNAPSHOT_BYTES = 32 << 20
 """A model of a thousand readings."""
+WORKLOAD_BYTES = 2 << 20
+"""What was measured of a thousand readings, packed."""
 SESSION_BYTES = 64 << 10
 
 
@@ -39,4 +41,4 @@ def most_bytes(retention_days: float, daily_bytes: int = DAILY_BYTES) -> int:
     """
     within = math.ceil(retention_days + 1) * daily_bytes
     older = OLD_REPORTS * REPORT_BYTES + EVENTS * EVENT_BYTES + RECOMMENDATIONS * RECOMMENDATION_BYTES
-    return within + older + SNAPSHOTS * SNAPSHOT_BYTES + SESSIONS * SESSION_BYTES + SETTINGS_BYTES
+    return within + older + SNAPSHOTS * (SNAPSHOT_BYTES + WORKLOAD_BYTES) + SESSIONS * SESSION_BYTES + SETTINGS_BYTES

@@ -2,7 +2,7 @@
 
 Rows are added, replaced and removed one at a time. First all are looked at as `transfer.similarity` looks: where this
 workload's counters lie among the past one's, how far its readings lie outside those, and in what circumstances both
-were measured. That is the belief in each before anything is ranked. Of the nearest some thousands, those are kept whose
+were measured. That is the belief in each before anything is ranked. Of the nearest thousand, those are kept whose
 strongest effects agree best with what was measured here. Of these few, every pair of configurations tells for or
 against each, as in `transfer.similarity`, by the sum of its effects in place of its posterior.
 Shapes: w workloads, n configurations measured here.
@@ -26,7 +26,7 @@ from lutra_models.gp.space.encoding import Array
 
 MOST = 20_000
 """Workloads that are looked at; of more the ones added last."""
-COMPARED = 2_000
+COMPARED = 1_000
 """The nearest, whose effects are compared with what was measured …"""
 COMPARED_AT = 12
 """… under so many configurations, evenly in their order."""
@@ -86,14 +86,14 @@ class Index:
     def likeliest(
         self,
         asked: Question,
-        owners: Collection[str],
+        owners: Collection[str] | None,
         count: int,
         without: Collection[str] = (),
         options: Options = DEFAULT,
     ) -> list[str]:
-        """Ids of the likeliest `count` of these owners, the likeliest first; of equals the one with the later id.
+        """Ids of the likeliest `count` of these owners (None: of all), the likeliest first.
 
-        Strangers are left out.
+        Of equals the one with the later id comes first. Strangers are left out.
         """
         rows = self._of(asked, owners, without)
         if not len(rows):
@@ -109,14 +109,14 @@ class Index:
         ids = sorted(((str(self._ids[row]), i) for i, row in enumerate(rows)), reverse=True)
         return [id_ for id_, i in sorted(ids, key=lambda found: doubted[found[1]])]
 
-    def _of(self, asked: Question, owners: Collection[str], without: Collection[str]) -> npt.NDArray[np.intp]:
+    def _of(self, asked: Question, owners: Collection[str] | None, without: Collection[str]) -> npt.NDArray[np.intp]:
         """The rows of these owners that know the metric."""
         lessons = self._lessons.get(asked.metric)
         if lessons is None:
             return np.zeros(0, dtype=np.intp)
         size = len(self._ids)
-        known = np.zeros(len(self._names) + 1, dtype=bool)
-        known[[n for o in owners if (n := self._names.known(o)) is not None]] = True
+        known = np.full(len(self._names) + 1, owners is None)
+        known[[n for o in owners or () if (n := self._names.known(o)) is not None]] = True
         of_engine = self._rows["engine"][:size] == self._names.known(asked.engine)
         found = of_engine & known[self._rows["owner"][:size]] & lessons.known(size)
         found[[self._at[id_] for id_ in without if id_ in self._at]] = False

@@ -31,6 +31,8 @@ MakesWorker = Callable[[], Worker]
 LEASE_S = 60.0
 BATCH = 100
 WAIT_S = 1.0
+A_WORKER = 16
+"""Workloads for which it is worth to start one more worker: that takes as long as some fits."""
 ENDS = ("fitted", "taught nothing", "failed")
 
 
@@ -126,7 +128,10 @@ class Training:
         return found
 
     def _fit_all(self) -> None:
-        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(min(self._workers, self._total))]
+        threads = [
+            threading.Thread(target=self._work, daemon=True)
+            for _ in range(min(self._workers, 1 + self._total // A_WORKER))
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

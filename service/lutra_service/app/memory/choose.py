@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lutra_models.gp.memory.choice import LOOKED_AT, chosen
+from lutra_models.gp.memory.choice import CHOSEN, LOOKED_AT, chosen
 from lutra_models.gp.memory.question import Question
 from lutra_models.history import History
 
-from lutra_service.app.memory.ready import IMPORTED, owner_of, ready
+from lutra_service.app.memory.ready import IMPORTED, ready
 from lutra_service.db.repositories.workloads import Remembered
 from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
@@ -24,14 +24,37 @@ def past_of(unit: UnitOfWork, database: Database, session_id: str, history: Hist
     most, and only of a session with enough confirmed readings: no database can push the others out.
     """
     asked = Question.of(history, database.engine)
-    allowed = {database.id, *unit.workloads.owners(database), *(() if database.past == "none" else (IMPORTED,))}
     own = unit.workloads.id_of_session(session_id)
+    found = _chosen(unit, database, asked, own, None)
+    if found is None:
+        allowed = {database.id, *unit.workloads.owners(database), *(() if database.past == "none" else (IMPORTED,))}
+        found = _chosen(unit, database, asked, own, allowed)
+    return found or []
+
+
+def _chosen(
+    unit: UnitOfWork, database: Database, asked: Question, own: str | None, owners: set[str] | None
+) -> list[str] | None:
+    """The models of the likeliest that the database may see; of all owners, where none are named.
+
+    None where so few of the likeliest may be seen that all of them have to be looked at by their owners.
+    """
     with ready(unit) as index:
-        likeliest = index.likeliest(asked, allowed, LOOKED_AT, without=[own] if own else [])
-    rows = {r.id: r for r in unit.workloads.look(likeliest) if r.teaches and owner_of(r) in allowed}
-    sound = _sound(unit, database, [rows[id_] for id_ in likeliest if id_ in rows])
-    ids = chosen([(r.id, r.database_id or r.id) for r in sound], database.id)
+        likeliest = index.likeliest(asked, owners, LOOKED_AT, without=[own] if own else [])
+    rows = {r.id: r for r in _seen(unit, database, likeliest)}
+    ids = chosen([(i, rows[i].database_id or i) for i in likeliest if i in rows], database.id)
+    if owners is None and len(ids) < CHOSEN and len(likeliest) == LOOKED_AT:
+        return None
     return [str(rows[id_].snapshot_id) for id_ in ids]
+
+
+def _seen(unit: UnitOfWork, database: Database, ids: Sequence[str]) -> list[Remembered]:
+    """Those that the database may lean on, by the policies of now and by what is committed."""
+    rows = [r for r in unit.workloads.look(ids) if r.teaches]
+    others = {r.database_id for r in rows if r.database_id is not None} - {database.id}
+    allowed = {database.id, *unit.workloads.owners(database, others)}
+    may = [r for r in rows if (database.past != "none" if r.database_id is None else r.database_id in allowed)]
+    return _sound(unit, database, may)
 
 
 def _sound(unit: UnitOfWork, database: Database, rows: Sequence[Remembered]) -> list[Remembered]:

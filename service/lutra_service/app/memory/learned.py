@@ -36,7 +36,9 @@ def taught(model: Document, metric: str) -> Document:
 
 def request(history: Document) -> Document:
     """What a worker is given to fit a workload by itself. The same content and options give the same model."""
-    return {"history": history, "entropy": [0], "past": [], "baseline": {}, "options": OPTIONS.to_dict()}
+    measured = (o["configuration"] for o in history["observations"])
+    home: Document = history["current"] or next(measured, {})
+    return {"history": history, "entropy": [0], "past": [], "baseline": home, "options": OPTIONS.to_dict()}
 
 
 def left_before(unit: UnitOfWork, snapshot_id: str) -> Row:

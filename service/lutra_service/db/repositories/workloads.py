@@ -66,11 +66,12 @@ class Workloads(Repository[Workload]):
         of = _C.database_id == database_id, _C.merged_into.is_(None)
         return self._looked(select(*LOOKED_AT, _C.taught).where(*of).order_by(_C.id))
 
-    def owners(self, database: Database) -> list[str]:
+    def owners(self, database: Database, among: Collection[str] | None = None) -> list[str]:
         """The other databases that share with `database` what was learned: the stricter of the two policies counts."""
         c = cast(SqlTable, DatabaseRow.__table__).c
         others = select(c.id).where(c.engine == database.engine, c.id != database.id, _shared_with(database))
-        return list(self._db.execute(others).scalars())
+        asked = others if among is None else others.where(c.id.in_(among))
+        return list(self._db.execute(asked).scalars())
 
     def measured(self, session_ids: Collection[str], least: int) -> set[str]:
         """Those of the sessions that have at least so many confirmed readings."""

@@ -214,7 +214,7 @@ def test_an_operator_prunes_by_a_command_and_is_told_what_went(
     assert told.output.startswith("windows 0, heartbeats 0, requests 0, workloads 0, snapshots 0, answers 0, ")
     time.sleep(0.01)
     told = CliRunner().invoke(main, ["prune", "--days", "1e-9"])
-    assert told.output.startswith("windows 1, heartbeats 0, requests 0, snapshots 0, answers 0, ")
+    assert told.output.startswith("windows 1, heartbeats 0, requests 0, workloads 0, snapshots 0, answers 0, ")
     assert CliRunner().invoke(main, ["prune", "--days", "0"]).exit_code == 2
 
 

@@ -1,0 +1,215 @@
+"""Training the memory: each workload is fitted once, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
+from lutra_models.errors import FitFailed
+from lutra_service.app.jobs.training import Training
+from lutra_service.app.memory import choose, learned
+from lutra_service.cli import main
+from lutra_service.db.schema import records
+from lutra_service.db.schema.engine import make_engine
+from lutra_service.db.store import Store, utc_now
+from lutra_service.workers.protocol import NoWorker
+
+from tests.support.service import Document, Fakes, a_model, fake_executor
+
+SPACE = KnobSpace([Knob("work_mem", Number(64, 65536, unit="kB", log=True, integer=True))])
+
+
+class Learning(Fakes):
+    """Counts what it is asked to fit; from the `until`-th on nothing can compute."""
+
+    def __init__(self, until: int = 1000, error: type[Exception] = NoWorker) -> None:
+        self.until, self.error = until, error
+        self.fitted: list[float] = []
+
+    def learn(self, request: Mapping[str, Any]) -> Document:
+        if len(self.fitted) >= self.until:
+            raise self.error("the machine went away")
+        self.fitted.append(request["history"]["observations"][0]["metrics"]["qps"])
+        return {"snapshot": a_model(request)}
+
+
+def history(qps: float) -> History:
+    seen = [Observation({"work_mem": 1024 * (i + 1)}, {"qps": qps + i}) for i in range(3)]
+    return History(SPACE, Objective("qps", "maximize"), observations=seen)
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    engine = make_engine(url)
+    store = Store(engine)
+    yield store
+    store.close()
+
+
+def imported(store: Store, *levels: float) -> list[str]:
+    return [
+        store.write(partial(lambda q, u: learned.imported(u, history(q), "postgresql", f"set {q}"), level))
+        for level in levels
+    ]
+
+
+def train(store: Store, fakes: Fakes, workers: int = 1) -> Any:
+    return Training(store, fake_executor(fakes), workers).run()
+
+
+def test_each_data_set_is_kept_once_and_fitted_once(store: Store) -> None:
+    assert len(set(imported(store, 100.0, 200.0, 300.0, 100.0))) == 3
+    fakes = Learning()
+    trained = train(store, fakes, workers=2)
+    assert (trained.ends, trained.known, sorted(fakes.fitted)) == ({"fitted": 3}, 0, [100.0, 200.0, 300.0])
+    again = train(store, fakes)
+    assert (again.ends, again.known, len(fakes.fitted)) == ({}, 3, 3)
+    imported(store, 400.0)
+    assert train(store, fakes).ends == {"fitted": 1}
+    assert fakes.fitted[3:] == [400.0]
+
+
+def test_a_training_that_ended_halfway_is_gone_on_with(store: Store) -> None:
+    imported(store, *(100.0 * i for i in range(1, 7)))
+    with pytest.raises(NoWorker, match="the machine went away"):
+        train(store, first := Learning(until=3))
+    assert train(store, second := Learning()).ends == {"fitted": 3}
+    assert sorted(first.fitted + second.fitted) == [100.0 * i for i in range(1, 7)]
+
+
+def test_what_somebody_else_fits_is_left_to_them_until_their_lease_ends(store: Store, url: str) -> None:
+    (id_,) = imported(store, 100.0)
+    want = Training(store, fake_executor())._want
+    assert store.write(lambda u: u.workloads.claim(id_, want, u.now, u.now + timedelta(seconds=60)))
+    assert not store.write(lambda u: u.workloads.claim(id_, want, u.now, u.now + timedelta(seconds=60)))
+    training, trained = Training(store, fake_executor(Learning())), threading.Event()
+    thread = threading.Thread(target=lambda: (training.run(), trained.set()))
+    thread.start()
+    assert not trained.wait(0.3)
+    later = Store(make_engine(url), clock=lambda: utc_now() + timedelta(seconds=61))
+    assert Training(later, fake_executor(Learning())).run().ends == {"fitted": 1}
+    thread.join(30)
+    assert trained.is_set()
+    later.close()
+
+
+def test_what_cannot_be_fitted_says_why_and_is_not_tried_again(store: Store) -> None:
+    (id_,) = imported(store, 100.0)
+    assert train(store, Learning(until=0, error=FitFailed)).ends == {"failed": 1}
+    row = store.read(lambda u: u.workloads.get(id_))
+    assert (row.error, row.taught) == ("ComputationFailed: the machine went away", None)
+    assert train(store, Learning()).ends == {}
+
+
+class Wrong(Fakes):
+    def learn(self, request: Mapping[str, Any]) -> Document:
+        model = a_model(request)
+        model["knobs"][0]["name"] = "fsync"
+        return {"snapshot": model}
+
+
+def test_a_model_of_settings_that_nobody_asked_about_is_no_answer(store: Store) -> None:
+    (id_,) = imported(store, 100.0)
+    assert train(store, Wrong()).ends == {"failed": 1}
+    error = store.read(lambda u: u.workloads.get(id_)).error
+    assert error is not None
+    assert "settings that nobody asked about: fsync" in error
+
+
+def database(store: Store, name: str, engine: str = "postgresql", past: str = "label") -> records.Database:
+    made = records.Database(f"db_{name}", name, engine, {"past": past}, utc_now())
+    return store.write(lambda u: u.databases.add(made))
+
+
+def leant_on(store: Store, asking: records.Database) -> int:
+    return len(store.read(lambda u: choose.past_of(u, asking, "ts_none", history(150.0))))
+
+
+def test_what_was_imported_is_leant_on_by_every_database_of_the_engine_that_learns_from_others(store: Store) -> None:
+    imported(store, 100.0, 200.0)
+    one, other, closed = (
+        database(store, "one"),
+        database(store, "other", engine="mysql"),
+        database(store, "closed", past="none"),
+    )
+    assert leant_on(store, one) == 0, "it was not trained yet"
+    train(store, Learning())
+    assert [leant_on(store, d) for d in (one, other, closed)] == [2, 0, 0]
+
+
+def test_another_process_sees_what_was_trained_and_what_is_gone(store: Store, url: str) -> None:
+    one, elsewhere = database(store, "one"), Store(make_engine(url))
+    ids = imported(store, 100.0, 200.0)
+    assert leant_on(elsewhere, one) == 0
+    train(store, Learning())
+    assert leant_on(elsewhere, one) == 2
+    store.write(lambda u: u.workloads.learn(ids[0], u.now, merged_into=ids[1]))
+    assert leant_on(elsewhere, one) == 1
+    elsewhere.close()
+
+
+class Undone(Exception):
+    pass
+
+
+def test_what_was_never_committed_is_leant_on_by_nobody(store: Store) -> None:
+    one = database(store, "one")
+    imported(store, 100.0)
+    train(store, Learning())
+
+    def ghost(u: Any) -> None:
+        row = u.workloads.page(limit=1)[0]
+        u.workloads.add(replace(row, id="wl_zzz", key="other", changed_at=u.now))
+        assert len(choose.past_of(u, one, "ts_none", history(150.0))) == 2
+        raise Undone
+
+    with pytest.raises(Undone):
+        store.write(ghost)
+    assert leant_on(store, one) == 1
+
+
+@pytest.mark.slow
+def test_an_operator_trains_by_a_command_with_real_models(
+    store: Store, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    one = database(store, "one")
+    imported(store, 100.0, 200.0)
+    monkeypatch.setenv("LUTRA_DATABASE_URL", url)
+    told = CliRunner().invoke(main, ["train", "--workers", "1"])
+    assert told.output.splitlines()[-1].startswith("2 fitted, 0 taught nothing, 0 failed; 0 sessions found, 0 known")
+    assert leant_on(store, one) == 2
+    again = CliRunner().invoke(main, ["train"])
+    assert again.output.splitlines()[-1].startswith("0 fitted, 0 taught nothing, 0 failed; 0 sessions found, 2 known")
+
+
+def test_who_may_see_few_of_the_likeliest_is_given_the_likeliest_that_it_may_see(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = database(store, "closed", past="none")
+    monkeypatch.setattr(choose, "LOOKED_AT", 2)
+    own, *_ = imported(store, 100.0, 200.0, 300.0, 400.0)
+    train(store, Learning())
+    store.write(lambda u: u.workloads.learn(own, u.now, database_id=closed.id))
+    mine = store.read(lambda u: u.workloads.get(own)).snapshot_id
+    assert store.read(lambda u: choose.past_of(u, closed, "ts_none", history(150.0))) == [mine]
+
+
+def test_what_the_memory_uses_stays_and_what_it_has_no_room_for_goes(store: Store) -> None:
+    one = database(store, "one")
+    ids = imported(store, 100.0, 200.0, 300.0)
+    train(store, Learning())
+    for id_ in ids:
+        store.write(partial(lambda i, u: u.workloads.learn(i, u.now, database_id=one.id), id_))
+    later = utc_now() + timedelta(days=1)
+    assert store.write(lambda u: u.retention.delete_snapshots(later, 1)) == 0
+    assert store.write(lambda u: u.retention.delete_surplus_workloads(one.id, 2)) == 1
+    assert store.write(lambda u: u.retention.delete_snapshots(later, 1)) == 1
+    assert leant_on(store, one) == 2
