@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from lutra_models import extensions
+from lutra_models.catalog.statements.linux import LINUX
 from lutra_models.catalog.statements.mariadb import MARIADB
 from lutra_models.catalog.statements.mysql import MYSQL
 from lutra_models.catalog.statements.postgresql import POSTGRESQL
 from lutra_models.catalog.statements.steps import Renderer
 from lutra_models.errors import NotFound
 
-RENDERERS: tuple[Renderer, ...] = (MARIADB, MYSQL, POSTGRESQL)
+RENDERERS: tuple[Renderer, ...] = (LINUX, MARIADB, MYSQL, POSTGRESQL)
 
 
 def renderer(catalogue: str) -> Renderer:
