@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lutra_agent.files.atomic import make_folder, read_json, write_json
+from lutra_agent.files.atomic import make_folder, read_json, remove_unfinished, write_json
 from lutra_agent.linux import kernel, lasting, requests
 from lutra_agent.linux.disks import with_id
 from lutra_agent.linux.kernel import RATIOS, REQUESTS, SCHEDULER, Kernel, KernelSetting, Refused
@@ -81,6 +81,7 @@ def _alone(places: Places) -> Iterator[None]:
     descriptor = os.open(places.memory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        remove_unfinished(places.memory)
         yield
     finally:
         os.close(descriptor)
@@ -164,6 +165,7 @@ class _Step:
                 value = None  # no file can ask for it
             elif value is not None:  # at the host's next start the file takes the ratio's place
                 self._remember(RATIOS[step.name], self._kernel.read(step.setting))
+        lasting.remove_unfinished(file)
         before = lasting.read(file)
         place = (step.name, step.disk)
         after = {p: v for p, v in before.items() if p != place} | ({} if value is None else {place: value})

@@ -59,10 +59,14 @@ def read(file: Path) -> dict[Place, str]:
         raise Refused(f"{file}: {error}") from error
 
 
-def write(file: Path, values: Mapping[Place, str]) -> None:
-    """In one step, flushed to the disk; no file where there are no values. Raises OSError."""
+def remove_unfinished(file: Path) -> None:
+    """What a process left that was killed before its rename. Raises OSError."""
     for unfinished in file.parent.glob(f".{file.name}.*"):
         unfinished.unlink(missing_ok=True)
+
+
+def write(file: Path, values: Mapping[Place, str]) -> None:
+    """In one step, flushed to the disk; no file where there are no values. Raises OSError."""
     if values:
         write_atomically(file, rendered(values), READABLE)
     else:
