@@ -25,23 +25,23 @@ class HelperProgram:
     """Runs `command` for each request: the program itself as root, or what gives it root's rights."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._command = tuple(command)
+        self.command = tuple(command)
 
     def ask(self, steps: Sequence[Request]) -> Mapping[str, str]:
         request = json.dumps({"steps": [as_document(s) for s in steps]}).encode()
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
         try:
             ran = subprocess.run(
-                self._command, input=request, capture_output=True, timeout=TIMEOUT_S, env=environment, check=False
+                self.command, input=request, capture_output=True, timeout=TIMEOUT_S, env=environment, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise ApplyRefused("insufficient_privilege", f"{self._command[0]}: {error}") from error
+            raise ApplyRefused("insufficient_privilege", f"{self.command[0]}: {error}") from error
         try:
             answer = json.loads(ran.stdout[:LONGEST_ANSWER])
             refused, settings = str(answer["error"]), dict(answer["settings"])
         except (ValueError, KeyError, TypeError):
             said = ran.stderr.decode(errors="replace").strip()[-400:]
-            message = f"{' '.join(self._command)} ended with {ran.returncode} and no answer: {said}"
+            message = f"{' '.join(self.command)} ended with {ran.returncode} and no answer: {said}"
             raise ApplyRefused("insufficient_privilege", message) from None
         if refused:
             raise ApplyRefused("invalid_value", refused)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -181,6 +182,23 @@ def test_the_program_changes_all_of_them_together_and_restores_them(before: dict
     assert made.executor().undo(made.changes.watched, "guardrail", "why").state == "reverted"  # type: ignore[arg-type]
     assert kernel_now() == before
     assert machine.lasting() == {}
+
+
+def test_an_account_that_is_not_root_changes_nothing_with_the_program(before: dict[str, str], tmp_path: Path) -> None:
+    nobody = 65534
+    tmp_path.chmod(0o777)
+    for folder in tmp_path.parents:
+        if folder.stat().st_uid == os.geteuid() and "pytest-of" in str(folder):
+            folder.chmod(0o755)
+    command = (shutil.which("setpriv") or "setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups")
+    machine = Machine(tmp_path)
+    unprivileged = HelperProgram((*command, *machine.program.command))
+    with pytest.raises(ApplyRefused) as refused:
+        unprivileged.ask([Request("set", name, value=str(OTHER[name][0])) for name in sorted(OTHER) if "vm." in name])
+    assert str(refused.value).count("Permission denied") == sum("vm." in name for name in OTHER)
+    assert kernel_now() == before
+    source = machine.source(unprivileged)
+    assert source.permissions(OTHER).changeable == frozenset()
 
 
 def test_killed_before_any_write_all_is_as_before_once_the_agent_has_started_again(
