@@ -143,11 +143,13 @@ class LinuxHost:
         return kept, outranking
 
     def _found_disk(self) -> _Disk | None:
-        """The disk of the data, which a file of Lutra's names as well where the server does not answer."""
+        """The disk of the data. The server is asked once; where it does not answer, a file of Lutra's may name it."""
+        if self._disk is not None:
+            return self._disk
         try:
             folder = self._data_dir()
         except (DatabaseUnavailable, CollectionFailed):
-            return self._disk or self._kept_disk()
+            return self._kept_disk()
         device = None if folder is None else disk_of(self._places.root, folder)
         id_ = None if device is None else stable_id(device)
         named = id_ is not None and with_id(self._places.root, id_) is not None
@@ -171,6 +173,5 @@ def _request(step: Step, disk: _Disk | None) -> Request:
     if isinstance(step, Statement):
         return Request("set", step.setting, id_, step.wanted or "")
     assert isinstance(step, FileLine)
-    return (
-        Request("forget", step.setting, id_) if step.value is None else Request("keep", step.setting, id_, step.value)
-    )
+    verb = "forget" if step.value is None else "keep"
+    return Request(verb, step.setting, id_, step.value or "")

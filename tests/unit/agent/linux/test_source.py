@@ -22,6 +22,7 @@ from tests.support.fake_linux import NEW, FakeLinux, kernel_behaves
 from tests.support.source_conformance import Kept, SourceConformance
 
 VERSION = "16.4"
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture
@@ -261,6 +262,7 @@ def test_without_the_helper_nothing_can_be_changed_and_the_refusal_says_how(mach
     outcome = made.do({"vm.swappiness": 10})
     assert (outcome.state, outcome.code) == ("refused", "insufficient_privilege")
     assert REMEDY in outcome.message
+    assert (ROOT / REMEDY.rpartition(" ")[2]).is_file()
     assert state(made, machine) == before
     with pytest.raises(ApplyRefused, match="no-such-helper"):
         helper.ask([Request("boot")])
