@@ -11,11 +11,12 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lutra_agent.changes.restore import restore
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.files import atomic
 from lutra_agent.linux import requests
@@ -26,12 +27,15 @@ from lutra_agent.linux.kernel import RATIOS, SETTINGS, Kernel, KernelSetting
 from lutra_agent.linux.places import Places
 from lutra_agent.linux.requests import Request
 from lutra_agent.linux.source import LinuxHost
+from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_models.catalog import load, meet
 from lutra_models.knobs import Value
 from lutra_models.server import Host
 
 from tests.support.directed import Directed, directed
+from tests.support.engines import scratch
 from tests.support.source_conformance import Kept, SourceConformance
+from tests.support.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -182,6 +186,28 @@ def test_the_program_changes_all_of_them_together_and_restores_them(before: dict
     assert made.executor().undo(made.changes.watched, "guardrail", "why").state == "reverted"  # type: ignore[arg-type]
     assert kernel_now() == before
     assert machine.lasting() == {}
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_one_change_over_a_real_server_and_this_kernel_is_undone_with_the_server_up_or_down(
+    before: dict[str, str], machine: Machine, down: bool
+) -> None:
+    with scratch("postgresql") as server:
+        subject = subject_of(server, machine.folder / "state")
+        subject.engine = replace(subject.engine, sources=(*subject.engine.sources, machine.source(machine.program)))
+        subject.executor = subject.executor_over(subject.engine)
+        old = subject.fresh()
+        wanted = {"work_mem": 8192, **{n: v for n, v in new_values(machine).items() if n != "net.core.somaxconn"}}
+        outcome = subject.do("rec_1", wanted)
+        assert (outcome.state, outcome.message, outcome.restarted) == ("applied", "", False)
+        assert outcome.active == wanted
+        snapshots = stored_snapshots(subject.state, BASELINE)
+        assert snapshots is not None
+        if down:
+            subject.stop()
+        restore(subject.engine, subject.control, snapshots, list(wanted), restart=False)
+        assert (subject.fresh(), kernel_now(), machine.lasting()) == (old, before, {})
+        subject.engine.health.close()
 
 
 def test_an_account_that_is_not_root_changes_nothing_with_the_program(before: dict[str, str], tmp_path: Path) -> None:
