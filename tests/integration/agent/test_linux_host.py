@@ -5,6 +5,7 @@ What lasts is written below a folder of the test. The kernel gets back what it h
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -39,6 +40,8 @@ from tests.support.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
+LOCK = Path("/tmp/lutra-tests-of-this-kernel")
+"""There is one kernel for all that test here at once."""
 ON_DISK = Path(__file__).parent
 """A folder on a real disk, as a server's data: the tests' own may lie in memory."""
 OTHER = {
@@ -108,15 +111,21 @@ def before() -> Iterator[dict[str, str]]:
     """What the kernel had, which it gets back."""
     if os.geteuid() != 0 or not os.access("/proc/sys/vm/swappiness", os.W_OK):
         pytest.skip("needs root, and a kernel of its own: /proc/sys is not to be written here")
-    found = kernel_now()
-    yield found
+    with LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = kernel_now()
+        yield found
+        _restore(found)
+        assert kernel_now() == found
+
+
+def _restore(found: Mapping[str, str]) -> None:
     kernel = Kernel(Path("/"), disk_of(Path("/"), ON_DISK))
     known = {**SETTINGS, **{r.name: r for r in RATIOS.values()}}
     for name in sorted(found, key=lambda n: n != "data_disk.scheduler"):
         wanted = _chosen(found[name])
         if kernel.read(known[name]) != wanted and not (name in RATIOS and wanted == "0"):
             kernel.write(known[name], wanted)
-    assert kernel_now() == found
 
 
 def _chosen(text: str) -> str:
