@@ -21,7 +21,8 @@ Applies = Literal["immediate", "reload", "restart", "reboot"]
 
 Nobody but the host's operator reboots it: a setting that needs that is shown, and does not move.
 """
-Risk = Literal["none", "durability", "availability"]
+Risk = Literal["none", "durability", "availability", "host"]
+"""What a new value can cost: nothing, committed data, connections, or whatever else runs on the machine."""
 
 _BYTES = re.compile(r"\d*(B|[kMGT]B)")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from lutra_models.digest import fingerprint
-from lutra_models.knobs import Applies
+from lutra_models.knobs import Applies, Risk
 
 SettingKind = Literal["integer", "real", "bool", "enum", "string"]
 Role = Literal["primary", "standby"]
@@ -97,8 +97,8 @@ class Policy:
 
     `pins` keep a setting at a value; `ranges` narrow where to search; `movable` (None: every one of the catalogue's
     tunable settings) chooses which may move. `restart` admits settings that need one. `durability` admits settings that
-    can lose committed data. `memory_fraction` of the host's memory is the memory limit, and `memory_count` says what is
-    held against it.
+    can lose committed data, `host` those of the machine, which concern all that runs there. `memory_fraction` of the
+    host's memory is the memory limit, and `memory_count` says what is held against it.
     """
 
     pins: Mapping[str, str | int | float] = field(default_factory=dict)
@@ -108,6 +108,11 @@ class Policy:
     durability: bool = False
     memory_fraction: float = 0.8
     memory_count: MemoryCount = "in_use"
+    host: bool = False
+
+    def admits(self, risk: Risk) -> bool:
+        """Whether settings of this risk may move."""
+        return (risk != "durability" or self.durability) and (risk != "host" or self.host)
 
     def __post_init__(self) -> None:
         if not 0 < self.memory_fraction <= 1:

@@ -29,6 +29,7 @@ from lutra_agent import drivers
 from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.cli import main as lutra_agent
 from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.linux import requests
 from lutra_service.app.imports.mapping import ColumnMapping
 
 from tests.docs.pages import ROOT, Block, blocks, pages
@@ -231,6 +232,10 @@ def test_a_unit_starts_a_command_that_exists_and_entry_points_are_those_of_an_in
             assert [e.value for e in entry_points(group=group, name=name)] == [value]
         return
     program, *arguments = shlex.split(read["Service"]["ExecStart"])
+    if Path(program).name == "lutra-host":
+        assert not arguments
+        assert [step.verb for step in requests.parse(read["Service"]["StandardInputText"].encode())] == ["boot"]
+        return
     assert Path(program).name == "lutra-agent"
     assert CliRunner().invoke(lutra_agent, [*arguments, "--help"]).exit_code == 0
 

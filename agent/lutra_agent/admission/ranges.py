@@ -28,7 +28,7 @@ def within_ranges(live: LiveSettings, changes: Iterable[Change], known: Sequence
 
 
 def _domain(live: LiveSettings, name: str, reference: Configuration) -> Domain:
-    policy = Policy(movable=frozenset((name,)), durability=True)
+    policy = Policy(movable=frozenset((name,)), durability=True, host=True)
     try:
         return live.space(policy, reference)[name].domain
     except InvalidConfiguration as error:

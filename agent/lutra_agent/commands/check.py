@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lutra_models.catalog import LiveSettings, meet
-from lutra_models.history import Mode
 from lutra_models.server import Policy, Server
 
 from lutra_agent.clock import SystemClock
@@ -59,7 +58,7 @@ def examine(config: Config) -> Examination:
         database.engine.health.ping()
         server = database.read_server()
         live = meet(server)
-        movable = _movable(live, config.agent.mode, config.agent.durability)
+        movable = _movable(live, config)
         permissions, visible = permissions_of(database.engine.sources, movable), database.engine.telemetry.visible()
         policy = Policy(memory_fraction=config.agent.memory_fraction, memory_count=config.agent.memory_count)
         found = live.memory(policy, {})
@@ -89,10 +88,11 @@ def examine(config: Config) -> Examination:
         database.engine.health.close()
 
 
-def _movable(live: LiveSettings, mode: Mode, durability: bool) -> tuple[str, ...]:
-    applies = ("immediate", "reload") if mode == "reload_only" else ("immediate", "reload", "restart")
+def _movable(live: LiveSettings, config: Config) -> tuple[str, ...]:
+    policy = Policy(durability=config.agent.durability, host=config.host.settings)
+    applies = ("immediate", "reload") if config.agent.mode == "reload_only" else ("immediate", "reload", "restart")
     reported = live.server.settings
-    allowed = [r.name for r in live.rows.values() if r.tune and (durability or r.risk != "durability")]
+    allowed = [r.name for r in live.rows.values() if r.tune and policy.admits(r.risk)]
     searched = [n for n in allowed if n in reported]
     return tuple(n for n in searched if reported[n].applies in applies and not reported[n].shadowed)
 

@@ -30,6 +30,7 @@ def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
         policy = Policy(
             restart=restart,
             durability=config.agent.durability,
+            host=config.host.settings,
             memory_fraction=config.agent.memory_fraction,
             memory_count=config.agent.memory_count,
         )

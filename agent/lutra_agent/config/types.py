@@ -27,6 +27,7 @@ CONFIRM_S = 900.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 DAY_S = 86_400.0
 STATE_DIR = Path("/var/lib/lutra-agent")
+HOST_HELPER = ("sudo", "-n", "/usr/local/bin/lutra-host")
 
 
 def _encrypted(url: str) -> str:
@@ -195,12 +196,23 @@ class GuardConfig(Section):
 
 
 @dataclass(frozen=True)
+class HostConfig(Section):
+    """`settings`: those of this host's kernel may move, which concern all that runs here. `helper` writes them, as
+    root; it is run without a shell.
+    """
+
+    settings: bool = False
+    helper: Argv = HOST_HELPER
+
+
+@dataclass(frozen=True)
 class Config(Section):
     service: ServiceConfig
     database: DatabaseConfig
     agent: AgentConfig = field(default_factory=AgentConfig)
     restart: RestartConfig = field(default_factory=RestartConfig)
     guard: GuardConfig = field(default_factory=GuardConfig)
+    host: HostConfig = field(default_factory=HostConfig)
     driver: dict[str, Any] | None = None
     prometheus: PrometheusConfig | None = None
 

@@ -10,6 +10,7 @@ import psutil
 from lutra_models.server import Host
 
 from lutra_agent.engines.common.telemetry import Reading
+from lutra_agent.linux.disks import device_of, disk_of
 
 UNLIMITED_V1 = 1 << 60
 SECTOR_BYTES = 512
@@ -25,6 +26,7 @@ class HostProbe:
 
     def __init__(self, root: Path = Path("/"), programs: tuple[str, ...] = ()) -> None:
         self._programs = programs
+        self._root = root
         self._proc = root / "proc"
         self._sys = root / "sys"
 
@@ -73,7 +75,7 @@ class HostProbe:
         return Cgroups(self._sys / "fs/cgroup", self._proc / str(pid or "self") / "cgroup")
 
     def _disk(self, data_dir: Path | None) -> dict[str, float]:
-        device = self._device(data_dir)
+        device = device_of(self._root, data_dir or Path("/"))
         if device is None:
             return {}
         try:
@@ -89,23 +91,9 @@ class HostProbe:
         }
 
     def _rotational(self, data_dir: Path | None) -> bool | None:
-        device = self._device(data_dir)
-        if device is None:
-            return None
-        for folder in (device, device.resolve().parent):  # a partition's queue is its disk's
-            try:
-                return (folder / "queue/rotational").read_text().strip() == "1"
-            except OSError:
-                continue
-        return None
-
-    def _device(self, data_dir: Path | None) -> Path | None:
-        try:
-            number = (data_dir or Path("/")).stat().st_dev
-        except OSError:
-            return None
-        device = self._sys / "dev/block" / f"{os.major(number)}:{os.minor(number)}"
-        return device if device.exists() else None
+        disk = disk_of(self._root, data_dir or Path("/"))
+        said = "" if disk is None else _text(disk / "queue/rotational")
+        return said == "1" if said else None
 
 
 class Cgroups:

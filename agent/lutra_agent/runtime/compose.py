@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from lutra_models.wire import AgentStatus
 
@@ -15,6 +16,8 @@ from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family, password_variables
 from lutra_agent.errors import ConfigError
+from lutra_agent.linux.client import HelperProgram
+from lutra_agent.linux.source import LinuxHost
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.metrics.measure import Measure
 from lutra_agent.metrics.prometheus import Prometheus
@@ -31,11 +34,20 @@ from lutra_agent.state.store import State
 
 def local_database(config: Config, clock: Clock, engine: Engine | None = None) -> LocalDatabase:
     """Dials nothing yet. Raises ConfigError for an unknown engine, and for a state folder of another account."""
-    engine = engine or family(config.database.engine).open(config.database)
+    engine = _on_host(config, engine or family(config.database.engine).open(config.database))
     state = State(config.agent.state_dir)
     progress = RecordedProgress(state)
     control = ServerControl(config.restart, engine.health, clock, state, password_variables(), progress=progress)
     return LocalDatabase(config, clock, engine, state, control, HostProbe(programs=engine.health.programs))
+
+
+def _on_host(config: Config, engine: Engine) -> Engine:
+    """With the settings of this host's kernel, where the agent's own file lets them move."""
+    if not config.host.settings:
+        return engine
+    known = config.restart.data_dir
+    host = LinuxHost(HelperProgram(config.host.helper), lambda: known or engine.health.data_dir())
+    return replace(engine, sources=(*engine.sources, host))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from lutra_models import extensions
 
 _HERE = resources.files(__package__)
 CATALOGUES: tuple[Traversable, ...] = (
+    _HERE / "linux.toml",
     _HERE / "mariadb.toml",
     _HERE / "mysql.toml",
     _HERE / "pika.toml",
@@ -29,7 +30,7 @@ CATALOGUES: tuple[Traversable, ...] = (
 
 def own_engines() -> tuple[str, ...]:
     """Those of this distribution."""
-    return tuple(sorted(map(_name, CATALOGUES)))
+    return tuple(name for name in engines() if name in set(map(_name, CATALOGUES)))
 
 
 def engines() -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Arithmetic in the catalogue's text: ranges, rules and memory terms, shown to people exactly as they are computed.
 
 A formula knows numbers, quoted texts, names, + - * /, comparisons, `a if c else b`, `and`, `or`, `not`, min, max, ceil
-and floor. Nothing else parses, so a catalogue file cannot run code. A name with hyphens stands in backticks.
+and floor. A name may have dots, as in `vm.swappiness`; one with hyphens stands in backticks. Nothing else parses, so a
+catalogue file cannot run code.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -108,9 +109,26 @@ def _compiled(text: str) -> tuple[Step, frozenset[str]]:
             tree = ast.parse(HYPHENATED.sub(lambda found: found[1].replace("-", HYPHEN), text), mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         raise ValueError(f"not a formula: {text!r}") from None
-    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    names = frozenset(_name(n.id) for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in called)
-    return _step(tree, text), names
+    return _step(tree, text), frozenset(_names(tree))
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    """The names that a formula reads, functions left out."""
+    if (name := _dotted(node)) is not None:
+        yield name
+        return
+    called = node.func if isinstance(node, ast.Call) else None
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.expr) and inner is not called:
+            yield from _names(inner)
+
+
+def _dotted(node: ast.expr) -> str | None:
+    """The name that the node is, with its dots and hyphens."""
+    if isinstance(node, ast.Name):
+        return node.id.replace(HYPHEN, "-")
+    before = _dotted(node.value) if isinstance(node, ast.Attribute) else None
+    return None if before is None else f"{before}.{node.attr}"  # type: ignore[attr-defined]
 
 
 def _step(node: ast.expr, text: str) -> Step:
@@ -118,8 +136,8 @@ def _step(node: ast.expr, text: str) -> Step:
     match node:
         case ast.Constant(value=int() | float() | str() as constant) if not isinstance(constant, bool):
             return lambda _scope: constant
-        case ast.Name(id=name):
-            return operator.itemgetter(_name(name))
+        case ast.Name() | ast.Attribute() if (name := _dotted(node)) is not None:
+            return operator.itemgetter(name)
         case ast.UnaryOp(op=ast.USub() | ast.Not() as unary, operand=inner):
             return _unary(unary, _step(inner, text))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
@@ -135,10 +153,6 @@ def _step(node: ast.expr, text: str) -> Step:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
             return _call(FUNCTIONS[name], [_step(a, text) for a in args])
     raise ValueError(f"not allowed in a formula: {ast.unparse(node)!r} in {text!r}")
-
-
-def _name(identifier: str) -> str:
-    return identifier.replace(HYPHEN, "-")
 
 
 def _unary(op: ast.unaryop, inner: Step) -> Step:

@@ -15,6 +15,8 @@ from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Domain, Knob, KnobSpace, Number, Value
 from lutra_models.server import Policy, ServerSetting
 
+COSTS = {"durability": "can lose committed data", "host": "concerns everything that runs on the machine"}
+
 
 class NoRoom(Exception):
     """The live server leaves a setting no two values to choose from."""
@@ -61,14 +63,15 @@ def _verify_policy(reported: ReportedSettings, policy: Policy) -> None:
             raise InvalidConfiguration(f"{name}: it has options, not a range; pin it to one of them instead")
         _range(reported, policy, name)
     for name in sorted(policy.movable or ()):
-        if reported.row(name).risk == "durability" and not policy.durability:
-            raise InvalidConfiguration(f"{name}: it can lose committed data; allow durability in the policy to move it")
+        risk = reported.row(name).risk
+        if not policy.admits(risk):
+            raise InvalidConfiguration(f"{name}: it {COSTS[risk]}; allow {risk} in the policy to move it")
 
 
 def _chosen(row: KnobRow, policy: Policy) -> bool:
     if policy.movable is not None:
         return row.name in policy.movable
-    return row.tune and (row.risk != "durability" or policy.durability)
+    return row.tune and policy.admits(row.risk)
 
 
 def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy, facts: Overlay) -> str | None:

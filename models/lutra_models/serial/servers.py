@@ -50,6 +50,7 @@ def policy_to_dict(policy: Policy) -> Document:
         "durability": policy.durability,
         "memory_fraction": policy.memory_fraction,
         "memory_count": policy.memory_count,
+        **({"host": True} if policy.host else {}),  # left out otherwise: stored histories keep their key
     }
 
 

@@ -10,7 +10,6 @@ import pytest
 from lutra_agent.errors import ApplyRefused
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.catalog import load
-from lutra_models.catalog.files import beside
 from lutra_models.server import SERVER
 
 from tests.support.conformance import Subject
@@ -18,7 +17,7 @@ from tests.support.engines import scratch
 from tests.support.families import known
 from tests.support.subjects import ENGINES, subject_of
 
-WITH_SECOND_SOURCE = tuple(engine for engine in ENGINES if beside(engine))
+WITH_SECOND_SOURCE = tuple(engine for engine in ENGINES if known(engine).host_file)
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

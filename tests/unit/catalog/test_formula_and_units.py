@@ -37,7 +37,8 @@ def test_a_formula_computes(text: str, value: object) -> None:
     "text",
     [
         "__import__('os')",
-        "memory.real",
+        "memory().real",
+        "'text'.real",
         "[1]",
         "lambda: 1",
         "1 if",
@@ -51,6 +52,14 @@ def test_a_formula_computes(text: str, value: object) -> None:
 def test_whatever_is_not_arithmetic_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(ValueError, match="formula"):
         Formula(text)
+
+
+def test_a_name_with_dots_is_a_name_and_no_attribute() -> None:
+    formula = Formula("max(vm.dirty_bytes, net.ipv4.x) + memory.real")
+    assert formula.names == {"vm.dirty_bytes", "net.ipv4.x", "memory.real"}
+    assert formula({"vm.dirty_bytes": 4, "net.ipv4.x": 5, "memory.real": 1}) == 6
+    with pytest.raises(InvalidConfiguration, match=r"needs memory\.real"):
+        Formula("memory.real")({"memory": 7})
 
 
 def test_a_missing_name_and_a_division_by_zero_are_named() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_models.catalog import engines, own_engines
+from lutra_models.catalog import own_engines
+from lutra_models.catalog.files import catalogues
 from lutra_models.catalog.statements import RENDERERS, as_text, renderer, to_paste
 from lutra_models.catalog.statements.mariadb import MARIADB, line
 from lutra_models.catalog.statements.mysql import MYSQL, literal, same, variable
@@ -14,11 +15,12 @@ from lutra_models.errors import NotFound
 
 
 def test_each_catalogue_has_a_renderer_and_what_has_none_is_named() -> None:
-    assert [r.catalogue for r in RENDERERS] == list(own_engines())
-    assert all(renderer(catalogue).catalogue == catalogue for catalogue in engines())
+    assert [r.catalogue for r in RENDERERS] == sorted((*own_engines(), "linux"))
+    assert all(renderer(catalogue).catalogue == catalogue for catalogue in catalogues())
     assert renderer("mysql") is MYSQL
     with pytest.raises(
-        NotFound, match="nothing renders changes of 'oracle'; known: mariadb, mysql, pika, postgresql, redis, valkey"
+        NotFound,
+        match="nothing renders changes of 'oracle'; known: linux, mariadb, mysql, pika, postgresql, redis, valkey",
     ):
         renderer("oracle")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lutra_models import extensions
+from lutra_models.catalog.statements.linux import LINUX
 from lutra_models.catalog.statements.mariadb import MARIADB
 from lutra_models.catalog.statements.mysql import MYSQL
 from lutra_models.catalog.statements.postgresql import POSTGRESQL
@@ -10,7 +11,7 @@ from lutra_models.catalog.statements.redis import PIKA, REDIS, VALKEY
 from lutra_models.catalog.statements.steps import Renderer
 from lutra_models.errors import NotFound
 
-RENDERERS: tuple[Renderer, ...] = (MARIADB, MYSQL, PIKA, POSTGRESQL, REDIS, VALKEY)
+RENDERERS: tuple[Renderer, ...] = (LINUX, MARIADB, MYSQL, PIKA, POSTGRESQL, REDIS, VALKEY)
 
 
 def renderer(catalogue: str) -> Renderer:

@@ -61,7 +61,7 @@ def get_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
 def change_database(
     database: str, body: schemas.DatabasePatch, stored: StoreDep, who: Bearer
 ) -> schemas.DatabaseAnswer:
-    """Change the policy: pins, ranges, which settings may move, durability, restart, the memory limit, the past.
+    """Change the policy: pins, ranges, which settings may move, durability, restart, host, the memory limit, the past.
 
     The label decides which databases share what was learned, so a token that is bound to one database cannot set it.
     """

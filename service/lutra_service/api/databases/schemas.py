@@ -33,6 +33,9 @@ class PolicyBody(Body):
     """Whether settings that need a restart may move, where the mode allows a restart."""
     durability: bool = False
     """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
+    host: bool = False
+    """Whether settings of the machine may move, which concern everything that runs there; the agent's own file has to
+    allow it too."""
     memory_fraction: float = Field(default=0.8, gt=0, le=1)
     """How much of the memory may be taken, as `memory_count` counts it."""
     memory_count: MemoryCount = "in_use"
@@ -54,6 +57,9 @@ class PolicyPatch(Body):
     """Whether settings that need a restart may move, where the mode allows a restart."""
     durability: bool | None = None
     """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
+    host: bool | None = None
+    """Whether settings of the machine may move, which concern everything that runs there; the agent's own file has to
+    allow it too."""
     memory_fraction: float | None = Field(default=None, gt=0, le=1)
     """How much of the memory may be taken, as `memory_count` counts it."""
     memory_count: MemoryCount | None = None
@@ -62,7 +68,7 @@ class PolicyPatch(Body):
     """Which databases it learns from, and which learn from it: all, those of the same label, or none."""
 
     @field_validator(
-        "pins", "ranges", "restart", "durability", "memory_fraction", "memory_count", "past", mode="before"
+        "pins", "ranges", "restart", "durability", "host", "memory_fraction", "memory_count", "past", mode="before"
     )
     @classmethod
     def _says_something(cls, value: Any) -> Any:

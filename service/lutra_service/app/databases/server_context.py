@@ -55,7 +55,7 @@ class ServerContext:
         if self.policy.movable is not None:
             return self.space
         rows = (self.live.rows[n] for n in names if n in self.live.rows and n in self.live.values)
-        safe = {r.name for r in rows if r.risk != "durability" or self.policy.durability}
+        safe = {r.name for r in rows if self.policy.admits(r.risk)}
         if safe <= set(self.space.names):
             return self.space
         return self.live.space(replace(self.policy, movable=frozenset({*self.space.names, *safe})))

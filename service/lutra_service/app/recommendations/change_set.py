@@ -43,6 +43,10 @@ def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Cha
             told.append(f"{change.name} is set by {setting.shadowed}, which outranks what the agent writes")
         if setting is not None and setting.pending_restart:
             told.append(f"{change.name} already waits for a restart")
+    if shared := [c.name for c in changes if at.live.rows[c.name].risk == "host"]:
+        told.append(
+            f"concerns everything that runs on the database's host, not the database alone: {', '.join(shared)}"
+        )
     if at.waits is not None and any(c.applies == "restart" for c in changes):
         told.append(f"needs a restart, which waits: {at.waits}")
     if at.mode == "observe" and changes:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, RestartConfig, ServiceConfig
+from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, HostConfig, RestartConfig, ServiceConfig
 from lutra_agent.engines.families import FAMILIES
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
@@ -14,13 +14,20 @@ from tests.support.fake_engine import FakeEngine
 SECRETS = ("LUTRA_AGENT_TOKEN", *(f.password_variable for f in FAMILIES))
 
 
-def made(folder: Path, engine: FakeEngine) -> LocalDatabase:
+def made(folder: Path, engine: FakeEngine, host: HostConfig | None = None) -> LocalDatabase:
     config = Config(
         ServiceConfig("http://127.0.0.1", "shop"),
         DatabaseConfig("postgresql", "127.0.0.1", 5432),
         AgentConfig(folder / "state"),
+        host=host or HostConfig(),
     )
     return local_database(config, FakeClock(), engine.opened)
+
+
+def test_the_hosts_settings_are_a_source_only_where_the_agents_own_file_lets_them_move(tmp_path: Path) -> None:
+    engine = FakeEngine(tmp_path / "settings")
+    assert [s.name for s in made(tmp_path, engine).engine.sources] == ["server"]
+    assert [s.name for s in made(tmp_path, engine, HostConfig(settings=True)).engine.sources] == ["server", "linux"]
 
 
 @pytest.mark.parametrize("kept", [None, "[]", '"many"', "-3", "true", "{", "1" + "0" * 30])

@@ -60,7 +60,7 @@ def test_a_policy_is_changed_in_parts_and_checked_against_the_catalogue(service:
     assert service.code("PATCH", path, {"policy": {"memory_fraction": 2}}) == (422, "invalid_request")
 
 
-@pytest.mark.parametrize("part", ["pins", "ranges", "restart", "durability", "memory_fraction"])
+@pytest.mark.parametrize("part", ["pins", "ranges", "restart", "durability", "host", "memory_fraction"])
 def test_a_part_of_a_policy_is_never_null(service: Service, database: str, part: str) -> None:
     path = f"/v1/databases/{database}"
     before = service.take("GET", path)

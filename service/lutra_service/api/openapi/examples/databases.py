@@ -12,6 +12,7 @@ policy: Example = {
     "movable": None,
     "restart": True,
     "durability": False,
+    "host": False,
     "memory_fraction": 0.8,
     "memory_count": "in_use",
     "past": "label",

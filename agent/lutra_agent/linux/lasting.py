@@ -1,0 +1,73 @@
+"""Files of Lutra's own that make values last: one of /etc/sysctl.d, and one for what is no sysctl.
+
+    vm.swappiness = 10
+    data_disk.scheduler @ serial:S3X9 = none
+
+A file's content follows from what it says, so that what is taken out again leaves it as it was, byte by byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from lutra_agent.files.atomic import read_regular, remove, write_atomically
+from lutra_agent.linux.disks import STABLE
+from lutra_agent.linux.kernel import SETTINGS, Refused
+
+Place = tuple[str, str]
+"""A setting's name, and for one of a disk the disk's id, else nothing."""
+
+HEADER = "# Written by lutra-host. What it says was changed by Lutra, and is taken out when that is undone.\n"
+LONGEST = 1 << 16
+READABLE = 0o644
+
+
+def rendered(values: Mapping[Place, str]) -> bytes:
+    """Nothing at all for no values."""
+    lines = (f"{name}{f' @ {disk}' if disk else ''} = {value}\n" for (name, disk), value in sorted(values.items()))
+    return (HEADER + "".join(lines)).encode() if values else b""
+
+
+def parsed(content: bytes) -> dict[Place, str]:
+    """Raises Refused for a file that holds anything else."""
+    values: dict[Place, str] = {}
+    for line in content.decode(errors="replace").splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        left, equals, value = line.partition(" = ")
+        name, _, disk = left.partition(" @ ")
+        setting = SETTINGS.get(name)
+        if not equals or setting is None or setting.of_disk != bool(STABLE.fullmatch(disk)) or (name, disk) in values:
+            raise Refused(f"a line is not one of Lutra's: {line[:80]!r}")
+        setting.check(value)
+        values[name, disk] = value
+    if rendered(values) != content:
+        raise Refused("somebody else has edited it")
+    return values
+
+
+def read(file: Path) -> dict[Place, str]:
+    """Empty where there is no file. Raises OSError, also for a link, and Refused."""
+    try:
+        content, _ = read_regular(file, LONGEST)
+    except FileNotFoundError:
+        return {}
+    try:
+        return parsed(content)
+    except Refused as error:
+        raise Refused(f"{file}: {error}") from error
+
+
+def remove_unfinished(file: Path) -> None:
+    """What a process left that was killed before its rename. Raises OSError."""
+    for unfinished in file.parent.glob(f".{file.name}.*"):
+        unfinished.unlink(missing_ok=True)
+
+
+def write(file: Path, values: Mapping[Place, str]) -> None:
+    """In one step, flushed to the disk; no file where there are no values. Raises OSError."""
+    if values:
+        write_atomically(file, rendered(values), READABLE)
+    else:
+        remove(file)

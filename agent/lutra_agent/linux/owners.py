@@ -1,0 +1,103 @@
+"""Who else sets a kernel's setting: the other files of sysctl.d, and TuneD's active profile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from lutra_agent.linux.kernel import RATIOS, SETTINGS
+
+SYSCTL_FOLDERS = ("etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d", "lib/sysctl.d")
+"""A file of an earlier folder hides one of the same name in a later one (sysctl.d(5))."""
+SYSCTL_FILE = "etc/sysctl.conf"
+ACTIVE_PROFILE = "etc/tuned/active_profile"
+PROFILE_FOLDERS = ("etc/tuned/profiles", "etc/tuned", "usr/lib/tuned/profiles", "usr/lib/tuned")
+PROFILE_KEYS = {
+    ("vm", "transparent_hugepages"): "transparent_hugepage.enabled",
+    ("vm", "transparent_hugepage"): "transparent_hugepage.enabled",
+    ("vm", "transparent_hugepage.defrag"): "transparent_hugepage.defrag",
+    ("vm", "dirty_bytes"): "vm.dirty_bytes",
+    ("vm", "dirty_ratio"): "vm.dirty_bytes",
+    ("vm", "dirty_background_bytes"): "vm.dirty_background_bytes",
+    ("vm", "dirty_background_ratio"): "vm.dirty_background_bytes",
+    ("disk", "elevator"): "data_disk.scheduler",
+    ("disk", "readahead"): "data_disk.read_ahead_kb",
+}
+"""What TuneD's plugins call them; those of [sysctl] have the kernel's names."""
+ALIASES = {ratio.name: name for name, ratio in RATIOS.items()} | {
+    "vm.nr_hugepages_mempolicy": "vm.nr_hugepages",
+}
+MOST_INCLUDES = 20
+LONGEST = 1 << 20
+
+
+def owners(system: Path, own: Path) -> dict[str, str]:
+    """Setting → what sets it, beside Lutra's `own` file. What this account may not read is passed over."""
+    found: dict[str, str] = {}
+    for file in _sysctl_files(system):
+        if file.resolve() != own.resolve():
+            found |= {name: str(_shown(file, system)) for name in _set_by(_keys(file))}
+    for profile in _text(system / ACTIVE_PROFILE).split():
+        found |= dict.fromkeys(_of_profile(system, profile), f"TuneD's profile {profile}")
+    return found
+
+
+def _sysctl_files(system: Path) -> Iterator[Path]:
+    seen = set[str]()
+    for folder in SYSCTL_FOLDERS:
+        for file in sorted((system / folder).glob("*.conf")):
+            if file.name not in seen:
+                seen.add(file.name)
+                yield file
+    yield system / SYSCTL_FILE
+
+
+def _keys(file: Path) -> Iterator[str]:
+    """`vm/swappiness`, `-vm.swappiness` and `net.ipv4.*` are keys, too."""
+    for line in _text(file).splitlines():
+        key, equals, _ = line.partition("=")
+        if equals and not key.lstrip().startswith(("#", ";")):
+            yield key.strip().removeprefix("-").strip().replace("/", ".")
+
+
+def _set_by(keys: Iterator[str]) -> set[str]:
+    known = {**{name: name for name in SETTINGS}, **ALIASES}
+    return {own for key in keys for name, own in known.items() if name == key or fnmatchcase(name, key)}
+
+
+def _of_profile(system: Path, profile: str, depth: int = 0) -> set[str]:
+    folders = (system / folder / profile / "tuned.conf" for folder in PROFILE_FOLDERS)
+    file = next((f for f in folders if f.is_file()), None)
+    if file is None or depth > MOST_INCLUDES or "/" in profile:
+        return set()
+    found, section = set[str](), ""
+    for line in _text(file).splitlines():
+        if header := re.match(r"\s*\[(\w+)\]", line):
+            section = header[1]
+            continue
+        key, equals, value = line.partition("=")
+        key = key.strip()
+        if not equals or key.startswith("#"):
+            continue
+        if (section, key) == ("main", "include"):
+            for name in re.split(r"[\s,;]+", value.strip()):
+                found |= _of_profile(system, name, depth + 1)
+        elif section == "sysctl":
+            found |= _set_by(iter((key,)))
+        elif name := PROFILE_KEYS.get((section, key)):
+            found.add(name)
+    return found
+
+
+def _shown(file: Path, system: Path) -> Path:
+    return Path("/") / file.relative_to(system)
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(LONGEST).decode(errors="replace")
+    except OSError:
+        return ""

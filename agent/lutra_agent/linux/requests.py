@@ -1,0 +1,91 @@
+"""What the helper is asked: one JSON document, which is either wholly of this shape or refused.
+
+    {"steps": [{"verb": "set", "name": "data_disk.scheduler", "disk": "serial:S3X9", "value": "none"}, …]}
+
+| verb     | does |
+|----------|------|
+| `set`    | make the value active |
+| `keep`   | make the value last over a reboot |
+| `forget` | let none last |
+| `probe`  | tell which settings this kernel has and takes |
+| `boot`   | make active what lasts and is no sysctl, at the host's start |
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from lutra_agent.linux.disks import STABLE
+from lutra_agent.linux.kernel import SETTINGS, KernelSetting, Refused
+
+LONGEST = 1 << 16
+MOST_STEPS = 200
+KEYS = {
+    "set": {"verb", "name", "disk", "value"},
+    "keep": {"verb", "name", "disk", "value"},
+    "forget": {"verb", "name", "disk"},
+    "probe": {"verb", "disk"},
+    "boot": {"verb"},
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """One step. `disk` is the data disk's id, empty where the setting is none of a disk's, or the disk is not known."""
+
+    verb: str
+    name: str = ""
+    disk: str = ""
+    value: str = ""
+
+    @property
+    def setting(self) -> KernelSetting:
+        return SETTINGS[self.name]
+
+
+def parse(document: bytes) -> list[Request]:
+    """Raises Refused."""
+    if len(document) > LONGEST:
+        raise Refused(f"a request has {LONGEST} bytes at most")
+    try:
+        content = json.loads(document, object_pairs_hook=_distinct)
+    except (ValueError, RecursionError):
+        raise Refused("not a JSON document") from None
+    if not isinstance(content, dict) or set(content) != {"steps"}:
+        raise Refused("a request is an object with `steps` alone")
+    steps = content["steps"]
+    if not isinstance(steps, list) or not 1 <= len(steps) <= MOST_STEPS:
+        raise Refused(f"`steps` is a list of 1 to {MOST_STEPS}")
+    return [_step(step) for step in steps]
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key twice")
+    return found
+
+
+def _step(step: object) -> Request:
+    if not isinstance(step, dict) or not all(isinstance(value, str) for value in step.values()):
+        raise Refused("a step is an object of texts")
+    verb = step.get("verb", "")
+    if verb not in KEYS or set(step) != KEYS[verb]:
+        raise Refused(f"a step has a verb and what belongs to it: {', '.join(KEYS)}")
+    request = Request(**step)
+    if request.disk and not STABLE.fullmatch(request.disk):
+        raise Refused(f"{request.disk[:40]!r} is no id of a disk")
+    if "name" in step:
+        _check(request)
+    return request
+
+
+def _check(request: Request) -> None:
+    if request.name not in SETTINGS:
+        raise Refused(f"{request.name[:40]!r} is no setting that Lutra changes")
+    if request.setting.of_disk != bool(request.disk):
+        raise Refused(f"{request.name}: `disk` is for settings of a disk, and needed there")
+    if request.verb != "forget":
+        request.setting.check(request.value)

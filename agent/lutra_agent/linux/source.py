@@ -1,0 +1,177 @@
+"""The settings of this host's kernel: a setting source beside the server's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lutra_models.catalog import Change, KnobRow, load
+from lutra_models.catalog.statements import FileLine, Statement, Step, renderer
+from lutra_models.server import ServerSetting
+
+from lutra_agent.engines.common.source import Permissions, Scope
+from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
+from lutra_agent.linux import kernel, lasting
+from lutra_agent.linux.client import Helper
+from lutra_agent.linux.disks import disk_of, stable_id, with_id
+from lutra_agent.linux.kernel import RATIOS, SCHEDULER, SETTINGS, Kernel, Refused
+from lutra_agent.linux.lasting import Place
+from lutra_agent.linux.owners import owners
+from lutra_agent.linux.places import Places
+from lutra_agent.linux.requests import Request
+
+LEAST_BYTES = 8192
+"""Of a limit of dirty memory, two pages: no 0 where nobody remembers the ratio that it would stand for."""
+REMEDY = "give the agent's account the helper: docs/operate/host.md"
+
+
+@dataclass(frozen=True)
+class _Disk:
+    id: str
+    folder: Path | None
+
+
+class LinuxHost:
+    """Reads the kernel itself; what changes it is asked of the helper. It needs no server but to find the data's disk.
+
+    Neither of its two files is the agent's to write, so it keeps none: its steps undo all that they do.
+    """
+
+    name = "linux"
+    catalogue = "linux"
+    scope: Scope = "host"
+    rounds = False
+    keeps_file = False
+    reads_file_at_start_alone = False
+
+    def __init__(self, helper: Helper, data_dir: Callable[[], Path | None], places: Places | None = None) -> None:
+        self._helper = helper
+        self._data_dir = data_dir
+        self._places = places or Places()
+        self._renderer = renderer(self.catalogue)
+        self._disk: _Disk | None = None
+
+    def read(self) -> Mapping[str, ServerSetting]:
+        """What this kernel has of the catalogue, with who else sets it. Raises CollectionFailed."""
+        disk = self._found_disk()
+        live = Kernel(self._places.root, disk.folder if disk else None)
+        kept, outranking = self._kept()
+        found = dict[str, ServerSetting]()
+        for row in load(self.catalogue).rows:
+            place = (row.name, disk.id if disk and SETTINGS[row.name].of_disk else "")
+            try:
+                found[row.name] = self._setting(row, live, kept.get(place), outranking)
+            except (OSError, Refused, ValueError):  # this kernel has no such setting
+                continue
+        return found
+
+    def permissions(self, names: Iterable[str]) -> Permissions:
+        disk = self._found_disk()
+        try:
+            state = self._helper.ask([Request("probe", disk=disk.id if disk else "")])
+        except ApplyRefused as error:
+            return Permissions(frozenset(), True, (REMEDY,), str(error))
+        changeable = frozenset(n for n in names if state.get(n) == "writable")
+        refused = sorted(f"{n} is {state.get(n, 'unknown')}" for n in set(names) - changeable)
+        return Permissions(changeable, True, (), f"on this kernel {', '.join(refused)}" if refused else "")
+
+    def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
+        return self._renderer.change(change.name, change.value_text, restart)
+
+    def undo(self, name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
+        return self._renderer.undo(name, text, active, restart)
+
+    def execute(self, steps: Sequence[Step]) -> None:
+        """A scheduler goes first, as it comes with a queue of its own; all else in order."""
+        if not steps:
+            return
+        ordered = sorted(steps, key=lambda step: step.setting != SCHEDULER)
+        disk = self._found_disk() if any(SETTINGS[s.setting].of_disk for s in steps) else None
+        self._helper.ask([_request(step, disk) for step in ordered])
+
+    def reload(self) -> None:
+        """The kernel has taken each value at once."""
+
+    def settings_file(self) -> Path | None:
+        return None
+
+    def settings_file_in(self, data_dir: Path | None) -> Path | None:
+        return None
+
+    def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
+        values = {(n, ""): v for n, v in {**self.file_says(content), **texts}.items() if v is not None}
+        return lasting.rendered(values)
+
+    def file_says(self, content: bytes) -> Mapping[str, str]:
+        lines = (line.partition(" = ") for line in content.decode(errors="replace").splitlines())
+        return {left.partition(" @ ")[0]: value for left, equals, value in lines if equals}
+
+    def _setting(self, row: KnobRow, live: Kernel, kept: str | None, outranking: Mapping[str, str]) -> ServerSetting:
+        setting = SETTINGS[row.name]
+        found = ServerSetting(
+            value=live.read(setting),
+            unit=self._unit(row),
+            applies=row.applies,
+            source="kernel" if kept is None else "file",
+            persisted=kept,
+            shadowed=outranking.get(row.name),
+        )
+        if setting.options is not None:
+            return replace(found, kind="enum", options=live.options(setting))
+        nobody_remembers = row.name in RATIOS and int(found.value) > 0 and kept is None
+        low = LEAST_BYTES if nobody_remembers else setting.low
+        return replace(found, kind="integer", low=low, high=setting.high)
+
+    def _unit(self, row: KnobRow) -> str:
+        """The kernel's: explicit huge pages are as large as its default."""
+        size = kernel.meminfo(self._places.root, "Hugepagesize") if row.name == "vm.nr_hugepages" else None
+        return row.unit if size is None else f"{size}kB"
+
+    def _kept(self) -> tuple[dict[Place, str], dict[str, str]]:
+        """What Lutra's own files say, and who else sets what: whoever has edited these owns all that they may say."""
+        kept = dict[Place, str]()
+        outranking = owners(self._places.system, self._places.sysctls)
+        for file in (self._places.sysctls, self._places.devices):
+            try:
+                kept |= lasting.read(file)
+            except Refused as error:
+                own = [s.name for s in SETTINGS.values() if self._places.lasting(s) == file]
+                outranking |= dict.fromkeys(own, str(error))
+            except OSError as error:
+                raise CollectionFailed(f"{file}: {error.strerror}") from error
+        return kept, outranking
+
+    def _found_disk(self) -> _Disk | None:
+        """The disk of the data. The server is asked once; where it does not answer, a file of Lutra's may name it."""
+        if self._disk is not None:
+            return self._disk
+        try:
+            folder = self._data_dir()
+        except (DatabaseUnavailable, CollectionFailed):
+            return self._kept_disk()
+        device = None if folder is None else disk_of(self._places.root, folder)
+        id_ = None if device is None else stable_id(device)
+        named = id_ is not None and with_id(self._places.root, id_) is not None
+        self._disk = _Disk(id_, device) if id_ is not None and named else None
+        return self._disk
+
+    def _kept_disk(self) -> _Disk | None:
+        try:
+            ids = {disk for _, disk in lasting.read(self._places.devices) if disk}
+        except (OSError, Refused):
+            return None
+        return _Disk(id_, with_id(self._places.root, id_)) if len(ids) == 1 and (id_ := next(iter(ids))) else None
+
+
+def _request(step: Step, disk: _Disk | None) -> Request:
+    """Raises DatabaseUnavailable for a step of a disk that only the server could name."""
+    of_disk = SETTINGS[step.setting].of_disk
+    if of_disk and disk is None:
+        raise DatabaseUnavailable(f"{step.setting}: the data's disk is not known, or has no stable id")
+    id_ = disk.id if of_disk and disk is not None else ""
+    if isinstance(step, Statement):
+        return Request("set", step.setting, id_, step.wanted or "")
+    assert isinstance(step, FileLine)
+    verb = "forget" if step.value is None else "keep"
+    return Request(verb, step.setting, id_, step.value or "")

@@ -1,0 +1,60 @@
+"""The Linux host: a line of a file that its next start reads, and a value that the kernel takes at once.
+
+vm.swappiness = 10               # /etc/sysctl.d/90-lutra.conf
+sysctl -w vm.swappiness=10
+"""
+
+from __future__ import annotations
+
+from lutra_models.catalog.statements.steps import FileLine, Renderer, Statement, Step
+
+SYSCTL_FILE = "/etc/sysctl.d/90-lutra.conf"
+DEVICE_FILE = "/etc/lutra/host.conf"
+"""Of a unit of Lutra's, for what is no sysctl."""
+SYSCTLS = ("vm.", "kernel.", "net.")
+BY_RATIO = {
+    "vm.dirty_background_bytes": "vm.dirty_background_ratio",
+    "vm.dirty_bytes": "vm.dirty_ratio",
+}
+"""Of these 0 says that the kernel counts by a ratio. No file can ask for that: without a line it is so."""
+FOLDERS = {"transparent_hugepage": "/sys/kernel/mm/transparent_hugepage", "data_disk": "/sys/block/DATA_DISK/queue"}
+
+
+def is_sysctl(name: str) -> bool:
+    return name.startswith(SYSCTLS)
+
+
+def kept(name: str, value: str | None) -> str | None:
+    """What the file says where `value` is to last."""
+    return None if name in BY_RATIO and value == "0" else value
+
+
+def change(name: str, text: str, _restart: bool) -> tuple[Step, ...]:
+    return (_line(name, text), _active(name, text))
+
+
+def undo(name: str, text: str | None, active: str, _restart: bool) -> tuple[Step, ...]:
+    """The value first: until it is as before, the file tells whose it was."""
+    return (_active(name, active), _line(name, text))
+
+
+def _active(name: str, text: str) -> Statement:
+    return Statement(name, _command(name, text), wanted=text)
+
+
+def _command(name: str, text: str) -> str:
+    if name in BY_RATIO and text == "0":
+        return f"sysctl -w {BY_RATIO[name]}=AS_BEFORE  # so that {name} is 0"
+    if is_sysctl(name):
+        return f"sysctl -w {name}={text}"
+    folder, _, file = name.partition(".")
+    return f"echo {text} > {FOLDERS[folder]}/{file}  # {name}"
+
+
+def _line(name: str, value: str | None) -> FileLine:
+    value = kept(name, value)
+    text = f"# without {name}" if value is None else f"{name} = {value}"
+    return FileLine(name, text, SYSCTL_FILE if is_sysctl(name) else DEVICE_FILE, value=value)
+
+
+LINUX = Renderer("linux", change, undo)

@@ -1,0 +1,168 @@
+"""A directory tree that stands for a kernel's /proc/sys and /sys, and behaves as one where settings hang together."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from lutra_agent.errors import ApplyRefused
+from lutra_agent.linux import requests
+from lutra_agent.linux.client import as_document
+from lutra_agent.linux.helper import carry_out
+from lutra_agent.linux.kernel import RATIOS, REQUESTS, SCHEDULER, SETTINGS, Kernel, KernelSetting
+from lutra_agent.linux.places import Places
+from lutra_agent.linux.requests import Request
+from lutra_agent.linux.source import LinuxHost
+
+SERIAL = "serial:FAKE_1"
+DISK = "sys/devices/pci0000:00/virtio1/block/vda"
+INITIAL = {
+    "proc/meminfo": "MemTotal:        8388608 kB\nHugepagesize:       2048 kB\n",
+    "proc/sys/vm/swappiness": "60",
+    "proc/sys/vm/dirty_background_bytes": "0",
+    "proc/sys/vm/dirty_background_ratio": "10",
+    "proc/sys/vm/dirty_bytes": "0",
+    "proc/sys/vm/dirty_ratio": "20",
+    "proc/sys/vm/dirty_expire_centisecs": "3000",
+    "proc/sys/vm/dirty_writeback_centisecs": "500",
+    "proc/sys/vm/overcommit_memory": "0",
+    "proc/sys/vm/zone_reclaim_mode": "0",
+    "proc/sys/vm/nr_hugepages": "0",
+    "proc/sys/kernel/numa_balancing": "0",
+    "proc/sys/kernel/core_pattern": "core",
+    "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never",
+    "sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise [madvise] never",
+    f"{DISK}/serial": "FAKE 1",
+    f"{DISK}/queue/scheduler": "none [mq-deadline] kyber bfq",
+    f"{DISK}/queue/read_ahead_kb": "128",
+    f"{DISK}/queue/nr_requests": "250",
+    f"{DISK}/queue/rq_affinity": "1",
+    f"{DISK}/queue/rotational": "0",
+    "proc/sys/net/core/somaxconn": "4096",
+    "proc/sys/net/ipv4/tcp_max_syn_backlog": "512",
+}
+NEW = {
+    "vm.swappiness": 10,
+    "vm.dirty_background_bytes": 64 << 20,
+    "vm.dirty_bytes": 512 << 20,
+    "vm.dirty_expire_centisecs": 500,
+    "vm.dirty_writeback_centisecs": 100,
+    "vm.overcommit_memory": "1",
+    "vm.zone_reclaim_mode": "1",
+    "vm.nr_hugepages": 4,
+    "kernel.numa_balancing": "1",
+    "transparent_hugepage.enabled": "never",
+    "transparent_hugepage.defrag": "defer",
+    "data_disk.nr_requests": 64,
+    "data_disk.scheduler": "none",
+    "data_disk.read_ahead_kb": 256,
+    "data_disk.rq_affinity": "2",
+    "net.core.somaxconn": 8192,
+    "net.ipv4.tcp_max_syn_backlog": 1024,
+}
+"""A new value for every setting. The queue's length comes before its scheduler: the source puts them in order."""
+OWN_REQUESTS = {"none": "128"}
+SCHEDULERS_REQUESTS = "256"
+
+
+class _LinuxHost(LinuxHost):
+    def server_started(self) -> None:
+        """A host does not notice when the server in memory starts."""
+
+
+@dataclass
+class FakeLinux:
+    """Its helper runs in this process, and is asked as the program would be."""
+
+    folder: Path
+    asked: list[Request] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for name, text in INITIAL.items():
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{text}\n")
+        number = self.folder.stat().st_dev
+        for link in (f"sys/dev/block/{os.major(number)}:{os.minor(number)}", "sys/block/vda"):
+            (self.root / link).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / link).symlink_to(self.root / DISK)
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "root"
+
+    @property
+    def places(self) -> Places:
+        etc = self.folder / "etc"
+        return Places(
+            self.root, etc / "sysctl.d/90-lutra.conf", etc / "lutra/host.conf", self.folder / "memory", self.folder
+        )
+
+    @property
+    def source(self) -> LinuxHost:
+        return _LinuxHost(self, lambda: self.folder, self.places)
+
+    def ask(self, steps: Sequence[Request]) -> Mapping[str, str]:
+        self.asked += steps
+        document = json.dumps({"steps": [as_document(s) for s in steps]}).encode()
+        answer = carry_out(requests.parse(document), self.places)
+        if answer.error:
+            raise ApplyRefused("invalid_value", answer.error)
+        return answer.settings or {}
+
+    def kernel(self) -> dict[str, str]:
+        """Every file of the kernel, as it is."""
+        return {str(p.relative_to(self.root)): p.read_text() for p in self.root.rglob("*") if p.is_file()}
+
+    def lasting(self) -> dict[str, bytes]:
+        """Every file of Lutra's, and of others, beside the kernel's."""
+        etc = self.folder / "etc"
+        return {str(p.relative_to(etc)): p.read_bytes() for p in etc.rglob("*") if p.is_file()}
+
+    def reboot(self) -> None:
+        """The kernel begins as it began; then sysctl's own unit and Lutra's apply what lasts."""
+        for name, text in INITIAL.items():
+            (self.root / name).write_text(f"{text}\n")
+        if self.places.sysctls.exists():
+            for line in self.places.sysctls.read_text().splitlines():
+                name, equals, value = line.partition(" = ")
+                if equals:
+                    Kernel(self.root).write(SETTINGS[name], value)
+        if self.places.devices.exists():
+            self.ask([Request("boot")])
+
+
+@contextmanager
+def kernel_behaves(before: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Writes do what they do on Linux; `before` is called before each."""
+    real = Kernel.write
+
+    def write(kernel: Kernel, setting: KernelSetting, value: str) -> None:
+        before()
+        _require_taken(kernel, setting, value)
+        words = kernel.path(setting).read_text().replace("[", " ").replace("]", " ").split()
+        bracketed = setting.options is not None and len(words) > 1
+        real(kernel, setting, " ".join(f"[{w}]" if w == value else w for w in words) if bracketed else value)
+        for bytes_, ratio in RATIOS.items():
+            for one, other in ((SETTINGS[bytes_], ratio), (ratio, SETTINGS[bytes_])):
+                if setting == one:
+                    real(kernel, other, "0")
+        if setting.name == SCHEDULER:
+            real(kernel, REQUESTS, OWN_REQUESTS.get(value, SCHEDULERS_REQUESTS))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Kernel, "write", write)
+        yield
+
+
+def _require_taken(kernel: Kernel, setting: KernelSetting, value: str) -> None:
+    hardware = kernel.disk is not None and kernel.read(SETTINGS[SCHEDULER]) == "none"
+    if setting == REQUESTS and hardware and int(value) > int(OWN_REQUESTS["none"]):
+        raise OSError(22, "Invalid argument")
+    if setting.name in RATIOS and int(value) < 8192:
+        raise OSError(22, "Invalid argument")
