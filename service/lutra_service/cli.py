@@ -157,9 +157,10 @@ def _settings() -> Settings:
 
 
 def _add_commands() -> None:
+    from lutra_service.commands.models import models
     from lutra_service.commands.tokens import audit, token
 
-    for command in (token, audit):
+    for command in (token, audit, models):
         main.add_command(command)
 
 

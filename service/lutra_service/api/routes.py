@@ -12,6 +12,7 @@ from lutra_service.api.headers import SafeHeaders
 from lutra_service.api.http.deps import bearer
 from lutra_service.api.http.problems import problem
 from lutra_service.api.http.queries import known_parameters
+from lutra_service.api.models import models
 from lutra_service.api.openapi import description, docs
 from lutra_service.api.recommendations import predictions, recommendations
 from lutra_service.api.reports import reports
@@ -28,6 +29,7 @@ ROUTERS = (
     predictions.router,
     sessions.router,
     knobs.router,
+    models.router,
     health.router,
 )
 

@@ -31,6 +31,11 @@ from lutra_service.api.openapi.examples.databases import (
     told_guardrail,
     window,
 )
+from lutra_service.api.openapi.examples.models import (
+    model,
+    new_model,
+    package,
+)
 from lutra_service.api.openapi.examples.tuning import (
     change,
     connections,
@@ -73,6 +78,7 @@ PAGED: dict[str, Example] = {
     "DatabaseAnswer": database,
     "EventAnswer": shown_event,
     "KnobAnswer": knob,
+    "ModelAnswer": model,
     "RecommendationAnswer": recommendation,
     "SessionAnswer": session,
     "SettingAnswer": setting,
@@ -121,6 +127,8 @@ EXAMPLES: dict[str, Example] = {
     "MemoryAnswer": memory,
     "MemoryTermAnswer": term,
     "NewDatabase": {"name": "shop", "engine": "postgresql"},
+    "NewModel": new_model,
+    "PackageAnswer": package,
     "NewPrediction": {"settings": {"work_mem": "8MB"}, "level": 0.9},
     "NewRecommendation": {"settings": {"work_mem": "8MB"}, "approve": True},
     "NewSession": new_session,
