@@ -11,6 +11,7 @@ import click
 if TYPE_CHECKING:
     from lutra_service.app.models.versions import Form
     from lutra_service.db.schema.records import ModelVersion
+    from lutra_service.db.store import UnitOfWork
 
 PAGE = 500
 
@@ -89,6 +90,55 @@ def register(file: Path, name: str, note: str) -> None:
 
 @models.command()
 @click.argument("model_id")
+def score(model_id: str) -> None:
+    """Score MODEL_ID (mv_…) on past sessions, one after the other.
+
+    It is fitted to each session's first trials and foretells those that came then. A service that runs over the same
+    database takes part in the work; interrupted, it goes on with the next call.
+    """
+    from lutra_service.commands.opening import opened
+    from lutra_service.commands.scoring import scored
+    from lutra_service.common.settings import Settings
+
+    settings = Settings()
+    with opened(settings) as store:
+        scored(store, settings, model_id, click.echo)
+        click.echo(store.read(lambda unit: _side_by_side(unit, model_id)))
+
+
+@models.command()
+@click.argument("model_id")
+def show(model_id: str) -> None:
+    """Show MODEL_ID (mv_…) beside the champion: both scorecards, and what the shadow saw."""
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        version = store.read(lambda unit: unit.models.get(model_id))
+        _say(version)
+        if version.note:
+            click.echo(_printable(version.note))
+        click.echo(store.read(lambda unit: _side_by_side(unit, model_id)))
+
+
+@models.command()
+@click.argument("model_id")
+@click.option("--off", is_flag=True, help="Let it predict no longer. What it predicted stays.")
+def shadow(model_id: str, off: bool) -> None:
+    """Let the candidate MODEL_ID (mv_…) predict beside what serves, for each recommendation from now on.
+
+    It changes nothing of them. `lutra models show` compares both on what is measured then.
+    """
+    from lutra_service.app.models import versions
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        version = store.write(lambda unit: versions.set_shadow(unit, model_id, not off))
+    runs = "runs" if version.shadow else "does not run"
+    click.echo(f"{version.id} ({_printable(version.name)}) {runs} in the shadow")
+
+
+@models.command()
+@click.argument("model_id")
 def promote(model_id: str) -> None:
     """Let MODEL_ID (mv_…) serve from the next recommendation on."""
     from lutra_service.app.models import versions
@@ -117,6 +167,30 @@ def retire(model_id: str) -> None:
 
     with opened() as store:
         _say(store.write(lambda u: versions.retire(u, model_id)))
+
+
+def _side_by_side(unit: UnitOfWork, model_id: str) -> str:
+    """The scorecards of this version and of the champion, and what the shadow saw, as a table."""
+    from lutra_models.scores.card import SHOWN
+
+    from lutra_service.app.models.compared import in_shadow
+
+    champion = unit.models.champion()
+    cards = [v.scorecard or {} for v in (unit.models.get(model_id), champion)]
+    lines = [f"{'on past sessions':22}{model_id:>28}{'champion':>14}"]
+    lines += [f"{name:22}{_number(cards[0].get(name)):>28}{_number(cards[1].get(name)):>14}" for name in SHOWN]
+    lines.append(f"{'sessions':22}{cards[0].get('sessions', '-'):>28}{cards[1].get('sessions', '-'):>14}")
+    seen = in_shadow(unit, model_id)
+    if seen is not None:
+        lines.append(f"{'in the shadow':22}{model_id:>28}{'served':>14}")
+        names = [name for name in seen["candidate"] if name != "n"]
+        lines += [f"{n:22}{_number(seen['candidate'][n]):>28}{_number(seen['served'][n]):>14}" for n in names]
+        lines.append(f"{'readings':22}{seen['candidate']['n']:>28}{seen['served']['n']:>14}")
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _say(version: ModelVersion) -> None:

@@ -12,6 +12,7 @@ from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import IdempotencyDep, Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.models import schemas, views
+from lutra_service.app.jobs import past_sessions
 from lutra_service.app.models import serving, versions
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelVersion
@@ -59,9 +60,9 @@ def roll_back_model(stored: StoreDep) -> Answer:
 
 @router.get("/v1/models/{model}")
 @allow("read", of="service")
-def get_model(model: str, stored: StoreDep) -> Answer:
-    """One model version."""
-    return stored.read(lambda unit: views.model(unit, unit.models.get(model)))
+def get_model(model: str, stored: StoreDep) -> schemas.ModelDetailAnswer:
+    """One model version with its options, its scorecard, and how it predicts in the shadow beside what serves."""
+    return stored.read(lambda unit: views.detail(unit, unit.models.get(model)))
 
 
 @router.get("/v1/models/{model}/options", responses=AS_TOML, response_class=Response)
@@ -70,6 +71,27 @@ def get_model_options(model: str, stored: StoreDep) -> Response:
     """Its options as a TOML document: with each option what it means, and its range."""
     text = stored.read(lambda unit: serving.document(unit.models.get(model)))
     return Response(text, media_type="application/toml")
+
+
+@router.post("/v1/models/{model}/score", status_code=202)
+@allow("models", of="service")
+def score_model(model: str, stored: StoreDep) -> schemas.ScoringAnswer:
+    """Compute its scorecard from past sessions. The model version itself says how far that is."""
+    return stored.write(lambda unit: views.scoring(past_sessions.start(unit, model)))
+
+
+@router.put("/v1/models/{model}/shadow")
+@allow("models", of="service")
+def shadow_model(model: str, stored: StoreDep) -> Answer:
+    """Let a candidate predict beside what serves, for each recommendation from now on. It changes nothing of them."""
+    return _done(stored, lambda unit: versions.set_shadow(unit, model, True))
+
+
+@router.delete("/v1/models/{model}/shadow")
+@allow("models", of="service")
+def unshadow_model(model: str, stored: StoreDep) -> Answer:
+    """Let it predict beside what serves no longer. What it predicted stays."""
+    return _done(stored, lambda unit: versions.set_shadow(unit, model, False))
 
 
 @router.post("/v1/models/{model}/promote")

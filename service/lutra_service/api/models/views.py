@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutra_service.api.models.schemas import ModelAnswer
-from lutra_service.app.models import serving
-from lutra_service.db.schema.records import ModelVersion
+from lutra_service.api.models.schemas import ModelAnswer, ModelDetailAnswer, ScoringAnswer
+from lutra_service.app.models import compared, serving
+from lutra_service.db.schema.records import ModelJob, ModelVersion
 from lutra_service.db.store import UnitOfWork
 
 
@@ -16,6 +16,23 @@ def model(unit: UnitOfWork, record: ModelVersion) -> ModelAnswer:
 
 def models(unit: UnitOfWork, records: list[ModelVersion]) -> list[ModelAnswer]:
     return [model(unit, record) for record in records]
+
+
+def detail(unit: UnitOfWork, record: ModelVersion) -> ModelDetailAnswer:
+    job = unit.model_jobs.newest(record.id)
+    return ModelDetailAnswer.model_validate(
+        {
+            **told(unit, record),
+            "options": serving.options_of(record).to_dict(),
+            "scoring": None if job is None else scoring(job),
+            "in_shadow": compared.in_shadow(unit, record.id),
+        }
+    )
+
+
+def scoring(job: ModelJob) -> ScoringAnswer:
+    done = max(0, len(job.results) - 1)
+    return ScoringAnswer(state=job.state, sessions=len(job.sessions), done=done, error=job.error)
 
 
 def told(unit: UnitOfWork, record: ModelVersion) -> dict[str, Any]:

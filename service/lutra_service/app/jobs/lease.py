@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -12,24 +11,18 @@ from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.jobs import answers
+from lutra_service.app.jobs import answers, shadows
+from lutra_service.app.jobs.job import Job
+from lutra_service.app.jobs.results import checked as checked
 from lutra_service.app.lifecycle import directive_holder, withdrawal
 from lutra_service.app.lifecycle.session_steps import pause
 from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.sessions.advance import advance
-from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session, Waiting
 from lutra_service.db.store import UnitOfWork
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
 MEASUREMENT_LATE = timedelta(hours=2)
-
-
-@dataclass(frozen=True)
-class Job:
-    recommendation_id: str
-    task: str
-    payload: Document
 
 
 def waiting(unit: UnitOfWork, busy: Collection[str] = ()) -> list[Waiting]:
@@ -83,6 +76,7 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         give_up(unit, id_, f"{error.code}: {error}")
         return
     answers.take(unit, recommendation, session, at, configuration, result)
+    shadows.begin(unit, unit.recommendations.get(id_))
     if session is not None:
         advance(unit, unit.databases.get(recommendation.database_id), unit.sessions.get(session.id))
 
@@ -102,6 +96,11 @@ def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
         advance(unit, unit.databases.get(recommendation.database_id), session)
         return
     pause(unit, session, f"{id_} could not be computed: {error}")
+
+
+def release(unit: UnitOfWork, id_: str) -> None:
+    """Let whoever is next compute it."""
+    unit.recommendations.release(id_)
 
 
 def renew(unit: UnitOfWork, held: Sequence[str], lease_s: float) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from lutra_models import __version__
 from lutra_models.errors import IllegalTransition, NotFound
 
-from lutra_service.app.jobs.lease import Job, job
+from lutra_service.app.jobs.job import Job
+from lutra_service.app.jobs.lease import job
 from lutra_service.app.models.serving import require_whole
 from lutra_service.app.recommendations.request import COMPUTED
 from lutra_service.common.documents import Document

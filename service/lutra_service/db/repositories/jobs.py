@@ -58,6 +58,10 @@ class Snapshots(Repository[Snapshot]):
         asked = own.group_by(c.session_id).union(others.group_by(c.database_id))
         return sorted(self._db.execute(asked).scalars(), reverse=True)[:limit]
 
+    def session_of(self, id_: str) -> str | None:
+        found = self._db.execute(select(self.table.c.session_id).where(self.table.c.id == id_))
+        return found.scalar_one_or_none()
+
     def newest_ids(self, database_id: str, limit: int) -> list[str]:
         """The newest first."""
         c = self.table.c

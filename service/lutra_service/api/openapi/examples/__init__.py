@@ -32,9 +32,17 @@ from lutra_service.api.openapi.examples.databases import (
     window,
 )
 from lutra_service.api.openapi.examples.models import (
+    conformance,
+    data,
+    in_shadow,
     model,
+    model_detail,
+    model_gain,
     new_model,
     package,
+    scorecard,
+    scoring,
+    session_score,
 )
 from lutra_service.api.openapi.examples.tuning import (
     change,
@@ -129,6 +137,15 @@ EXAMPLES: dict[str, Example] = {
     "NewDatabase": {"name": "shop", "engine": "postgresql"},
     "NewModel": new_model,
     "PackageAnswer": package,
+    "ConformanceAnswer": conformance,
+    "DataAnswer": data,
+    "InShadowAnswer": in_shadow,
+    "ModelDetailAnswer": model_detail,
+    "PastGainAnswer": model_gain,
+    "ScorecardAnswer": scorecard,
+    "ScoringAnswer": scoring,
+    "SessionScoreAnswer": session_score,
+    "ShadowScoreAnswer": in_shadow["candidate"],
     "NewPrediction": {"settings": {"work_mem": "8MB"}, "level": 0.9},
     "NewRecommendation": {"settings": {"work_mem": "8MB"}, "approve": True},
     "NewSession": new_session,

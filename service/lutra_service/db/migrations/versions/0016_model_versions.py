@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -39,7 +40,7 @@ def upgrade() -> None:
         sa.Column("scored_at", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_model_versions")),
     )
-    champion = {f"{dialect}_where": sa.text("state = 'champion'") for dialect in DIALECTS}
+    champion: dict[str, Any] = {f"{dialect}_where": sa.text("state = 'champion'") for dialect in DIALECTS}
     op.create_index(
         "uq_model_versions_champion",
         "model_versions",

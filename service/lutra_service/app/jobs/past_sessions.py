@@ -1,0 +1,61 @@
+"""Which past sessions a model version is scored on, and what a worker is given of one of them."""
+
+from __future__ import annotations
+
+from lutra_models import serial
+from lutra_models.digest import fingerprint
+from lutra_models.errors import NotEnoughObservations
+from lutra_models.scores import LEAST_TRIALS
+
+from lutra_service.app.access import audit
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.models.serving import require_whole
+from lutra_service.app.recommendations import histories
+from lutra_service.app.recommendations.request import PAST_WORKLOADS
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import ModelJob
+from lutra_service.db.store import UnitOfWork
+
+MOST_SESSIONS = 40
+"""The newest ones."""
+
+
+def start(unit: UnitOfWork, model_id: str) -> ModelJob:
+    """The job of the version's scorecard: a new one, or the one that is under way.
+
+    Raises NotEnoughObservations where no session says anything of it, and MissingExtension.
+    """
+    version = unit.models.get(model_id)
+    require_whole(version)
+    known = unit.model_jobs.newest(model_id)
+    if known is not None and known.state == "waiting":
+        return known
+    sessions = unit.sessions.measured(LEAST_TRIALS, MOST_SESSIONS)
+    if not sessions and not version.packages:
+        raise NotEnoughObservations(f"no session has {LEAST_TRIALS} measured trials yet: there is nothing to score on")
+    made = unit.model_jobs.add(ModelJob(unit.new_id("job"), model_id, "score", "waiting", unit.now, sessions=sessions))
+    audit.record(unit, "model.score", model_id, None, {"sessions": len(sessions)}, database_id=None)
+    unit.publish(made.id, model_id)
+    return made
+
+
+def session_payload(unit: UnitOfWork, session_id: str) -> Document:
+    """The session's history, and those of the sessions that it might lean on, all as they would be seen now."""
+    own = _history(unit, session_id)
+    others = [_history(unit, other) for other in _others(unit, session_id)]
+    trials = own["observations"]
+    return {"history": own, "others": others, "key": fingerprint([session_id, own]), "trials": len(trials)}
+
+
+def _history(unit: UnitOfWork, session_id: str) -> Document:
+    session = unit.sessions.get(session_id)
+    at = context_of(unit, unit.databases.get(session.database_id), session)
+    return serial.history_to_dict(histories.history(unit, at, session), at.server, at.policy)
+
+
+def _others(unit: UnitOfWork, session_id: str) -> list[str]:
+    """Sessions whose models a recommendation of this one may lean on, by the policies of their databases."""
+    database = unit.databases.get(unit.sessions.get(session_id).database_id)
+    snapshots = unit.snapshots.of_others(session_id, database, PAST_WORKLOADS)
+    found = (unit.snapshots.session_of(id_) for id_ in snapshots)
+    return [id_ for id_ in found if id_ is not None]
