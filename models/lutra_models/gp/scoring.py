@@ -26,14 +26,14 @@ LEVELS = (0.8, 0.9)
 AFTER = (3, 6, 10, 16, 24)
 """Trials after which a model is fitted …"""
 LEAST_LEFT = 3
-"""… where at least so many are left to be foretold."""
+"""… where at least so many are left to be predicted."""
 
 
 def score_session(history: History, others: Sequence[History], options: Options) -> dict[str, Any]:
-    """What `options` would have foretold: `served` with the others as past workloads, and `alone` without, if any.
+    """What `options` would have predicted: `served` with the others as past workloads, and `alone` without, if any.
 
     Each has the means of `scores.tally` over all metrics and trials left, and of the objective the `rank_correlation`
-    of what was foretold with what was measured, and the `regret`: by how much, as a share, the best of the trials left
+    of what was predicted with what was measured, and the `regret`: by how much, as a share, the best of the trials left
     is better than the one that the model would have picked.
     """
     alone = _replayed(history, (), options)
@@ -49,7 +49,7 @@ def _replayed(history: History, others: Sequence[History], options: Options) -> 
         model = fit(known, others, rng=np.random.default_rng(0), options=options)
         if not model.predicts:
             continue
-        found = _foretold(model, left)
+        found = _predictions_of(model, left)
         forecasts += [f for metric in found.values() for f in metric]
         objective = found.get(history.objective.metric, [])
         ranked.append(rank_correlation([f.median for f in objective], [f.measured for f in objective]))
@@ -67,7 +67,7 @@ def _cuts(history: History) -> list[tuple[History, tuple[Observation, ...]]]:
     return found
 
 
-def _foretold(model: Model, left: Sequence[Observation]) -> dict[str, list[Forecast]]:
+def _predictions_of(model: Model, left: Sequence[Observation]) -> dict[str, list[Forecast]]:
     """By metric."""
     rows = [o.configuration for o in left]
     told = {level: model.predict(rows, level) for level in LEVELS}
@@ -102,8 +102,8 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _sane(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises FitFailed where a model foretold what is no number."""
+    """Raises FitFailed where a model predicted what is no number."""
     strange = [name for name, value in told.items() if value is not None and not np.isfinite(value)]
     if strange:
-        raise FitFailed(f"what was foretold is no number: {', '.join(strange)}")
+        raise FitFailed(f"what was predicted is no number: {', '.join(strange)}")
     return dict(told)

@@ -1,4 +1,4 @@
-"""Forecasts and what was measured then: how often the intervals held, how wide they were, how well it was foretold."""
+"""Forecasts and what was measured then: how often the intervals held, how wide they were, how well it was predicted."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def register(file: Path, name: str, note: str) -> None:
 def score(model_id: str) -> None:
     """Score MODEL_ID (mv_…) on past sessions, one after the other.
 
-    It is fitted to each session's first trials and foretells those that came then. A service that runs over the same
+    It is fitted to each session's first trials and predicts those that came then. A service that runs over the same
     database takes part in the work; interrupted, it goes on with the next call.
     """
     from lutra_service.commands.opening import opened

@@ -123,7 +123,7 @@ class SessionScoreAnswer(Answer):
     failed: str | None = None
     """Why it could not be scored on this session; null where it could."""
     n: int | None = None
-    """Readings that were foretold."""
+    """Readings that were predicted."""
     held_80: float | None = None
     """The share of them that lay inside their 80 % interval."""
     width_80: float | None = None
@@ -137,7 +137,7 @@ class SessionScoreAnswer(Answer):
     error: float | None = None
     """The mean error of the median, as a share of what was measured."""
     rank_correlation: float | None = None
-    """Of what was foretold of the trials left with what they gave, from -1 to 1."""
+    """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: float | None = None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
 
@@ -145,7 +145,7 @@ class SessionScoreAnswer(Answer):
 class ScorecardAnswer(Answer):
     """How good a model version would have been on past sessions, each of which counts alike.
 
-    It is fitted to a session's first trials, 3 to 24 of them, and foretells those that came then.
+    It is fitted to a session's first trials, 3 to 24 of them, and predicts those that came then.
     """
 
     held_80: float | None
@@ -161,17 +161,17 @@ class ScorecardAnswer(Answer):
     error: float | None
     """The mean error of the median, as a share of what was measured."""
     rank_correlation: float | None
-    """Of what was foretold of the trials left with what they gave, from -1 to 1."""
+    """Of what was predicted of the trials left with what they gave, from -1 to 1."""
     regret: float | None
     """By how much the best of the trials left is better than the one that it would have picked, as a share."""
     sessions: int
     """Past sessions that it rests on."""
     forecasts: int
-    """Readings that were foretold."""
+    """Readings that were predicted."""
     failed: int
     """Past sessions that it could not be scored on."""
     leaning: int
-    """Past sessions that could lean on others."""
+    """Past sessions that could learn from others."""
     gain_from_past: PastGainAnswer
     """What the past of other workloads gives, each session left out of its own past."""
     conformance: list[ConformanceAnswer]

@@ -40,7 +40,7 @@ def start(unit: UnitOfWork, model_id: str) -> ModelJob:
 
 
 def session_payload(unit: UnitOfWork, session_id: str) -> Document:
-    """The session's history, and those of the sessions that it might lean on, all as they would be seen now."""
+    """The session's history, and those of the sessions that it might learn from, all as they would be seen now."""
     own = _history(unit, session_id)
     others = [_history(unit, other) for other in _others(unit, session_id)]
     trials = own["observations"]
@@ -54,7 +54,7 @@ def _history(unit: UnitOfWork, session_id: str) -> Document:
 
 
 def _others(unit: UnitOfWork, session_id: str) -> list[str]:
-    """Sessions whose models a recommendation of this one may lean on, by the policies of their databases."""
+    """Sessions whose models a recommendation of this one may learn from, by the policies of their databases."""
     database = unit.databases.get(unit.sessions.get(session_id).database_id)
     snapshots = unit.snapshots.of_others(session_id, database, PAST_WORKLOADS)
     found = (unit.snapshots.session_of(id_) for id_ in snapshots)
