@@ -153,6 +153,8 @@ class Compute:
         """Keep the leases of what is being computed, end what nobody waits for, and what waited too long."""
         for line in LINES:
             held = [id_ for id_ in list(self._running) if _line(id_) is line]
+            if not held:
+                continue
             self._store.write(partial(line.renew, held=held, lease_s=self._settings.lease_s))
             for id_ in self._store.read(partial(line.withdrawn, held=held)):
                 self._kill(id_)

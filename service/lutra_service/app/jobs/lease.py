@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from lutra_models.errors import LutraError, SpaceExhausted
+from lutra_models.errors import BrokenExtension, LutraError, MissingExtension, SpaceExhausted
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.jobs import answers, shadows
+from lutra_service.app.jobs import answers, former, shadows
 from lutra_service.app.jobs.job import Job
 from lutra_service.app.jobs.results import checked as checked
 from lutra_service.app.lifecycle import directive_holder, withdrawal
@@ -22,6 +22,7 @@ from lutra_service.db.schema.records import Recommendation, Session, Waiting
 from lutra_service.db.store import UnitOfWork
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
+NOT_INSTALLED = tuple(f"{error.code}: " for error in (MissingExtension, BrokenExtension))
 MEASUREMENT_LATE = timedelta(hours=2)
 
 
@@ -84,12 +85,15 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
 def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
     """It will not be computed again; an automatic session pauses, for the same question has the same answer.
 
-    One whose space has nothing left to try goes on to its end.
+    One whose space has nothing left to try goes on to its end. What a worker could not compute for want of a package,
+    the model version before computes.
     """
     found = _computing(unit, id_)
     if found is None:
         return
     recommendation, session = found
+    if error.startswith(NOT_INSTALLED) and former.takes_over(unit, recommendation, error):
+        return
     unit.recommendations.step(recommendation, State.FAILED, error=error[:1000], ended_at=unit.now, lease_until=None)
     unit.publish(id_, recommendation.database_id, recommendation.session_id)
     if error.startswith(f"{SpaceExhausted.code}: "):

@@ -53,14 +53,23 @@ def document(version: ModelVersion) -> str:
 
 
 def serving(unit: UnitOfWork) -> Serving:
-    champion = unit.models.champion()
-    for version in former(unit, champion):
-        options = options_of(version)
-        gone = missing(version, options)
-        if not gone:
-            return Serving(version, options)
-        log.warning("%s (%s) cannot serve: %s; the version before it serves", version.id, version.name, "; ".join(gone))
-    raise AssertionError("what the package ships needs no other package")
+    return next(able(unit, unit.models.champion()))
+
+
+def able(unit: UnitOfWork, version: ModelVersion, after: ModelVersion | None = None) -> Iterator[Serving]:
+    """`version` and those before it, but for those that lack a package and for `after`; the shipped one is the last."""
+    for one in former(unit, version):
+        options = options_of(one)
+        gone = missing(one, options)
+        if gone:
+            log.warning("%s (%s) cannot serve: %s; the version before it serves", one.id, one.name, "; ".join(gone))
+        elif after is None or one.id != after.id:
+            yield Serving(one, options)
+
+
+def asked_of(served: Serving) -> Document:
+    """What a request says of its model version; replaces what it said of another."""
+    return {"options": served.options.to_dict(), "packages": served.version.packages}
 
 
 def former(unit: UnitOfWork, version: ModelVersion) -> Iterator[ModelVersion]:

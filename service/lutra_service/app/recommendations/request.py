@@ -20,7 +20,7 @@ from lutra_service.app.databases.current_server import context_of
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.lifecycle.session_steps import wake
 from lutra_service.app.live import observed
-from lutra_service.app.models.serving import Serving, serving
+from lutra_service.app.models.serving import Serving, asked_of, serving
 from lutra_service.app.recommendations import histories, trial_record, verification
 from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.proposal import propose
@@ -190,8 +190,7 @@ def _payload(
         "max_changes": session.max_changes,
         "exploration": None if at.mode == "lab" else _left_to_explore(unit, session),
         "past": unit.snapshots.of_others(session.id, at.database, PAST_WORKLOADS),
-        "options": served.options.to_dict(),
-        **({"packages": served.version.packages} if served.version.packages else {}),
+        **asked_of(served),
     }
 
 

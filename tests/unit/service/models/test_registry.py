@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import pytest
+from lutra_models.errors import MissingExtension
 from lutra_models.gp.documents import read
 from lutra_models.gp.documents.parts import PARTS
 from lutra_models.gp.documents.ranges import RANGES, named
 from lutra_models.gp.options import DEFAULT, Options
+from lutra_models.scores import scorecard
 from lutra_service.app.jobs import replay
+from lutra_service.workers import worker
 
-from tests.support.service import Agent, Api, Document, Service
+from tests.support.fakes import Fakes
+from tests.support.service import Agent, Api, Document, Service, fake_executor, running
 
 SHIPPED = "mv_0000000000000000000000"
 WIDER = {"surrogate": {"wary": {"shift": -1.0}}, "search": {"opening_trials": 3}}
@@ -148,3 +156,43 @@ def test_the_next_recommendation_is_the_new_champions_and_each_names_its_own(
     assert [r["model"] for r in (before, after, back)] == [SHIPPED, made, SHIPPED]
     jobs = [service.store.read(lambda u, r=r: replay.stored_answer(u, r["id"])[0]) for r in (before, after, back)]  # type: ignore[misc]
     assert [Options.from_dict(j.payload["options"]) for j in jobs] == [DEFAULT, Options.from_dict(WIDER), DEFAULT]
+
+
+def test_what_a_worker_lacks_the_version_before_computes(tmp_path: Path) -> None:
+    """The service finds the package; the machine that computes does not."""
+
+    class Lacking(Fakes):
+        def recommend(self, request: Mapping[str, Any]) -> Document:
+            if request["options"]["surrogate"]["name"] == "toygp":
+                raise MissingExtension("no installed package brings 'toygp' to lutra.surrogates")
+            return super().recommend(request)
+
+        def conformance(self, request: Mapping[str, Any]) -> Document:
+            return {"conformance": []}
+
+    with running(tmp_path, executor=fake_executor(Lacking())) as service:
+        before = registered(service)["id"]
+        service.take("POST", f"/v1/models/{before}/promote")
+        made = registered(service, {"surrogate": {"name": "toygp"}}, "theirs")
+        assert made["packages"] == [{"option": "surrogate.name", "name": "toygp", "version": "1.0"}]
+        service.take("POST", f"/v1/models/{made['id']}/score")
+        service.until(f"/v1/models/{made['id']}", lambda m: m["scored_at"] is not None)
+        service.take("POST", f"/v1/models/{made['id']}/promote")
+        database = service.database()
+        agent = service.agent(database)
+        in_session(service, database, agent)
+        found = asked(service, database, agent)
+        assert (found["state"], found["model"]) == ("proposed", before)
+        job = service.store.read(lambda unit: replay.stored_answer(unit, found["id"])[0])
+        assert job.payload["options"] == Options.from_dict(WIDER).to_dict()
+
+
+def test_what_does_not_pass_the_suite_is_not_promoted(service: Service) -> None:
+    made = registered(service, {"surrogate": {"name": "toygp_broken"}}, "broken")["id"]
+    assert "was not scored" in service.ask("POST", f"/v1/models/{made}/promote").json()["detail"]
+    told = worker.conformance({"options": Options().varied(**{"surrogate.name": "toygp_broken"}).to_dict()})
+    card = scorecard([], told["conformance"])
+    service.store.write(lambda unit: unit.models.change(made, scorecard=card, scored_at=unit.now))
+    refused = service.ask("POST", f"/v1/models/{made}/promote").json()
+    assert refused["code"] == "conflict"
+    assert "one row and equal rows are no error: FitFailed: too few rows" in refused["detail"]
