@@ -16,10 +16,11 @@ from tests.support.service import Agent, Document, Service, fake_executor, runni
 
 pytestmark = pytest.mark.slow
 
-QUICK = {"surrogate": {"name": "numpy"}, "search": {"everywhere": 64, "near": 64, "climbers": 2}}
+FEW = {"everywhere": 32, "near": 32, "climbers": 1, "asked": 8, "shuffles": 1}
+QUICK = {"surrogate": {"name": "numpy", "steps": 15}, "search": FEW}
 ABSURD = {
-    "surrogate": {"name": "numpy", "wary": {"shift": -9.0, "sigma": 0.01}, "noise_sigma": 0.01},
-    "search": QUICK["search"],
+    "surrogate": {"name": "numpy", "wary": {"shift": -9.0, "sigma": 0.01}, "noise_sigma": 0.01, "steps": 15},
+    "search": FEW,
     "targets": {"noise": 3.0, "least_noise": 0.7},
 }
 """Settings say nothing of each other, and readings nothing of themselves."""
