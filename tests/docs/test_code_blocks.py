@@ -29,6 +29,9 @@ from lutra_agent import drivers
 from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.cli import main as lutra_agent
 from lutra_agent.config.types import DatabaseConfig
+from lutra_models import extensions
+from lutra_models.gp import documents
+from lutra_models.gp.options import DEFAULT
 
 from tests.docs.pages import ROOT, Block, blocks, pages
 from tests.support.engines import missing
@@ -187,6 +190,12 @@ def test_toml_is_what_its_reader_takes(block: Block) -> None:
         catalogues = [tomllib.loads(f.read_text()) for f in files]
         kept = [row for catalogue in catalogues for row in catalogue["setting"]]
         assert all(row in kept for row in document["setting"]), block.place
+        return
+    if "project" in document:
+        assert set(document["project"]["entry-points"]) <= {extensions.SURROGATES, extensions.ACQUISITIONS}, block.place
+        return
+    if set(document) <= set(DEFAULT.to_dict()):
+        assert documents.read(block.text, "toml") != DEFAULT, block.place
         return
     mode = {"agent": {"mode": "lab"}} if "driver" in document else {}
     config = parse({**TABLES, **mode, **document})

@@ -20,6 +20,8 @@ from lutra_service.db.schema.records import ModelVersion
 from lutra_service.db.store import UnitOfWork
 
 MOST_VERSIONS = 1000
+MOST_SHADOWS = 4
+"""Each fits a model for every recommendation."""
 
 
 def register(unit: UnitOfWork, name: str, text: str, form: Form, note: str = "") -> ModelVersion:
@@ -91,12 +93,17 @@ def retire(unit: UnitOfWork, id_: str) -> ModelVersion:
 
 
 def set_shadow(unit: UnitOfWork, id_: str, on: bool) -> ModelVersion:
-    """Let a candidate predict beside the champion, or no longer. Raises Conflict for one that is no candidate."""
+    """Let a candidate predict beside the champion, or no longer. Raises MissingExtension; and Conflict for one that
+    is no candidate, and where too many run in the shadow.
+    """
     version = unit.models.get(id_)
     if on and version.state != ModelState.CANDIDATE:
         raise Conflict(f"{id_} is {version.state}; a candidate alone runs in the shadow")
     if on:
         require_whole(version)
+        others = [v.id for v in unit.models.shadows() if v.id != id_]
+        if len(others) >= MOST_SHADOWS:
+            raise Conflict(f"{', '.join(others)} run in the shadow already, and at most {MOST_SHADOWS} may: end one")
     if version.shadow != on:
         unit.models.change(id_, shadow=on)
         _changed(unit, "model.shadow", version, unit.models.get(id_))

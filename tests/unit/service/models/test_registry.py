@@ -80,6 +80,16 @@ class TestStates:
         assert service.take("POST", f"/v1/models/{made}/promote")["serves"]
         assert service.take("GET", "/v1/models?state=champion")["items"][0]["id"] == made
 
+    def test_few_candidates_alone_run_in_the_shadow(self, service: Service) -> None:
+        assert service.code("PUT", f"/v1/models/{SHIPPED}/shadow") == (409, "conflict")
+        made = [registered(service, name=str(i))["id"] for i in range(5)]
+        for id_ in made[:4]:
+            assert service.take("PUT", f"/v1/models/{id_}/shadow")["shadow"]
+        assert service.code("PUT", f"/v1/models/{made[4]}/shadow") == (409, "conflict")
+        assert not service.take("POST", f"/v1/models/{made[0]}/promote")["shadow"]
+        assert not service.take("DELETE", f"/v1/models/{made[1]}/shadow")["shadow"]
+        assert service.take("PUT", f"/v1/models/{made[4]}/shadow")["shadow"]
+
     def test_who_may_do_it(self, service: Service, database: str) -> None:
         tokens = {
             scope: service.as_bearer(service.take("POST", "/v1/tokens", {"name": scope, "scopes": [scope]})["token"])
