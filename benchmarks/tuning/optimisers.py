@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from lutra_models import Configuration, History, Objective, Observation
+from lutra_models.digest import fingerprint
 from lutra_models.gp import Options, Snapshot, handover, recommend
+from lutra_models.gp.documents import plugged, read
 
 from benchmarks.tuning import cube
 from benchmarks.tuning.tasks import Task
@@ -119,15 +122,28 @@ def variant(text: str) -> Contender:
         if not equals:
             raise ValueError(f"expected NAME=VALUE, got {part.strip()!r}")
         values[name.strip()] = _plain(value.strip())
-    options = Options().varied(**values)
+    return _with(Options().varied(**values), text)
+
+
+def of_document(file: Path) -> Contender:
+    """The recommender with the options in `file`, TOML, or JSON where it ends so. Raises InvalidOptions.
+
+    Its name holds the digest of the options, and of the packages that bring parts of them.
+    """
+    options = read(file.read_text(encoding="utf-8"), "json" if file.suffix.lower() == ".json" else "toml")
+    packages = [str(part.package) for part in plugged(options)]
+    return _with(options, f"{file.name} {fingerprint([options.to_dict(), packages])}")
+
+
+def _with(options: Options, what: str) -> Contender:
     made = partial(Lutra, options=options)
-    return Contender(f"lutra[{text}]", made, f"this project's recommender with {text}", knows_failures=True, ours=True)
+    return Contender(f"lutra[{what}]", made, f"this project's recommender with {what}", knows_failures=True, ours=True)
 
 
 def _plain(value: str) -> int | float | str:
-    for read in (int, float):
+    for number in (int, float):
         try:
-            return read(value)
+            return number(value)
         except ValueError:
             continue
     return value

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from lutra_models.errors import InvalidOptions
 
 from benchmarks.tuning import named, race
-from benchmarks.tuning.optimisers import OURS, RANDOM, Contender, variant
+from benchmarks.tuning.optimisers import OURS, RANDOM, Contender, of_document, variant
 from benchmarks.tuning.options import Names, Progress, results_option, seeds_option, tasks_option
 from benchmarks.tuning.peers import PEERS, version
 from benchmarks.tuning.rows import CODE, Results
@@ -32,6 +33,18 @@ class Variant(click.ParamType):
             self.fail(str(error), param, ctx)
 
 
+class OptionsFile(click.Path):
+    """An options document, as a contender."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return of_document(Path(super().convert(value, param, ctx)))
+        except (InvalidOptions, UnicodeDecodeError) as error:
+            self.fail(str(error), param, ctx)
+
+
 @click.command("race")
 @tasks_option()
 @click.option("--optimisers", type=Names([c.name for c in CONTENDERS]), default="lutra", show_default=True)
@@ -44,6 +57,13 @@ class Variant(click.ParamType):
     multiple=True,
     help="Race the recommender with other options too: search.opening_trials=8, or several of them with commas.",
 )
+@click.option(
+    "--options",
+    "documents",
+    type=OptionsFile(exists=True, dir_okay=False),
+    multiple=True,
+    help="Race the recommender with the options in this document too (`lutra models options` prints one).",
+)
 @results_option
 def race_command(
     tasks: Sequence[str],
@@ -51,6 +71,7 @@ def race_command(
     seeds: int,
     budget: int,
     variants: Sequence[Contender],
+    documents: Sequence[Contender],
     results: Path,
 ) -> None:
     """Race optimisers from the default configuration.
@@ -61,8 +82,8 @@ def race_command(
     at most the run under way. Variants' runs have a file of their own, which no report reads.
     """
     compete(tasks, [c for c in CONTENDERS if c.name in optimisers], seeds, budget, results / "race.jsonl")
-    if variants:
-        compete(tasks, variants, seeds, budget, results / "variants.jsonl")
+    if variants or documents:
+        compete(tasks, [*variants, *documents], seeds, budget, results / "variants.jsonl")
 
 
 @click.command("safe")

@@ -95,9 +95,7 @@ def _parts(http: httpx.Client | httpx.AsyncClient, request: Request[Any]) -> dic
     usual = http.timeout
     if not request.waits_s or usual.read is None:
         return told
-    longer = httpx.Timeout(
-        connect=usual.connect, read=usual.read + request.waits_s, write=usual.write, pool=usual.pool
-    )
+    longer = httpx.Timeout(connect=usual.connect, read=usual.read + request.waits_s, write=usual.write, pool=usual.pool)
     return {**told, "timeout": longer}
 
 

@@ -39,7 +39,7 @@ class Operations:
     def change_database(
         self, database: str, /, **body: Unpack[schemas.DatabasePatch]
     ) -> Request[schemas.DatabaseAnswer]:
-        """Change the policy: pins, ranges, which settings may move, durability, restart, the memory limit, the past.
+        """Change the policy: pins, ranges, which settings may move, durability, restart, host, the memory limit, the past.
 
         The label decides which databases share what was learned, so a token that is bound to one database cannot set it."""
         return Request("PATCH", path("/v1/databases/{database}", database=database), body=body)
@@ -467,6 +467,63 @@ class Operations:
         engine: Which kind of server.
         version: Only what this version has."""
         return Request("GET", path("/v1/knobs"), query=given(engine=engine, version=version))
+
+    @pages
+    def list_models(
+        self, *, state: Literal["candidate", "champion", "retired"] | None = None, limit: int | None = None
+    ) -> Request[schemas.ModelAnswer]:
+        """Every model version, newest first; what the package ships comes last.
+
+        state: Only those in this state.
+        limit: How many items a page has at most."""
+        return Request("GET", path("/v1/models"), query=given(state=state, limit=limit))
+
+    @call
+    def register_model(
+        self, *, idempotency_key: str | None = None, **body: Unpack[schemas.NewModel]
+    ) -> Request[schemas.ModelAnswer]:
+        """Register an options document as a candidate. It serves nothing until it is promoted."""
+        return Request("POST", path("/v1/models"), headers=key(idempotency_key), body=body, once=True)
+
+    @call
+    def roll_back_model(self) -> Request[schemas.ModelAnswer]:
+        """Let the champion before the present one serve again; the present one is retired."""
+        return Request("POST", path("/v1/models/rollback"))
+
+    @call
+    def get_model(self, model: str, /) -> Request[schemas.ModelDetailAnswer]:
+        """One model version with its options, its scorecard, and how it predicts in the shadow beside what serves."""
+        return Request("GET", path("/v1/models/{model}", model=model))
+
+    @call
+    def get_model_options(self, model: str, /) -> Request[str]:
+        """Its options as a TOML document: with each option what it means, and its range."""
+        return Request("GET", path("/v1/models/{model}/options", model=model))
+
+    @call
+    def score_model(self, model: str, /) -> Request[schemas.ScoringAnswer]:
+        """Compute its scorecard from past sessions. The model version itself says how far that is."""
+        return Request("POST", path("/v1/models/{model}/score", model=model))
+
+    @call
+    def shadow_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
+        """Let a candidate predict beside what serves, for each recommendation from now on. It changes nothing of them."""
+        return Request("PUT", path("/v1/models/{model}/shadow", model=model))
+
+    @call
+    def unshadow_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
+        """Let it predict beside what serves no longer. What it predicted stays."""
+        return Request("DELETE", path("/v1/models/{model}/shadow", model=model))
+
+    @call
+    def promote_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
+        """Let it serve from now on, in every process of the service; the champion before it is retired."""
+        return Request("POST", path("/v1/models/{model}/promote", model=model))
+
+    @call
+    def retire_model(self, model: str, /) -> Request[schemas.ModelAnswer]:
+        """Retire a candidate. It can still be promoted later."""
+        return Request("POST", path("/v1/models/{model}/retire", model=model))
 
     @call
     def check_alive(self) -> Request[schemas.Alive]:

@@ -136,6 +136,17 @@ class ChangeAnswer(TypedDict):
     """What the agent executes for `undo`, in order. Several changes are undone in the reverse order of `changes`."""
 
 
+class ConformanceAnswer(TypedDict):
+    """How a part that a package brings fared in the suite that Lutra's own parts pass."""
+
+    option: str
+    """The option that names the part."""
+    name: str
+    """The part's name."""
+    faults: list[str]
+    """What it does not keep; empty where it passes."""
+
+
 class ConnectionsAnswer(TypedDict):
     """The connections that the memory sum counts."""
 
@@ -168,6 +179,17 @@ class CureAnswer(TypedDict):
     """Where somebody has set the active value; null where it is the server's default."""
     obstacle: str | None
     """Why nothing, or no more, may be offered."""
+
+
+class DataAnswer(TypedDict):
+    """What a scorecard was computed from."""
+
+    fingerprint: str
+    """The same for the same sessions with the same trials."""
+    sessions: int
+    """How many."""
+    trials: int
+    """How many trials they hold."""
 
 
 class DatabaseAnswer(TypedDict):
@@ -484,6 +506,15 @@ class Identity(TypedDict):
     """The processor cores that the server may use."""
 
 
+class InShadowAnswer(TypedDict):
+    """A candidate beside what served, over the same readings."""
+
+    candidate: ShadowScoreAnswer
+    """What the candidate predicted."""
+    served: ShadowScoreAnswer
+    """What the versions that served predicted."""
+
+
 class IntervalBody(TypedDict):
     """From `start` to before `end`, in UTC."""
 
@@ -516,7 +547,7 @@ class KnobAnswer(TypedDict):
     """The versions that have it."""
     applies: Literal["immediate", "reload", "restart", "reboot"] | Literal["fixed"]
     """How a new value becomes active; `fixed` for a setting that cannot be changed."""
-    risk: Literal["none", "durability", "availability"]
+    risk: Literal["none", "durability", "availability", "host"]
     """What it can cost to change it."""
     tuned_by_default: bool
     """Whether it is searched without being named in a policy."""
@@ -651,6 +682,90 @@ class MemoryTermAnswer(TypedDict):
     """How much it takes with everything full at once; null in what an earlier version stored."""
 
 
+class ModelAnswer(TypedDict):
+    """A model version: options of the recommender, and the packages that they need."""
+
+    id: str
+    """Its id."""
+    name: str
+    """What is tried."""
+    note: str
+    """Why, in a sentence."""
+    state: Literal["candidate", "champion", "retired"]
+    """One version is the champion."""
+    serves: bool
+    """Whether recommendations that are asked for now are computed by it: the champion's, if nothing is missing."""
+    missing: list[str]
+    """What is not installed of the packages that it needs; the version before a champion serves in its place."""
+    shadow: bool
+    """Whether it predicts beside the champion."""
+    package_version: str
+    """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
+    packages: list[PackageAnswer]
+    """The packages that it needs besides."""
+    fingerprint: str
+    """The same for versions that compute the same."""
+    former: str | None
+    """The champion before it; a roll-back goes there."""
+    created_at: str
+    """When it was registered."""
+    created_by: str
+    """The name of the token that registered it."""
+    promoted_at: str | None
+    """When it became the champion last."""
+    retired_at: str | None
+    """When it was retired last; null while it is not."""
+    scored_at: str | None
+    """When its scorecard was computed; null before that."""
+
+
+class ModelDetailAnswer(TypedDict):
+    """A model version with its options and its scores."""
+
+    id: str
+    """Its id."""
+    name: str
+    """What is tried."""
+    note: str
+    """Why, in a sentence."""
+    state: Literal["candidate", "champion", "retired"]
+    """One version is the champion."""
+    serves: bool
+    """Whether recommendations that are asked for now are computed by it: the champion's, if nothing is missing."""
+    missing: list[str]
+    """What is not installed of the packages that it needs; the version before a champion serves in its place."""
+    shadow: bool
+    """Whether it predicts beside the champion."""
+    package_version: str
+    """The version of Lutra that it was registered with; of what is shipped, the one that runs."""
+    packages: list[PackageAnswer]
+    """The packages that it needs besides."""
+    fingerprint: str
+    """The same for versions that compute the same."""
+    former: str | None
+    """The champion before it; a roll-back goes there."""
+    created_at: str
+    """When it was registered."""
+    created_by: str
+    """The name of the token that registered it."""
+    promoted_at: str | None
+    """When it became the champion last."""
+    retired_at: str | None
+    """When it was retired last; null while it is not."""
+    scored_at: str | None
+    """When its scorecard was computed; null before that."""
+    options: dict[str, Any]
+    """The options document, whole."""
+    scorecard: ScorecardAnswer | None
+    """How good it would have been on past sessions; null before it was scored."""
+    data: DataAnswer | None
+    """What the scorecard was computed from."""
+    scoring: ScoringAnswer | None
+    """The newest computation of a scorecard; null before the first."""
+    in_shadow: InShadowAnswer | None
+    """How it predicted beside what served; null before the first reading that both predicted."""
+
+
 class MustReach(TypedDict):
     """What a window has to come to so that it is worth its time."""
 
@@ -673,6 +788,19 @@ class NewDatabase(TypedDict):
     """What the operator allows."""
     label: NotRequired[str | None]
     """Databases of one label belong together; those without any belong together too."""
+
+
+class NewModel(TypedDict):
+    """An options document, as TOML or as JSON: one of both. What it does not name keeps its default."""
+
+    name: str
+    """For people: what is tried."""
+    toml: NotRequired[str | None]
+    """The document as TOML, such as `lutra models options` prints one."""
+    options: NotRequired[dict[str, Any] | None]
+    """The document as JSON: a room of options is an object."""
+    note: NotRequired[str]
+    """Why, in a sentence."""
 
 
 class NewPrediction(TypedDict):
@@ -727,8 +855,8 @@ class NewToken(TypedDict):
 
     name: str
     """For people: whose it is, or what for."""
-    scopes: list[Literal["agent", "read", "operate", "admin"]]
-    """What it may do: `operate` includes `read`, `admin` includes both."""
+    scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
+    """What it may do: `operate` and `models` include `read`, `admin` includes all of them."""
     expires_at: NotRequired[str | None]
     """Until when it is valid; null: until it is revoked."""
 
@@ -740,7 +868,7 @@ class NewTokenAnswer(TypedDict):
     """Its id."""
     name: str
     """Whose it is, or what for."""
-    scopes: list[Literal["agent", "read", "operate", "admin"]]
+    scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
     """What it may do."""
     database: str | None
     """The only database that it reaches; null where it reaches all."""
@@ -769,7 +897,7 @@ class NotKnownAnswer(TypedDict):
     """What the setting means."""
     manual: str
     """Where the server's manual tells of it."""
-    risk: Literal["none", "durability", "availability"]
+    risk: Literal["none", "durability", "availability", "host"]
     """What a wrong value can cost: committed data, the server's availability, or nothing but speed."""
     applies: Literal["immediate", "reload", "restart", "reboot"] | Literal["fixed"]
     """What makes a new value active."""
@@ -871,6 +999,28 @@ class Outcome(TypedDict):
     """When it happened."""
 
 
+class PackageAnswer(TypedDict):
+    """A package beside Lutra's own that a model version needs."""
+
+    option: str
+    """The option that names what the package brings."""
+    name: str
+    """The package's name."""
+    version: str
+    """The package's version when the model version was registered: no other one will do."""
+
+
+class PastGainAnswer(TypedDict):
+    """By how much a number is better with the past workloads of other sessions than without; positive is better."""
+
+    log_score: float | None
+    """Of the log score."""
+    rank_correlation: float | None
+    """Of the rank correlation."""
+    regret: float | None
+    """Of the regret: so much less of it."""
+
+
 class PolicyBody(TypedDict):
     """What the operator allows. Values are texts with units or numbers in the server's own unit."""
 
@@ -884,6 +1034,9 @@ class PolicyBody(TypedDict):
     """Whether settings that need a restart may move, where the mode allows a restart."""
     durability: NotRequired[bool]
     """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
+    host: NotRequired[bool]
+    """Whether settings of the machine may move, which concern everything that runs there; the agent's own file has to
+    allow it too."""
     memory_fraction: NotRequired[float]
     """How much of the memory may be taken, as `memory_count` counts it."""
     memory_count: NotRequired[Literal["in_use", "worst_case"]]
@@ -905,6 +1058,9 @@ class PolicyPatch(TypedDict):
     """Whether settings that need a restart may move, where the mode allows a restart."""
     durability: NotRequired[bool | None]
     """Whether settings may move that can lose committed data; the agent's own file has to allow it too."""
+    host: NotRequired[bool | None]
+    """Whether settings of the machine may move, which concern everything that runs there; the agent's own file has to
+    allow it too."""
     memory_fraction: NotRequired[float | None]
     """How much of the memory may be taken, as `memory_count` counts it."""
     memory_count: NotRequired[Literal["in_use", "worst_case"] | None]
@@ -983,10 +1139,12 @@ class Problem(TypedDict):
         "invalid_answer",
         "invalid_configuration",
         "invalid_json",
+        "invalid_options",
         "invalid_report",
         "invalid_request",
         "memory_budget_exceeded",
         "method_not_allowed",
+        "missing_extension",
         "not_enough_observations",
         "not_found",
         "outcome_unknown",
@@ -1152,6 +1310,8 @@ class RecommendationAnswer(TypedDict):
     """A digest of the question: the same history asks the same."""
     package_version: str
     """The version that computed it."""
+    model: str | None
+    """The model version that computed it, `mv_…`; null where nothing was computed, or by an earlier service."""
     created_at: str
     """When it was asked for."""
     proposed_at: str | None
@@ -1295,6 +1455,56 @@ class Rules(TypedDict):
     """When the server may be restarted."""
 
 
+class ScorecardAnswer(TypedDict):
+    """How good a model version would have been on past sessions, each of which counts alike.
+
+    It is fitted to a session's first trials, 3 to 24 of them, and predicts those that came then."""
+
+    held_80: float | None
+    """The share of readings that lay inside their 80 % interval."""
+    width_80: float | None
+    """The intervals' mean width, as a share of the median."""
+    held_90: float | None
+    """The same of 90 % intervals."""
+    width_90: float | None
+    """Their mean width."""
+    log_score: float | None
+    """The mean log density of what was measured; more is better."""
+    error: float | None
+    """The mean error of the median, as a share of what was measured."""
+    rank_correlation: float | None
+    """Of what was predicted of the trials left with what they gave, from -1 to 1."""
+    regret: float | None
+    """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+    sessions: int
+    """Past sessions that it rests on."""
+    forecasts: int
+    """Readings that were predicted."""
+    failed: int
+    """Past sessions that it could not be scored on."""
+    leaning: int
+    """Past sessions that could learn from others."""
+    gain_from_past: PastGainAnswer
+    """What the past of other workloads gives, each session left out of its own past."""
+    conformance: list[ConformanceAnswer]
+    """How the parts that packages bring fared; empty where it needs none."""
+    by_session: list[SessionScoreAnswer]
+    """The same, session by session."""
+
+
+class ScoringAnswer(TypedDict):
+    """How far the computation of a scorecard is."""
+
+    state: Literal["waiting", "done", "failed"]
+    """`waiting` until it ends."""
+    sessions: int
+    """Past sessions that it is computed from."""
+    done: int
+    """How many of them it has behind it."""
+    error: str | None
+    """Why it failed; null where it did not."""
+
+
 class ServerSetting(TypedDict):
     """One setting as the live server reports it.
 
@@ -1399,6 +1609,33 @@ class SessionAnswer(TypedDict):
     """When it was completed or stopped."""
 
 
+class SessionScoreAnswer(TypedDict):
+    """What one past session says of a model version."""
+
+    session: str
+    """The session's id."""
+    failed: NotRequired[str | None]
+    """Why it could not be scored on this session; null where it could."""
+    n: NotRequired[int | None]
+    """Readings that were predicted."""
+    held_80: NotRequired[float | None]
+    """The share of them that lay inside their 80 % interval."""
+    width_80: NotRequired[float | None]
+    """The intervals' mean width, as a share of the median."""
+    held_90: NotRequired[float | None]
+    """The same of 90 % intervals."""
+    width_90: NotRequired[float | None]
+    """Their mean width."""
+    log_score: NotRequired[float | None]
+    """The mean log density of what was measured; more is better."""
+    error: NotRequired[float | None]
+    """The mean error of the median, as a share of what was measured."""
+    rank_correlation: NotRequired[float | None]
+    """Of what was predicted of the trials left with what they gave, from -1 to 1."""
+    regret: NotRequired[float | None]
+    """By how much the best of the trials left is better than the one that it would have picked, as a share."""
+
+
 class SettingAnswer(TypedDict):
     """A live setting, as its agent last reported it."""
 
@@ -1422,6 +1659,21 @@ class SettingAnswer(TypedDict):
     """Whether another value becomes active at the next restart."""
     range: str | None
     """Where it is searched now; null where it stays as it is."""
+
+
+class ShadowScoreAnswer(TypedDict):
+    """How good predictions were of readings that were taken then."""
+
+    n: int
+    """How many."""
+    held_90: float | None
+    """The share of readings inside the 90 % interval."""
+    width_90: float | None
+    """The intervals' mean width, as a share of the median."""
+    log_score: float | None
+    """The mean log density of what was measured; more is better."""
+    error: float | None
+    """The mean error of the median, as a share of what was measured."""
 
 
 class ShareAnswer(TypedDict):
@@ -1499,7 +1751,7 @@ class TokenAnswer(TypedDict):
     """Its id."""
     name: str
     """Whose it is, or what for."""
-    scopes: list[Literal["agent", "read", "operate", "admin"]]
+    scopes: list[Literal["agent", "read", "models", "operate", "admin"]]
     """What it may do."""
     database: str | None
     """The only database that it reaches; null where it reaches all."""

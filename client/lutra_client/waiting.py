@@ -42,9 +42,7 @@ class Calls(Operations):
         return _until(self, ask, done, timeout_s, every_s=0.2)
 
     @flow
-    def wait_for_session(
-        self, session: str, /, *, timeout_s: float, every_s: float = EVERY_S
-    ) -> Flow[SessionAnswer]:
+    def wait_for_session(self, session: str, /, *, timeout_s: float, every_s: float = EVERY_S) -> Flow[SessionAnswer]:
         """The session once it is not running any more: settled, paused, completed, stopped or undone.
 
         Raises TimedOut after `timeout_s`.

@@ -64,6 +64,18 @@ class MemoryBudgetExceeded(InvalidConfiguration):
     code = "memory_budget_exceeded"
 
 
+class InvalidOptions(LutraError):
+    """An options document that steers nothing, or out of its range; the message names option, value and range."""
+
+    code = "invalid_options"
+
+
+class MissingExtension(LutraError):
+    """What an options document names comes from a package that is not installed."""
+
+    code = "missing_extension"
+
+
 class BrokenExtension(LutraError):
     """An installed package brings Lutra a value that cannot be used."""
 

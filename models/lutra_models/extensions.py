@@ -1,24 +1,29 @@
-"""What other installed packages add to Lutra's tuples: engines, drivers, catalogues, scratch servers.
+"""What other installed packages add to Lutra's tuples: engines, drivers, catalogues, scratch servers, and parts of the
+recommender.
 
 A package names each such value among its entry points. The value is what would be a line of the tuple in this
-repository.
+repository; a part of the recommender may also be its class. A part is imported where an options document names it, and
+nowhere else: a package that is broken harms nobody who did not ask for it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
-from lutra_models.errors import BrokenExtension
+from lutra_models.errors import BrokenExtension, MissingExtension
 
 ENGINES = "lutra.engines"
 DRIVERS = "lutra.drivers"
 CATALOGUES = "lutra.catalogues"
 RENDERERS = "lutra.renderers"
 SCRATCH_SERVERS = "lutra.scratch_servers"
+SURROGATES = "lutra.surrogates"
+ACQUISITIONS = "lutra.acquisitions"
 
 T = TypeVar("T")
 
@@ -41,6 +46,53 @@ def extended(own: Iterable[T], group: str, name: Callable[[T], str]) -> tuple[T,
 def installed(group: str) -> tuple[Any, ...]:
     """The values of one group, in the order of their names. Raises BrokenExtension."""
     return tuple(_loaded(found) for found in sorted(entry_points(group=group), key=lambda found: found.name))
+
+
+@dataclass(frozen=True)
+class Package:
+    """An installed distribution."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+def package_of(group: str, name: str) -> Package | None:
+    """The package that brings `name`; None where none is installed. Nothing is imported. Raises BrokenExtension."""
+    found = _found(group, name)
+    if found is None or found.dist is None:
+        return None
+    return Package(found.dist.name, found.dist.version)
+
+
+def names_of(group: str) -> list[str]:
+    """What installed packages bring, without importing any of it."""
+    return sorted(entry_points(group=group).names)
+
+
+@cache
+def plugged(group: str, name: str) -> Any:
+    """The value that a package brings as `name`, made where it brings a class.
+
+    Raises MissingExtension where none does, and BrokenExtension for one that cannot be imported or has another name.
+    """
+    found = _found(group, name)
+    if found is None:
+        raise MissingExtension(f"no installed package brings {name!r} to {group}; install the one that does")
+    value = _loaded(found)
+    made = value() if isinstance(value, type) else value
+    if getattr(made, "name", None) != name:
+        raise BrokenExtension(f"{found.value} is called {getattr(made, 'name', None)!r}, its entry point {name!r}")
+    return made
+
+
+def _found(group: str, name: str) -> EntryPoint | None:
+    found = list(entry_points(group=group, name=name))
+    if len(found) > 1:
+        raise BrokenExtension(f"{group}: there are two called {name}; uninstall the package that brings one")
+    return found[0] if found else None
 
 
 def _loaded(found: EntryPoint) -> Any:

@@ -1,4 +1,4 @@
-"""The life cycles of a recommendation and of a tuning session: their states, and which one may follow which."""
+"""The life cycles of a recommendation, a session and a model version: their states, and which one may follow which."""
 
 from __future__ import annotations
 
@@ -74,10 +74,18 @@ class SessionState(StrEnum):
     UNDONE = "undone"
 
 
+class ModelState(StrEnum):
+    """Of all model versions one is the champion: what serves. A retired one may become it again."""
+
+    CANDIDATE = "candidate"
+    CHAMPION = "champion"
+    RETIRED = "retired"
+
+
 OPEN_SESSIONS = (SessionState.RUNNING, SessionState.SETTLED, SessionState.PAUSED)
 """A database has at most one session in one of these states."""
 
-_R, _S = RecommendationState, SessionState
+_R, _S, _M = RecommendationState, SessionState, ModelState
 _RECOMMENDATION: Mapping[RecommendationState, tuple[RecommendationState, ...]] = {
     _R.OBSERVING: (_R.COMPUTING, _R.FAILED, _R.EXPIRED),
     _R.COMPUTING: (_R.PROPOSED, _R.UNNEEDED, _R.FAILED, _R.EXPIRED),
@@ -100,6 +108,11 @@ _SESSION: Mapping[SessionState, tuple[SessionState, ...]] = {
     _S.COMPLETED: (_S.UNDONE,),
     _S.STOPPED: (),
     _S.UNDONE: (),
+}
+_MODEL: Mapping[ModelState, tuple[ModelState, ...]] = {
+    _M.CANDIDATE: (_M.CHAMPION, _M.RETIRED),
+    _M.CHAMPION: (_M.RETIRED,),
+    _M.RETIRED: (_M.CHAMPION,),
 }
 
 
@@ -139,3 +152,10 @@ def has_come(state: str, measured: bool, until: Until) -> bool:
     if until == "measured":
         return measured or has_come(state, measured, "ended")
     return state not in _BEFORE[until]
+
+
+def advance_model(state: ModelState, to: ModelState) -> ModelState:
+    """`to`, where `state` leads there. Raises IllegalTransition elsewhere."""
+    if to not in _MODEL[state]:
+        raise IllegalTransition(f"a {state} model version cannot become {to}")
+    return to

@@ -30,6 +30,9 @@ from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.cli import main as lutra_agent
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.linux import requests
+from lutra_models import extensions
+from lutra_models.gp import documents
+from lutra_models.gp.options import DEFAULT
 from lutra_service.app.imports.mapping import ColumnMapping
 
 from tests.docs.pages import ROOT, Block, blocks, pages
@@ -196,6 +199,12 @@ def test_toml_is_what_its_reader_takes(block: Block) -> None:
         return
     if document.keys() <= ColumnMapping.model_fields.keys():
         ColumnMapping.model_validate(document)
+        return
+    if "project" in document:
+        assert set(document["project"]["entry-points"]) <= {extensions.SURROGATES, extensions.ACQUISITIONS}, block.place
+        return
+    if set(document) <= set(DEFAULT.to_dict()):
+        assert documents.read(block.text, "toml") != DEFAULT, block.place
         return
     mode = {"agent": {"mode": "lab"}} if "driver" in document else {}
     engine = LOADED.get(document.get("driver", {}).get("kind"), {})

@@ -1,4 +1,4 @@
-"""A database that the migrations have made and that is empty when a test begins: the same one, as long as it is left
+"""A database as the migrations have made it when a test begins: the same one, as long as it is left
 as it was made, for a new one costs a server more than most tests do."""
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Rows:
     def __init__(self, server: ScratchPostgres) -> None:
         self._server = server
         self._layout = ""
+        self._rows: dict[str, str] = {}
         self.url = server.url(NAME)
 
     @contextmanager
@@ -65,10 +66,13 @@ class Rows:
         self._server.sql(f"CREATE DATABASE {NAME}")
         upgraded(self.url)
         with self._server.session(NAME) as run:
-            assert not any(run(f"SELECT 1 FROM {t} LIMIT 1") for t in run(TABLES).splitlines())
+            told = {t: run(f"SELECT coalesce(json_agg(t)::text, '') FROM {t} t") for t in run(TABLES).splitlines()}
+            self._rows = {name: rows for name, rows in told.items() if rows}
             self._layout = run(LAYOUT)
 
     def _clear(self, run: Session) -> None:
         tables = run(TABLES).splitlines()
         run("; ".join(["SET session_replication_role = replica", *(f"DELETE FROM {t}" for t in tables)]))
+        for name, rows in self._rows.items():
+            run(f"INSERT INTO {name} SELECT * FROM json_populate_recordset(NULL::{name}, $rows${rows}$rows$)")
         run(RESTARTED)

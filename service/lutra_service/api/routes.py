@@ -12,6 +12,7 @@ from lutra_service.api.headers import SafeHeaders
 from lutra_service.api.http.deps import bearer
 from lutra_service.api.http.problems import problem
 from lutra_service.api.http.queries import known_parameters
+from lutra_service.api.models import models
 from lutra_service.api.observations import observations
 from lutra_service.api.openapi import description, docs
 from lutra_service.api.recommendations import predictions, recommendations
@@ -30,6 +31,7 @@ ROUTERS = (
     sessions.router,
     observations.router,
     knobs.router,
+    models.router,
     health.router,
 )
 

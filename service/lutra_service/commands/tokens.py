@@ -34,7 +34,11 @@ def token() -> None:
 @token.command()
 @click.option("--name", required=True, help="Who uses the token.")
 @click.option(
-    "--scope", "scopes", multiple=True, required=True, type=click.Choice(["agent", "read", "operate", "admin"])
+    "--scope",
+    "scopes",
+    multiple=True,
+    required=True,
+    type=click.Choice(["agent", "read", "models", "operate", "admin"]),
 )
 @click.option("--database", help="Limit the token to this database (db_…). An agent's token needs one.")
 @click.option("--expires", type=duration, help="The token expires after this time, such as 90d. [default: never]")

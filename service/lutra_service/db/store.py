@@ -20,6 +20,7 @@ from lutra_service.db.repositories.bulk import Bulk
 from lutra_service.db.repositories.events import Events
 from lutra_service.db.repositories.jobs import Requests, Snapshots
 from lutra_service.db.repositories.ledger import Ledger
+from lutra_service.db.repositories.models import ModelJobs, Models
 from lutra_service.db.repositories.observations import Observations
 from lutra_service.db.repositories.recommendations import Recommendations
 from lutra_service.db.repositories.registry import Answers, Databases, Tokens
@@ -73,6 +74,8 @@ class UnitOfWork:
         self.retention = RetentionRepository(db)
         self.audit = Audit(db)
         self.bulk = Bulk(db, ledger)
+        self.models = Models(db)
+        self.model_jobs = ModelJobs(db)
 
     def new_id(self, prefix: str) -> str:
         return new_id(prefix, self.now)

@@ -12,8 +12,13 @@ import numpy as np
 from lutra_models import gp, serial
 from lutra_models.advice import Reason, Recommendation
 from lutra_models.catalog import meet
+from lutra_models.gp.conformance import acquisition_faults, surrogate_faults
+from lutra_models.gp.documents import plugged
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.options import Options
+from lutra_models.gp.scoring import score_session
+from lutra_models.gp.search.acquisition import acquisition
+from lutra_models.gp.surrogate.table import surrogate
 from lutra_models.knobs import Configuration
 from lutra_models.verification import ORIGINS, contest_from_dict, verdict
 
@@ -57,6 +62,30 @@ def learn(request: Mapping[str, Any]) -> Document:
     """The model of a past workload by itself; none where it holds too few readings."""
     model = _model(request)
     return {"snapshot": model.snapshot.to_dict() if model.predicts else None}
+
+
+def predict(request: Mapping[str, Any]) -> Document:
+    """What the settings that another version recommended would give, by a model of the same history."""
+    model = _model(request)
+    predictions = model.predict([request["configuration"]])[0] if model.predicts else {}
+    return {"predictions": predictions_to_dict(predictions)}
+
+
+def score(request: Mapping[str, Any]) -> Document:
+    """How good the options would have been on a past session; see `gp.scoring`."""
+    history, *others = (serial.history_from_dict(document) for document in (request["history"], *request["others"]))
+    told = score_session(history, others, Options.from_dict(request["options"]))
+    return {**told, "key": request["key"], "trials": request["trials"]}
+
+
+def conformance(request: Mapping[str, Any]) -> Document:
+    """What packages bring, put through the suites that our own parts pass."""
+    options, found = Options.from_dict(request["options"]), []
+    for one in plugged(options):
+        part: Any = surrogate(one.name) if one.part.kind == "surrogate" else acquisition(one.name)
+        wrong = surrogate_faults(part) if one.part.kind == "surrogate" else acquisition_faults(part)
+        found.append({"option": one.part.option, "name": one.name, "faults": wrong})
+    return {"conformance": found}
 
 
 def warm() -> None:

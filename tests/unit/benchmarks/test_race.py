@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from lutra_models.errors import InvalidOptions
 
 from benchmarks.tuning import race
-from benchmarks.tuning.optimisers import OURS, RANDOM, Contender, variant
+from benchmarks.tuning.optimisers import OURS, RANDOM, Contender, of_document, variant
 from benchmarks.tuning.race import Course
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
@@ -109,6 +111,20 @@ def test_two_variants_of_the_recommender_meet_in_one_race(task: Task) -> None:
     rows = [race.play(task, contender, 0, 5) for contender in (OURS[0], same, other)]
     scores = [row["scores"] for row in rows]
     assert scores[0] == scores[1] != scores[2]
+
+
+@pytest.mark.slow
+def test_an_options_document_takes_part_with_a_surrogate_that_a_package_brings(task: Task, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('[surrogate]\nname = "toygp"\n\n[search]\nopening_trials = 2\n')
+    contender = of_document(file)
+    assert contender.name.startswith("lutra[mine.toml ")
+    plain = variant("search.opening_trials=2, surrogate.name=numpy")
+    scores = [race.play(task, one, 0, 5)["scores"] for one in (contender, plain)]
+    assert len(scores[0]) == 5
+    file.write_text('[surrogate]\nname = "gone"\n')
+    with pytest.raises(InvalidOptions, match="no surrogate 'gone'"):
+        of_document(file)
 
 
 @pytest.mark.parametrize("text", ["search.opening_trials", "search.opening=2", "search.opening_trials=many"])

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lutra_models.errors import MissingExtension
 from lutra_models.gp import Options, recommend
+from lutra_models.gp.conformance import AcquisitionConformance
 from lutra_models.gp.search.acquisition import ACQUISITIONS, LOG_EI, LOG_PI, Acquisition, acquisition
 from scipy import integrate, stats
 
@@ -22,43 +24,16 @@ def at(one: Acquisition, mean: float, deviation: float, best: float) -> float:
     return float(one.score(np.array([mean]), np.array([deviation]), best)[0])
 
 
-@pytest.fixture(scope="module", params=ACQUISITIONS, ids=lambda a: a.name)
-def one(request: pytest.FixtureRequest) -> Acquisition:
-    found: Acquisition = request.param
-    return found
+class TestEveryAcquisition(AcquisitionConformance):
+    @pytest.fixture(autouse=True, params=ACQUISITIONS, ids=lambda a: a.name)
+    def _each(self, request: pytest.FixtureRequest) -> None:
+        self.one = request.param
 
+    def test_it_is_found_by_its_name(self) -> None:
+        assert acquisition(self.one.name) is self.one
 
-class TestEveryAcquisition:
-    def test_it_is_found_by_its_name(self, one: Acquisition) -> None:
-        assert acquisition(one.name) is one
-
-    @given(st.lists(st.tuples(numbers, deviations), min_size=1, max_size=9), numbers)
-    @settings(max_examples=25, deadline=None)
-    def test_each_candidate_is_judged_for_itself(
-        self, one: Acquisition, rows: list[tuple[float, float]], best: float
-    ) -> None:
-        together = one.score(np.array([m for m, _ in rows]), np.array([d for _, d in rows]), best)
-        assert together.shape == (len(rows),)
-        np.testing.assert_allclose(together, [at(one, m, d, best) for m, d in rows], rtol=1e-12)
-
-    @given(numbers, deviations, numbers, st.floats(0.05, 3))
-    @settings(max_examples=25, deadline=None)
-    def test_a_better_mean_is_worth_more_and_a_better_incumbent_makes_it_worth_less(
-        self, one: Acquisition, mean: float, deviation: float, best: float, more: float
-    ) -> None:
-        here = at(one, mean, deviation, best)
-        assert at(one, mean + more, deviation, best) >= here >= at(one, mean, deviation, best + more)
-
-    def test_it_keeps_falling_far_below_the_best(self, one: Acquisition) -> None:
-        values = one.score(-np.logspace(0, 5, 40), np.ones(40), 0.0)
-        assert np.all(np.isfinite(values))
-        assert np.all(np.diff(values) < 0)
-
-    def test_below_the_best_the_unknown_is_worth_more(self, one: Acquisition) -> None:
-        assert np.all(np.diff(one.score(np.full(20, -1.0), np.linspace(0.1, 3.0, 20), 0.0)) > 0)
-
-    def test_the_search_follows_it_to_a_legal_configuration(self, one: Acquisition) -> None:
-        options = Options().varied(**{"search.acquisition": one.name})
+    def test_the_search_follows_it_to_a_legal_configuration(self) -> None:
+        options = Options().varied(**{"search.acquisition": self.one.name})
         advice = recommend(history(9), rng=np.random.default_rng(1), options=options)
         assert SPACE.parse(advice.configuration) == advice.configuration
 
@@ -81,6 +56,6 @@ def test_log_pi_is_the_logarithm_of_the_probability_of_improvement(mean: float, 
         assert math.isclose(at(LOG_PI, mean, deviation, best), math.log(exact), rel_tol=1e-6, abs_tol=1e-9)
 
 
-def test_an_acquisition_that_nobody_knows_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"no acquisition 'luck'; there are: log_ei, log_pi"):
+def test_an_acquisition_that_nobody_knows_is_refused_with_the_way_to_bring_it() -> None:
+    with pytest.raises(MissingExtension, match=r"no installed package brings 'luck' to lutra\.acquisitions"):
         acquisition("luck")

@@ -1,7 +1,7 @@
 """Acquisitions: pure functions of a posterior, in logarithms so that none of them dies out.
 
 All arguments are in standard units where larger is better; all results are (m,) and larger is better. A new one is a
-value in `ACQUISITIONS`.
+value in `ACQUISITIONS`, or an installed package brings it.
 Log EI with stable tails: Ament et al., NeurIPS 2023. Feasibility: Gelbart et al., UAI 2014; Gardner et al., ICML 2014.
 """
 
@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import erfcx, ndtr
 
+from lutra_models import extensions
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.probability import log_probability_above
 
@@ -23,7 +24,7 @@ _FAR = -200.0
 
 
 class Acquisition(Protocol):
-    """What measuring somewhere is worth, as a logarithm. It passes tests/unit/gp/test_acquisitions.py."""
+    """What measuring somewhere is worth, as a logarithm. It passes `gp.conformance.AcquisitionConformance`."""
 
     @property
     def name(self) -> str: ...
@@ -41,11 +42,12 @@ class Formula:
 
 
 def acquisition(name: str) -> Acquisition:
-    """Raises ValueError."""
+    """Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension."""
     for one in ACQUISITIONS:
         if one.name == name:
             return one
-    raise ValueError(f"no acquisition {name!r}; there are: {', '.join(a.name for a in ACQUISITIONS)}")
+    brought: Acquisition = extensions.plugged(extensions.ACQUISITIONS, name)
+    return brought
 
 
 def log_expected_improvement(mean: Array, deviation: Array, best: float) -> Array:

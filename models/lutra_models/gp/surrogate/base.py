@@ -19,7 +19,8 @@ from lutra_models.gp.surrogate.posterior import GaussianProcess
 class Surrogate(Protocol):
     """Fits a Gaussian process. A value without state: the same readings give the same bits, from any thread.
 
-    An implementation stands in `table.SURROGATES` and passes tests/unit/gp/test_surrogates.py.
+    An implementation stands in `table.SURROGATES`, or an installed package brings it (`lutra_models.extensions`); it
+    passes `gp.conformance.SurrogateConformance`.
     """
 
     @property

@@ -1,7 +1,8 @@
-"""The surrogates that there are. A new one is a module and its value here."""
+"""The surrogates that there are. A new one is a module and its value here, or an installed package brings it."""
 
 from __future__ import annotations
 
+from lutra_models import extensions
 from lutra_models.gp.surrogate.base import Surrogate
 from lutra_models.gp.surrogate.gpy_fit import GPY
 from lutra_models.gp.surrogate.numpy_fit import NUMPY
@@ -10,8 +11,9 @@ SURROGATES: tuple[Surrogate, ...] = (GPY, NUMPY)
 
 
 def surrogate(name: str) -> Surrogate:
-    """Raises ValueError."""
+    """Raises MissingExtension where it is none of ours and no installed package brings it, and BrokenExtension."""
     for one in SURROGATES:
         if one.name == name:
             return one
-    raise ValueError(f"no surrogate {name!r}; there are: {', '.join(s.name for s in SURROGATES)}")
+    brought: Surrogate = extensions.plugged(extensions.SURROGATES, name)
+    return brought

@@ -15,8 +15,8 @@ class NewToken(Body):
 
     name: Label
     """For people: whose it is, or what for."""
-    scopes: list[Scope] = Field(min_length=1, max_length=4)
-    """What it may do: `operate` includes `read`, `admin` includes both."""
+    scopes: list[Scope] = Field(min_length=1, max_length=5)
+    """What it may do: `operate` and `models` include `read`, `admin` includes all of them."""
     expires_at: AwareDatetime | None = None
     """Until when it is valid; null: until it is revoked."""
 

@@ -22,6 +22,7 @@ TAGS = {
     "recommendations": "The next settings to try: ask, read, approve, reject, roll back.",
     "observations": "All that was measured, as data sets: JSON lines, CSV, Parquet.",
     "predictions": "What-if: the p99 and QPS of given settings.",
+    "models": "Model versions: register, score, run in the shadow, promote, roll back.",
     "protection": "Guardrails, their events, and maintenance windows.",
     "tokens": "Who may do what.",
     "audit": "Who did what, and when.",
@@ -33,6 +34,7 @@ PATH_PARAMETERS = {
     "database": "A database's id, `db_…`.",
     "session": "A tuning session's id, `ts_…`.",
     "recommendation": "A recommendation's id, `rec_…`.",
+    "model": "A model version's id, `mv_…`.",
     "token": "A token's id, `tok_…`; not its secret.",
 }
 _WAIT = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}

@@ -299,6 +299,8 @@ class RecommendationAnswer(Answer):
     """A digest of the question: the same history asks the same."""
     package_version: str
     """The version that computed it."""
+    model: str | None
+    """The model version that computed it, `mv_…`; null where nothing was computed, or by an earlier service."""
     created_at: datetime
     """When it was asked for."""
     proposed_at: datetime | None

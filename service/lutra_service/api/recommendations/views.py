@@ -26,6 +26,7 @@ def recommendation(record: Recommendation, waits: str | None = None) -> Recommen
             "database": record.database_id,
             "session": record.session_id,
             "parent": record.parent_id,
+            "model": record.model_version,
             "predictions": record.predictions or {},
             "curve": record.curve or [],
             "failed": trial_record.failure(record),

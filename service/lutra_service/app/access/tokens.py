@@ -16,13 +16,14 @@ from lutra_service.common.ids import new_secret, secret_hash
 from lutra_service.db.schema.records import Token
 from lutra_service.db.store import UnitOfWork
 
-Scope = Literal["agent", "read", "operate", "admin"]
-SCOPES: tuple[Scope, ...] = ("agent", "read", "operate", "admin")
+Scope = Literal["agent", "read", "models", "operate", "admin"]
+SCOPES: tuple[Scope, ...] = ("agent", "read", "models", "operate", "admin")
 _IMPLIED: dict[str, frozenset[str]] = {
     "agent": frozenset({"agent"}),
     "read": frozenset({"read"}),
+    "models": frozenset({"read", "models"}),
     "operate": frozenset({"read", "operate"}),
-    "admin": frozenset({"read", "operate", "admin"}),
+    "admin": frozenset({"read", "models", "operate", "admin"}),
 }
 
 

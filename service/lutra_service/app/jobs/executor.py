@@ -1,4 +1,5 @@
-"""Computations outside the API's process: rows `computing` are claimed, given to a worker, and completed.
+"""Computations outside the API's process: recommendations that are `computing`, and after them what model versions
+want, are claimed, given to a worker, and completed.
 
 A worker is a process of this machine, or one of a Dask cluster. It computes one thing at a time and keeps no state: one
 that dies loses nothing but time, and takes no other computation along.
@@ -14,9 +15,9 @@ from functools import partial
 
 from lutra_models.errors import LutraError
 
-from lutra_service.app.jobs import lease, results
+from lutra_service.app.jobs import lease, model_jobs
+from lutra_service.app.jobs.line import Line
 from lutra_service.app.jobs.turns import Turns
-from lutra_service.app.memory import learned
 from lutra_service.common.documents import Document
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS
@@ -37,6 +38,14 @@ def make_worker(settings: Settings) -> Worker:
         return local_worker(limits)
     tls = (settings.dask_tls_ca, settings.dask_tls_cert, settings.dask_tls_key)
     return cluster_worker(Cluster(settings.dask_scheduler, *tls), limits)
+
+
+LINES: tuple[Line, Line] = (lease, model_jobs)
+
+
+def _line(id_: str) -> Line:
+    """Which of the two it waits in."""
+    return model_jobs if id_.startswith(model_jobs.PREFIX) else lease
 
 
 class Compute:
@@ -73,7 +82,7 @@ class Compute:
 
     def _release(self, id_: str) -> None:
         try:
-            self._store.write(lambda u: u.recommendations.release(id_))
+            self._store.write(lambda u: _line(id_).release(u, id_))
         except Exception:
             log.exception("the lease of %s could not be released; it runs out", id_)
 
@@ -81,8 +90,8 @@ class Compute:
         self._news.set()
 
     def on_change(self, changed: set[str]) -> None:
-        """A listener of the store: recommendations that changed may be ones to compute."""
-        if any(id_.startswith("rec_") for id_ in changed):
+        """A listener of the store: what changed may be something to compute."""
+        if any(id_.startswith(("rec_", model_jobs.PREFIX)) for id_ in changed):
             self.wake()
 
     def _run(self) -> None:
@@ -111,16 +120,22 @@ class Compute:
 
     def _claim(self) -> None:
         """As many computations as there are free workers, each of another database than those that are being run."""
-        free = self._settings.workers - len(self._running)
-        busy = {waiting.database_id for waiting, _ in list(self._running.values())}
-        if free <= 0 or not self._store.read(lambda u: lease.waiting(u, busy)):
-            return
-        pick = partial(self._turns.next, free)
-        for waiting in self._store.write(lambda u: lease.claim(u, self._settings.lease_s, busy, pick)):
-            self._turns.took(waiting.database_id)
-            worker = self._idle.pop() if self._idle else self._make()
-            self._running[waiting.recommendation_id] = waiting, worker
-            self._begin(waiting, worker)
+        free, lease_s = self._settings.workers - len(self._running), self._settings.lease_s
+        busy = {waiting.database_id for waiting, _ in list(self._running.values())} - {""}
+        if free > 0 and self._store.read(lambda u: lease.waiting(u, busy)):
+            pick = partial(self._turns.next, free)
+            for waiting in self._store.write(lambda u: lease.claim(u, lease_s, busy, pick)):
+                self._turns.took(waiting.database_id)
+                self._take(waiting)
+                free -= 1
+        if free > 0 and self._store.read(lambda u: model_jobs.waiting(u, free)):
+            for waiting in self._store.write(lambda u: model_jobs.claim(u, lease_s, free)):
+                self._take(waiting)
+
+    def _take(self, waiting: Waiting) -> None:
+        worker = self._idle.pop() if self._idle else self._make()
+        self._running[waiting.recommendation_id] = waiting, worker
+        self._begin(waiting, worker)
 
     def _begin(self, waiting: Waiting, worker: Worker) -> None:
         try:
@@ -136,10 +151,13 @@ class Compute:
 
     def _sweep(self) -> None:
         """Keep the leases of what is being computed, end what nobody waits for, and what waited too long."""
-        held = list(self._running)
-        self._store.write(lambda u: lease.renew(u, held, self._settings.lease_s))
-        for id_ in self._store.read(lambda u: lease.withdrawn(u, held)):
-            self._kill(id_)
+        for line in LINES:
+            held = [id_ for id_ in list(self._running) if _line(id_) is line]
+            if not held:
+                continue
+            self._store.write(partial(line.renew, held=held, lease_s=self._settings.lease_s))
+            for id_ in self._store.read(partial(line.withdrawn, held=held)):
+                self._kill(id_)
         for id_ in self._store.read(lease.overdue):
             try:
                 self._store.write(partial(lease.end_overdue, id_=id_))
@@ -168,23 +186,22 @@ class Compute:
         except NoWorker as error:
             log.warning("%s waits: nothing could compute it: %s", id_, error)
             self._stopping.wait(self._settings.sweep_s)
-            return "unavailable", lambda u: u.recommendations.release(id_)
+            return "unavailable", partial(_line(id_).release, id_=id_)
         except LutraError as error:
             log.exception("%s failed", id_)
-            return "failed", partial(lease.give_up, id_=id_, error=f"{error.code}: {error}")
+            return "failed", partial(_line(id_).give_up, id_=id_, error=f"{error.code}: {error}")
         except Exception as error:
             log.exception("%s was lost", id_)
             return "lost", self._lost(id_, str(error) if isinstance(error, WorkerLost) else repr(error))
-        return "done", partial(lease.complete, id_=id_, result=result)
+        return "done", partial(_line(id_).complete, id_=id_, result=result)
 
     def _result(self, id_: str, worker: Worker) -> Document:
-        job = self._store.read(lambda u: lease.job(u, id_))
+        job = self._store.read(lambda u: _line(id_).job(u, id_))
         with JOB_SECONDS.labels(job.task).time():
-            result = results.checked(worker.run(job.task, job.payload), job.payload)
-        return {**result, "lesson": learned.lesson(job.payload, result["snapshot"])} if result["snapshot"] else result
+            return _line(id_).checked(worker.run(job.task, job.payload), job.payload)
 
     def _lost(self, id_: str, why: str) -> Work[object]:
-        return partial(lease.lose, id_=id_, why=why, max_attempts=self._settings.max_attempts)
+        return partial(_line(id_).lose, id_=id_, why=why, max_attempts=self._settings.max_attempts)
 
     def _store_end(self, id_: str, name: str, work: Work[object]) -> None:
         """An end that cannot be stored is one more attempt; where not even that can be stored, the lease runs out."""

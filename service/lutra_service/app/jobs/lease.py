@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from lutra_models.errors import LutraError, SpaceExhausted
+from lutra_models.errors import BrokenExtension, LutraError, MissingExtension, SpaceExhausted
 from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.jobs import answers
+from lutra_service.app.jobs import answers, former, results, shadows
+from lutra_service.app.jobs.job import Job
 from lutra_service.app.lifecycle import directive_holder, withdrawal
 from lutra_service.app.lifecycle.session_steps import pause
+from lutra_service.app.memory import learned
 from lutra_service.app.recommendations.admission import admitted, known_to_run
 from lutra_service.app.sessions.advance import advance
 from lutra_service.common.documents import Document
@@ -22,14 +23,8 @@ from lutra_service.db.schema.records import Recommendation, Session, Waiting
 from lutra_service.db.store import UnitOfWork
 
 Pick = Callable[[Sequence[Waiting]], Sequence[Waiting]]
+NOT_INSTALLED = tuple(f"{error.code}: " for error in (MissingExtension, BrokenExtension))
 MEASUREMENT_LATE = timedelta(hours=2)
-
-
-@dataclass(frozen=True)
-class Job:
-    recommendation_id: str
-    task: str
-    payload: Document
 
 
 def waiting(unit: UnitOfWork, busy: Collection[str] = ()) -> list[Waiting]:
@@ -48,6 +43,12 @@ def job(unit: UnitOfWork, id_: str) -> Job:
     request = unit.requests.get(id_)
     past = [unit.snapshots.get(snapshot).payload for snapshot in request.payload.get("past", ())]
     return Job(id_, request.task, {**request.payload, "past": past})
+
+
+def checked(result: Document, request: Mapping[str, Any]) -> Document:
+    """The answer, with what the session has taught so far. Raises InvalidAnswer."""
+    answer = results.checked(result, request)
+    return {**answer, "lesson": learned.lesson(request, answer["snapshot"])} if answer["snapshot"] else answer
 
 
 def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
@@ -83,6 +84,7 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
         give_up(unit, id_, f"{error.code}: {error}")
         return
     answers.take(unit, recommendation, session, at, configuration, result)
+    shadows.begin(unit, unit.recommendations.get(id_))
     if session is not None:
         advance(unit, unit.databases.get(recommendation.database_id), unit.sessions.get(session.id))
 
@@ -90,18 +92,26 @@ def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
 def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
     """It will not be computed again; an automatic session pauses, for the same question has the same answer.
 
-    One whose space has nothing left to try goes on to its end.
+    One whose space has nothing left to try goes on to its end. What a worker could not compute for want of a package,
+    the model version before computes.
     """
     found = _computing(unit, id_)
     if found is None:
         return
     recommendation, session = found
+    if error.startswith(NOT_INSTALLED) and former.takes_over(unit, recommendation, error):
+        return
     unit.recommendations.step(recommendation, State.FAILED, error=error[:1000], ended_at=unit.now, lease_until=None)
     unit.publish(id_, recommendation.database_id, recommendation.session_id)
     if error.startswith(f"{SpaceExhausted.code}: "):
         advance(unit, unit.databases.get(recommendation.database_id), session)
         return
     pause(unit, session, f"{id_} could not be computed: {error}")
+
+
+def release(unit: UnitOfWork, id_: str) -> None:
+    """Let whoever is next compute it."""
+    unit.recommendations.release(id_)
 
 
 def renew(unit: UnitOfWork, held: Sequence[str], lease_s: float) -> None:

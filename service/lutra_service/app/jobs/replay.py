@@ -5,7 +5,9 @@ from __future__ import annotations
 from lutra_models import __version__
 from lutra_models.errors import IllegalTransition, NotFound
 
-from lutra_service.app.jobs.lease import Job, job
+from lutra_service.app.jobs.job import Job
+from lutra_service.app.jobs.lease import job
+from lutra_service.app.models.serving import require_whole
 from lutra_service.app.recommendations.request import COMPUTED
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
@@ -16,8 +18,8 @@ ANSWERED = ("origin", "predictions", "reasons", "curve", "shortened_from", "must
 def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
     """The request, and the parts of its answer that were stored as they came.
 
-    Raises IllegalTransition where nothing was computed, or another version of the package computed it, and NotFound
-    where the request went with its age.
+    Raises IllegalTransition where nothing was computed, or another version of the package computed it, NotFound where
+    the request went with its age, and MissingExtension where its model version needs a package that is gone.
     """
     recommendation = unit.recommendations.get(id_)
     computed = recommendation.kind in COMPUTED and recommendation.parent_id is None
@@ -25,6 +27,8 @@ def stored_answer(unit: UnitOfWork, id_: str) -> tuple[Job, Document]:
         raise IllegalTransition(f"{id_} is {recommendation.kind}, {recommendation.state}: nothing was computed for it")
     if recommendation.package_version != __version__:
         raise IllegalTransition(f"{id_} was computed by {recommendation.package_version}, this is {__version__}")
+    if recommendation.model_version is not None:
+        require_whole(unit.models.get(recommendation.model_version))
     if unit.requests.find(id_) is None:
         raise NotFound(f"what {id_} was computed from is no longer kept: it is older than the retention")
     answered = {name: getattr(recommendation, name) for name in ANSWERED}

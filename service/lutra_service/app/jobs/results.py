@@ -78,10 +78,13 @@ class _LookedAt(_Part):
     notes: list[Annotated[str, StringConstraints(max_length=2000)]] = Field(max_length=500)
 
 
-class _Answer(_Part):
+class _Predictions(_Part):
+    predictions: dict[Name, _Prediction] = Field(max_length=200)
+
+
+class _Answer(_Predictions):
     configuration: dict[Name, SettingValue] = Field(min_length=1, max_length=500)
     origin: Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,40}$")]
-    predictions: dict[Name, _Prediction] = Field(max_length=200)
     reasons: list[_Reason] = Field(max_length=500)
     snapshot: Document | None
     observations: Count
@@ -102,12 +105,11 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
     try:
         answer = _Answer.model_validate(result)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise InvalidAnswer(f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg']}") from error
+        raise _refusal(error) from error
     strange = sorted(answer.names - _names(request))
     if strange:
         raise InvalidAnswer(f"settings that nobody asked about: {', '.join(strange[:5])}")
-    if not _finite(result):
+    if not finite(result):
         raise InvalidAnswer("the answer, or the model in it, holds numbers that are not finite")
     if answer.snapshot is not None:
         _check_model(answer.snapshot, request)
@@ -117,14 +119,22 @@ def checked(result: Document, request: Mapping[str, Any]) -> Document:
 def learned(result: Document, request: Mapping[str, Any]) -> Document | None:
     """The model in what a worker made of a past workload, None where that teaches nothing. Raises InvalidAnswer."""
     model = result.get("snapshot")
-    if set(result) != {"snapshot"} or not (model is None or isinstance(model, dict)) or not _finite(result):
+    if set(result) != {"snapshot"} or not (model is None or isinstance(model, dict)) or not finite(result):
         raise InvalidAnswer("the answer holds no model of finite numbers")
     if model is not None:
         _check_model(model, request)
     return model
 
 
-def _finite(document: object) -> bool:
+def check_predictions(predictions: object) -> None:
+    """Raises InvalidAnswer for what is no prediction by metric."""
+    try:
+        _Predictions.model_validate({"predictions": predictions})
+    except ValidationError as error:
+        raise _refusal(error) from error
+
+
+def finite(document: object) -> bool:
     waiting = [document]
     while waiting:
         part = waiting.pop()
@@ -135,6 +145,11 @@ def _finite(document: object) -> bool:
         elif isinstance(part, float) and not math.isfinite(part):
             return False
     return True
+
+
+def _refusal(error: ValidationError) -> InvalidAnswer:
+    first = error.errors(include_url=False, include_input=False)[0]
+    return InvalidAnswer(f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg']}")
 
 
 def _names(request: Mapping[str, Any]) -> set[str]:

@@ -1,7 +1,8 @@
 """Training: every workload that is not fitted as it would be now is fitted, in workers, each once.
 
 What is done is in the rows: a training that was ended halfway is gone on with by the next one, and several may run at
-the same time. A session's model was fitted when it was last asked; it is fitted again where the options are others.
+the same time. A session's model was fitted when it was last asked; it is fitted again where the options of the model
+version that serves are others.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from datetime import timedelta
 from functools import partial
 
 from lutra_models.errors import LutraError
-from lutra_models.gp.options import DEFAULT as OPTIONS
+from lutra_models.gp.options import DEFAULT
 
 from lutra_service.app.jobs import results
 from lutra_service.app.memory import learned
+from lutra_service.app.models.serving import serving
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Snapshot, Workload
 from lutra_service.db.store import Store, UnitOfWork
@@ -80,7 +82,7 @@ class Training:
         told: Callable[[Progress], None] = lambda _: None,
     ) -> None:
         self._store, self._make, self._workers, self._told = store, make_worker, workers, told
-        self._want = learned.fitted_with(OPTIONS.fingerprint)
+        self._options = DEFAULT
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._ends: Counter[str] = Counter()
@@ -88,6 +90,10 @@ class Training:
         self._began = 0.0
         self._running: list[Worker] = []
         self._broken: list[Exception] = []
+
+    @property
+    def _want(self) -> str:
+        return learned.fitted_with(self._options.fingerprint)
 
     @property
     def stopped(self) -> bool:
@@ -102,6 +108,7 @@ class Training:
     def run(self) -> Trained:
         """Raises NoWorker where nothing could compute."""
         self._began, self._ends, self._broken = time.monotonic(), Counter(), []
+        self._options = self._store.read(serving).options
         found = self._find()
         known, self._total = self._store.read(self._counted)
         if self._total:
@@ -170,7 +177,7 @@ class Training:
 
     def _fit(self, worker: Worker, id_: str) -> None:
         row = self._store.read(lambda u: u.workloads.get(id_))
-        request = learned.request(row.history or {})
+        request = learned.request(row.history or {}, self._options)
         try:
             model = results.learned(worker.run("learn", request), request)
             told = None if model is None else learned.taught(model, row.metric)

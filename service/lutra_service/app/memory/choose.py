@@ -18,7 +18,12 @@ PAST_READINGS = 3
 
 
 def past_of(unit: UnitOfWork, database: Database, session_id: str, history: History) -> list[str]:
-    """The ids of their models, the likeliest first. Part of the stored request: what is chosen stays chosen.
+    """The ids of their models, the likeliest first. Part of the stored request: what is chosen stays chosen."""
+    return [str(row.snapshot_id) for row in likeliest(unit, database, session_id, history)]
+
+
+def likeliest(unit: UnitOfWork, database: Database, session_id: str, history: History) -> Sequence[Remembered]:
+    """The workloads that a session with this history leans on, the likeliest first.
 
     Of the database itself any of its other sessions; of another database, where the policies of both allow it, one at
     most, and only of a session with enough confirmed readings: no database can push the others out.
@@ -34,18 +39,18 @@ def past_of(unit: UnitOfWork, database: Database, session_id: str, history: Hist
 
 def _chosen(
     unit: UnitOfWork, database: Database, asked: Question, own: str | None, owners: set[str] | None
-) -> list[str] | None:
-    """The models of the likeliest that the database may see; of all owners, where none are named.
+) -> Sequence[Remembered] | None:
+    """The likeliest that the database may see; of all owners, where none are named.
 
     None where so few of the likeliest may be seen that all of them have to be looked at by their owners.
     """
     with ready(unit) as index:
-        likeliest = index.likeliest(asked, owners, LOOKED_AT, without=[own] if own else [])
-    rows = {r.id: r for r in _seen(unit, database, likeliest)}
-    ids = chosen([(i, rows[i].database_id or i) for i in likeliest if i in rows], database.id)
-    if owners is None and len(ids) < CHOSEN and len(likeliest) == LOOKED_AT:
+        nearest = index.likeliest(asked, owners, LOOKED_AT, without=[own] if own else [])
+    rows = {r.id: r for r in _seen(unit, database, nearest)}
+    ids = chosen([(i, rows[i].database_id or i) for i in nearest if i in rows], database.id)
+    if owners is None and len(ids) < CHOSEN and len(nearest) == LOOKED_AT:
         return None
-    return [str(rows[id_].snapshot_id) for id_ in ids]
+    return [rows[id_] for id_ in ids]
 
 
 def _seen(unit: UnitOfWork, database: Database, ids: Sequence[str]) -> list[Remembered]:

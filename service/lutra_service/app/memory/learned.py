@@ -10,6 +10,7 @@ from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.memory.merging import says_the_same
 from lutra_models.gp.memory.workload import RECIPE, Workload
 from lutra_models.gp.options import DEFAULT as OPTIONS
+from lutra_models.gp.options import Options
 from lutra_models.history import History
 from lutra_models.serial import history_to_dict
 
@@ -34,11 +35,11 @@ def taught(model: Document, metric: str) -> Document:
     return Workload.of(Snapshot.from_dict(model), metric).to_dict()
 
 
-def request(history: Document) -> Document:
+def request(history: Document, options: Options = OPTIONS) -> Document:
     """What a worker is given to fit a workload by itself. The same content and options give the same model."""
     measured = (o["configuration"] for o in history["observations"])
     home: Document = history["current"] or next(measured, {})
-    return {"history": history, "entropy": [0], "past": [], "baseline": home, "options": OPTIONS.to_dict()}
+    return {"history": history, "entropy": [0], "past": [], "baseline": home, "options": options.to_dict()}
 
 
 def left_before(unit: UnitOfWork, snapshot_id: str) -> Row:

@@ -9,7 +9,6 @@ from typing import Any
 from lutra_models import __version__, serial
 from lutra_models.digest import fingerprint
 from lutra_models.errors import SessionClosed
-from lutra_models.gp.options import DEFAULT as OPTIONS
 from lutra_models.history import History
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -22,6 +21,7 @@ from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.lifecycle.session_steps import wake
 from lutra_service.app.live import observed
 from lutra_service.app.memory import choose as memory
+from lutra_service.app.models.serving import Serving, asked_of, serving
 from lutra_service.app.recommendations import histories, trial_record, verification
 from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.proposal import propose
@@ -66,7 +66,8 @@ def go_on(unit: UnitOfWork, database: Database, session: Session) -> None:
         if observed.missing(histories.measured(unit, at, session)) == 0:
             own = [r for r in unit.recommendations.outlined(session.id) if r.id != row.id]
             made, request = _question(unit, at, session, own, Kind.SEARCH)
-            unit.recommendations.step(row, State.COMPUTING, key=made.key, before=made.before)
+            asked = {"key": made.key, "before": made.before, "model_version": made.model_version}
+            unit.recommendations.step(row, State.COMPUTING, **asked)
             unit.requests.add(replace(request, recommendation_id=row.id))
         unit.publish(row.id, session.id)
 
@@ -146,15 +147,15 @@ def _question(
 
     A handover that came to nothing is asked for again over the same history: what came before is part of the key.
     """
-    seen = histories.history(unit, at, session)
+    seen, served = histories.history(unit, at, session), serving(unit)
     task = "recommend" if kind == Kind.SEARCH else "handover"
     number, handovers, verifications = (sum(r.kind == k for r in own) + 1 for k in COMPUTED)
     entropy = [session.seed, number if kind == Kind.SEARCH else HANDOVER_ENTROPY]
-    payload = _payload(unit, at, session, seen, entropy)
+    payload = _payload(unit, at, session, seen, entropy, served)
     if verified is not None:
         payload["verification"] = {**contest_to_dict(verified.contest), "named": _told_of(verified.named)}
     asked = [session.id, task, entropy, number, handovers, verifications, seen.key]
-    asked += [at.server.settings_hash, __version__, OPTIONS.fingerprint, session.max_changes]
+    asked += [at.server.settings_hash, __version__, served.fingerprint, session.max_changes]
     recommendation = Recommendation(
         id=unit.new_id("rec"),
         database_id=at.database.id,
@@ -167,6 +168,7 @@ def _question(
         package_version=__version__,
         before=dict(at.active.restrict(seen.space.names)),
         created_at=unit.now,
+        model_version=served.version.id,
     )
     return recommendation, Request(recommendation.id, task, payload)
 
@@ -176,7 +178,9 @@ def _told_of(named: Recommendation) -> Document:
     return {"curve": named.curve or [], "shortened_from": named.shortened_from}
 
 
-def _payload(unit: UnitOfWork, at: ServerContext, session: Session, seen: History, entropy: Sequence[int]) -> Document:
+def _payload(
+    unit: UnitOfWork, at: ServerContext, session: Session, seen: History, entropy: Sequence[int], served: Serving
+) -> Document:
     return {
         "history": serial.history_to_dict(seen, at.server, at.policy),
         "entropy": list(entropy),
@@ -185,7 +189,7 @@ def _payload(unit: UnitOfWork, at: ServerContext, session: Session, seen: Histor
         "max_changes": session.max_changes,
         "exploration": None if at.mode == "lab" else _left_to_explore(unit, session),
         "past": memory.past_of(unit, at.database, session.id, seen),
-        "options": OPTIONS.to_dict(),
+        **asked_of(served),
     }
 
 

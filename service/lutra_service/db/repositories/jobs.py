@@ -28,14 +28,22 @@ class Requests(Repository[Request]):
         id_ = self._db.execute(select(c.id).where(c.database_id == database_id, c.key == key)).scalar()
         return None if id_ is None else self.find(id_)
 
+    def put(self, id_: str, payload: dict[str, Any]) -> None:
+        """In place of what the computation was given before."""
+        self._update(self.table.c.recommendation_id == id_, payload=_packed(payload))
+
     def _values(self, record: Request) -> dict[str, Any]:
-        # `past` stays readable: it says which snapshots are still needed.
-        return {**super()._values(record), "payload": pack(record.payload, ("past",))}
+        return {**super()._values(record), "payload": _packed(record.payload)}
 
     def _database_of(self, record: Request) -> str:
         c = RecommendationRow.__table__.c
         found = self._db.execute(select(c.database_id).where(c.id == record.recommendation_id))
         return str(found.scalar_one())
+
+
+def _packed(payload: dict[str, Any]) -> dict[str, Any]:
+    """`past` stays readable: it says which snapshots are still needed."""
+    return pack(payload, ("past",))
 
 
 class Snapshots(Repository[Snapshot]):

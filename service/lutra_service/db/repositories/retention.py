@@ -16,6 +16,7 @@ from lutra_service.db.schema.tables import (
     DatabaseRow,
     EventRow,
     IdempotencyRow,
+    ModelJobRow,
     RecommendationRow,
     ReportRow,
     RequestRow,
@@ -135,7 +136,8 @@ class RetentionRepository:
         ids = self._surplus(ended, c.id, keep)
         self._delete(_REPORTS.recommendation_id, ids)
         self._unname(_EVENTS.recommendation_id, ids)
-        self._delete(cast(SqlTable, RequestRow.__table__).c.recommendation_id, ids)
+        for row in (RequestRow, ModelJobRow):
+            self._delete(cast(SqlTable, row.__table__).c.recommendation_id, ids)
         return self._delete(c.id, ids)
 
     def delete_surplus_sessions(self, database_id: str, before: datetime, keep: int) -> int:

@@ -10,10 +10,11 @@ from lutra_models.aims import Aim
 from lutra_models.identity import Identity
 from lutra_models.lifecycle import OPEN_SESSIONS, SessionState, advance_session
 from lutra_models.metrics import Limit, Objective
+from sqlalchemy import func, select
 
 from lutra_service.db.repositories.repository import Condition, Repository, RowMoved, remembered
 from lutra_service.db.schema.records import Recommendation, Session
-from lutra_service.db.schema.tables import SessionRow
+from lutra_service.db.schema.tables import RecommendationRow, SessionRow
 
 
 class Sessions(Repository[Session]):
@@ -31,6 +32,19 @@ class Sessions(Repository[Session]):
 
     def listed(self, database_id: str, limit: int, after: str | None) -> list[Session]:
         return self.page(self.table.c.database_id == database_id, limit=limit, after=after, newest_first=True)
+
+    def measured(self, least: int, limit: int) -> list[str]:
+        """The newest sessions of all databases with at least so many measured recommendations, newest first."""
+        c = RecommendationRow.__table__.c
+        enough = (
+            select(c.session_id)
+            .where(c.session_id.is_not(None), c.measured.is_not(None))
+            .group_by(c.session_id)
+            .having(func.count() >= least)
+            .order_by(c.session_id.desc())
+            .limit(limit)
+        )
+        return [str(id_) for id_ in self._db.execute(enough).scalars()]
 
     def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
         if isinstance(identity := values.get("identity"), Identity):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import Literal
 
 from lutra_models.aims import Aim
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
-from lutra_models.lifecycle import Origin, RecommendationKind, RecommendationState, SessionState
+from lutra_models.lifecycle import ModelState, Origin, RecommendationKind, RecommendationState, SessionState
 from lutra_models.metrics import Limit, Objective
 from lutra_models.server import Policy, Role
 from lutra_models.wire import Rules
@@ -195,6 +196,7 @@ class Recommendation:
     reason: str | None = None
     turned_down: Document | None = None
     turned_down_at: datetime | None = None
+    model_version: str | None = None
 
     @property
     def is_active(self) -> bool:
@@ -348,3 +350,41 @@ class AuditEntry:
     request_id: str
     before: Document | None
     after: Document | None
+
+
+@dataclass(frozen=True)
+class ModelVersion:
+    id: str
+    name: str
+    state: ModelState
+    created_at: datetime
+    created_by: str
+    note: str = ""
+    shadow: bool = False
+    package_version: str | None = None
+    packages: Document = field(default_factory=dict)
+    options: Document | None = None
+    fingerprint: str | None = None
+    former_id: str | None = None
+    promoted_at: datetime | None = None
+    retired_at: datetime | None = None
+    data: Document | None = None
+    scorecard: Document | None = None
+    scored_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class ModelJob:
+    id: str
+    model_id: str
+    kind: Literal["score", "shadow"]
+    state: Literal["waiting", "done", "failed"]
+    created_at: datetime
+    recommendation_id: str | None = None
+    sessions: list[str] = field(default_factory=list)
+    results: list[Document] = field(default_factory=list)
+    predictions: Document | None = None
+    error: str | None = None
+    attempts: int = 0
+    lease_until: datetime | None = None
+    ended_at: datetime | None = None

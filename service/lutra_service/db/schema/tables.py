@@ -38,10 +38,10 @@ ALIKE = ("settings_hash", "recommendation_id", "p99_source", "p99_of")
 """Reports of a session that have these in common say the same."""
 
 
-def partial(name: str, *columns: str, where: str) -> Index:
+def partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
     """An index over the rows for which `where` holds; a query has to say the same to use it."""
     only: dict[str, Any] = {f"{dialect}_where": text(where) for dialect in DIALECTS}
-    return Index(name, *columns, **only)
+    return Index(name, *columns, unique=unique, **only)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -191,7 +191,7 @@ class RecommendationRow(Table):
     what a recommendation on a live database rests on (`lutra_models.advice.LookedAt`). `turned_down` is what somebody
     did not want of it, or not any more (`lutra_models.evidence.TurnedDown`), and `reason` why. `handed_to` is the agent
     that was given it as a directive; one that was withdrawn after that keeps its state until this agent's outcome is
-    known.
+    known. `model_version` computed it; none where nothing was computed, or before there were versions.
     """
 
     __tablename__ = "recommendations"
@@ -249,6 +249,7 @@ class RecommendationRow(Table):
     reason: Mapped[str | None] = mapped_column(String(1000))
     turned_down: Mapped[Document | None]
     turned_down_at: Mapped[datetime | None]
+    model_version: Mapped[str | None] = mapped_column(String(40))
 
 
 class RequestRow(Table):
@@ -410,3 +411,60 @@ class AuditRow(Table):
     request_id: Mapped[str] = mapped_column(String(64))
     before: Mapped[Document | None]
     after: Mapped[Document | None]
+
+
+class ModelVersionRow(Table):
+    """What may serve: options of the recommender, and the packages that they need besides Lutra's own.
+
+    `options` are none for what the installed package ships. One version is the champion; `former_id` is the champion
+    before it. `data` says what its `scorecard` was computed from. `shadow`: it predicts beside the champion.
+    """
+
+    __tablename__ = "model_versions"
+    __table_args__ = (partial("uq_model_versions_champion", "state", where="state = 'champion'", unique=True),)
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200))
+    note: Mapped[str] = mapped_column(String(1000))
+    state: Mapped[str] = mapped_column(String(20))
+    shadow: Mapped[bool]
+    package_version: Mapped[str | None] = mapped_column(String(40))
+    packages: Mapped[Document]
+    options: Mapped[Document | None]
+    fingerprint: Mapped[str | None] = mapped_column(String(16))
+    created_at: Mapped[datetime]
+    created_by: Mapped[str] = mapped_column(String(200))
+    former_id: Mapped[str | None] = mapped_column(String(40))
+    promoted_at: Mapped[datetime | None]
+    retired_at: Mapped[datetime | None]
+    data: Mapped[Document | None]
+    scorecard: Mapped[Document | None]
+    scored_at: Mapped[datetime | None]
+
+
+class ModelJobRow(Table):
+    """What is computed for a model version: its scorecard, session by session, or one prediction in the shadow.
+
+    `sessions` are those that a scorecard is computed from, and `results` what came of the first of them. A prediction
+    is of a recommendation; `predictions` stay as long as that does.
+    """
+
+    __tablename__ = "model_jobs"
+    __table_args__ = (
+        UniqueConstraint("model_id", "recommendation_id", name="uq_model_jobs_recommendation"),
+        Index("ix_model_jobs_state", "state", "id"),
+        Index("ix_model_jobs_model", "model_id", "kind", "id"),
+        Index("ix_model_jobs_recommendation", "recommendation_id"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    model_id: Mapped[str] = mapped_column(ForeignKey("model_versions.id"))
+    kind: Mapped[str] = mapped_column(String(20))
+    state: Mapped[str] = mapped_column(String(20))
+    recommendation_id: Mapped[str | None] = mapped_column(ForeignKey("recommendations.id"))
+    sessions: Mapped[list[Any]]
+    results: Mapped[list[Any]]
+    predictions: Mapped[Document | None]
+    error: Mapped[str | None] = mapped_column(String(1000))
+    attempts: Mapped[int]
+    lease_until: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None]

@@ -100,12 +100,38 @@ class Walk:
     def stop(self) -> None:
         self.post(f"{self.session()}/stop")
 
+    def model(self, surrogate: str = "numpy") -> str:
+        options = {"surrogate": {"name": surrogate}}
+        return f"/v1/models/{self.post('/v1/models', {'name': 'x', 'options': options})['id']}"
 
-DB, TOKEN, REC, SESSION_PATH = (
+    def promote(self) -> None:
+        self.post(f"{self.model()}/promote")
+
+    def roll_back(self) -> None:
+        self.promote()
+        self.post("/v1/models/rollback")
+
+    def retire(self) -> None:
+        self.post(f"{self.model()}/retire")
+
+    def score(self) -> None:
+        self.post(f"{self.model('toygp')}/score")
+
+    def shadow(self) -> None:
+        self.service.take("PUT", f"{self.model()}/shadow")
+
+    def unshadow(self) -> None:
+        path = self.model()
+        self.service.take("PUT", f"{path}/shadow")
+        self.service.take("DELETE", f"{path}/shadow")
+
+
+DB, TOKEN, REC, SESSION_PATH, MODEL = (
     "/v1/databases/{database}",
     "/v1/tokens/{token}",
     "/v1/recommendations/{recommendation}",
     "/v1/sessions/{session}",
+    "/v1/models/{model}",
 )
 CALLS = {
     "POST /v1/databases": (Walk.register_database, "database.register"),
@@ -126,6 +152,13 @@ CALLS = {
     f"POST {SESSION_PATH}/pause": (Walk.pause, "session.pause"),
     f"POST {SESSION_PATH}/resume": (Walk.resume, "session.resume"),
     f"POST {SESSION_PATH}/stop": (Walk.stop, "session.stop"),
+    "POST /v1/models": (Walk.model, "model.register"),
+    "POST /v1/models/rollback": (Walk.roll_back, "model.rollback"),
+    f"POST {MODEL}/promote": (Walk.promote, "model.promote"),
+    f"POST {MODEL}/retire": (Walk.retire, "model.retire"),
+    f"POST {MODEL}/score": (Walk.score, "model.score"),
+    f"PUT {MODEL}/shadow": (Walk.shadow, "model.shadow"),
+    f"DELETE {MODEL}/shadow": (Walk.unshadow, "model.shadow"),
 }
 
 

@@ -175,6 +175,7 @@ recommendation: Example = {
     "seed": 0,
     "key": "5b0c1f7a",
     "package_version": __version__,
+    "model": "mv_0000000000000000000000",
     "created_at": EVENING,
     "proposed_at": EVENING,
     "decided_at": EVENING,

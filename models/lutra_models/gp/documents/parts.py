@@ -1,0 +1,66 @@
+"""Which options name a part of the recommender: one of ours, or one that an installed package brings.
+
+Nothing is imported: a name is looked up among what installed packages say of themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lutra_models import extensions
+from lutra_models.extensions import Package
+from lutra_models.gp.options.rooms import Options
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an option names: the kind, where packages bring more of it, and ours."""
+
+    option: str
+    kind: str
+    group: str
+    ours: tuple[str, ...]
+    chosen: Callable[[Options], str]
+
+    def sentence(self) -> str:
+        """Which names there are."""
+        known = (*self.ours, *extensions.names_of(self.group))
+        return f"{', '.join(known)}; an installed package brings more by an entry point of {self.group}"
+
+
+SURROGATE = Part(
+    "surrogate.name", "surrogate", extensions.SURROGATES, ("gpy", "numpy"), lambda options: options.surrogate.name
+)
+ACQUISITION = Part(
+    "search.acquisition",
+    "acquisition",
+    extensions.ACQUISITIONS,
+    ("log_ei", "log_pi"),
+    lambda options: options.search.acquisition,
+)
+PARTS = (SURROGATE, ACQUISITION)
+
+
+@dataclass(frozen=True)
+class Plugged:
+    """A part that a package has to bring; `package` is the one that is installed, None where none is."""
+
+    part: Part
+    name: str
+    package: Package | None
+
+
+def plugged(options: Options) -> tuple[Plugged, ...]:
+    """The parts that are none of ours. Raises BrokenExtension where two packages bring one name."""
+    wanted = ((part, part.chosen(options)) for part in PARTS)
+    return tuple(Plugged(p, name, extensions.package_of(p.group, name)) for p, name in wanted if name not in p.ours)
+
+
+def unknown(options: Options) -> list[str]:
+    """What names a part that there is not."""
+    return [
+        f"{one.part.option}: no {one.part.kind} {one.name!r}; there are {one.part.sentence()}"
+        for one in plugged(options)
+        if one.package is None
+    ]

@@ -1,0 +1,55 @@
+"""A model version's scorecard, from what came of each past session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+LEAST_TRIALS = 6
+"""Measured trials from which a session says something of a model."""
+SHOWN = ("held_80", "width_80", "held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
+GAINED = ("log_score", "rank_correlation", "regret")
+
+
+def scorecard(sessions: Sequence[Mapping[str, Any]], conformance: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Means over the sessions, each of which counts alike; None where no session says anything of it.
+
+    `sessions` are answers of `gp.scoring.score_session` with `session`, the id; or why it `failed` in their place.
+    `gain_from_past` is by how much each number is better with the past workloads of other sessions than without:
+    positive is better.
+    """
+    scored = [s for s in sessions if "failed" not in s]
+    told = {name: _mean([s["served"].get(name) for s in scored]) for name in SHOWN}
+    gains = {name: _mean([_gain(s, name) for s in scored]) for name in GAINED}
+    return {
+        **told,
+        "sessions": len(scored),
+        "forecasts": sum(s["served"]["n"] for s in scored),
+        "failed": len(sessions) - len(scored),
+        "gain_from_past": gains,
+        "leaning": sum(s["alone"] is not None for s in scored),
+        "conformance": list(conformance),
+        "by_session": [{"session": s["session"], **_of(s)} for s in sessions],
+    }
+
+
+def _of(session: Mapping[str, Any]) -> dict[str, Any]:
+    if "failed" in session:
+        return {"failed": session["failed"]}
+    return {name: session["served"].get(name) for name in ("n", *SHOWN)}
+
+
+def _gain(session: Mapping[str, Any], name: str) -> float | None:
+    """With the past against without it. Of regret less is better."""
+    if session["alone"] is None:
+        return None
+    with_past, without = session["served"].get(name), session["alone"].get(name)
+    if with_past is None or without is None:
+        return None
+    return float(without - with_past if name == "regret" else with_past - without)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return fmean(known) if known else None

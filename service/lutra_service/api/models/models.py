@@ -1,0 +1,112 @@
+"""Model versions: what serves, and who says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.deps import IdempotencyDep, Page, PageQuery, StoreDep, paging
+from lutra_service.api.http.route import GuardedRoute
+from lutra_service.api.models import schemas, views
+from lutra_service.app.jobs import past_sessions
+from lutra_service.app.models import serving, versions
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import ModelVersion
+from lutra_service.db.store import Store, UnitOfWork
+
+router = APIRouter(route_class=GuardedRoute, tags=["models"])
+Answer = schemas.ModelAnswer
+State = Annotated[schemas.ModelState | None, Query(description="Only those in this state.")]
+AS_TOML: dict[int | str, dict[str, Any]] = {200: {"content": {"application/toml": {"schema": {"type": "string"}}}}}
+
+
+@router.get("/v1/models")
+@allow("read", of="service")
+def list_models(
+    stored: StoreDep, page: Annotated[PageQuery, Depends(paging("mv"))], state: State = None
+) -> Page[Answer]:
+    """Every model version, newest first; what the package ships comes last."""
+
+    def read(unit: UnitOfWork) -> Document:
+        return page.of(views.models(unit, unit.models.listed(page.limit + 1, page.after, state)))
+
+    return Page[Answer].model_validate(stored.read(read))
+
+
+@router.post("/v1/models", status_code=201, response_model=Answer)
+@allow("models", of="service")
+def register_model(body: schemas.NewModel, stored: StoreDep, once: IdempotencyDep, response: Response) -> Any:
+    """Register an options document as a candidate. It serves nothing until it is promoted."""
+    text, form = (body.toml, "toml") if body.toml is not None else (json.dumps(body.options), "json")
+
+    def create(unit: UnitOfWork) -> Document:
+        made = versions.register(unit, body.name, text, "toml" if form == "toml" else "json", body.note)
+        return views.model(unit, made).model_dump(mode="json")
+
+    response.status_code, answer = stored.write(lambda unit: once(unit, 201, lambda: create(unit)))
+    return answer
+
+
+@router.post("/v1/models/rollback")
+@allow("models", of="service")
+def roll_back_model(stored: StoreDep) -> Answer:
+    """Let the champion before the present one serve again; the present one is retired."""
+    return _done(stored, versions.roll_back)
+
+
+@router.get("/v1/models/{model}")
+@allow("read", of="service")
+def get_model(model: str, stored: StoreDep) -> schemas.ModelDetailAnswer:
+    """One model version with its options, its scorecard, and how it predicts in the shadow beside what serves."""
+    return stored.read(lambda unit: views.detail(unit, unit.models.get(model)))
+
+
+@router.get("/v1/models/{model}/options", responses=AS_TOML, response_class=Response)
+@allow("read", of="service")
+def get_model_options(model: str, stored: StoreDep) -> Response:
+    """Its options as a TOML document: with each option what it means, and its range."""
+    text = stored.read(lambda unit: serving.document(unit.models.get(model)))
+    return Response(text, media_type="application/toml")
+
+
+@router.post("/v1/models/{model}/score", status_code=202)
+@allow("models", of="service")
+def score_model(model: str, stored: StoreDep) -> schemas.ScoringAnswer:
+    """Compute its scorecard from past sessions. The model version itself says how far that is."""
+    return stored.write(lambda unit: views.scoring(past_sessions.start(unit, model)))
+
+
+@router.put("/v1/models/{model}/shadow")
+@allow("models", of="service")
+def shadow_model(model: str, stored: StoreDep) -> Answer:
+    """Let a candidate predict beside what serves, for each recommendation from now on. It changes nothing of them."""
+    return _done(stored, lambda unit: versions.set_shadow(unit, model, True))
+
+
+@router.delete("/v1/models/{model}/shadow")
+@allow("models", of="service")
+def unshadow_model(model: str, stored: StoreDep) -> Answer:
+    """Let it predict beside what serves no longer. What it predicted stays."""
+    return _done(stored, lambda unit: versions.set_shadow(unit, model, False))
+
+
+@router.post("/v1/models/{model}/promote")
+@allow("models", of="service")
+def promote_model(model: str, stored: StoreDep) -> Answer:
+    """Let it serve from now on, in every process of the service; the champion before it is retired."""
+    return _done(stored, lambda unit: versions.promote(unit, model))
+
+
+@router.post("/v1/models/{model}/retire")
+@allow("models", of="service")
+def retire_model(model: str, stored: StoreDep) -> Answer:
+    """Retire a candidate. It can still be promoted later."""
+    return _done(stored, lambda unit: versions.retire(unit, model))
+
+
+def _done(stored: Store, step: Callable[[UnitOfWork], ModelVersion]) -> Answer:
+    return stored.write(lambda unit: views.model(unit, step(unit)))

@@ -1,0 +1,27 @@
+"""A package that the service finds and a worker does not: the model version before computes in its place."""
+
+from __future__ import annotations
+
+import logging
+
+from lutra_service.app.models import serving
+from lutra_service.db.schema.records import Recommendation
+from lutra_service.db.store import UnitOfWork
+
+log = logging.getLogger(__name__)
+
+
+def takes_over(unit: UnitOfWork, row: Recommendation, error: str) -> bool:
+    """Whether the recommendation, still `computing`, is now asked of the version before the one that it names."""
+    if row.model_version is None:
+        return False
+    version = unit.models.get(row.model_version)
+    if not version.packages:
+        return False
+    log.warning("%s (%s) cannot compute %s: %s; the version before it does", version.id, version.name, row.id, error)
+    before = next(serving.able(unit, version, after=version))
+    request = unit.requests.get(row.id)
+    unit.requests.put(row.id, {**request.payload, **serving.asked_of(before)})
+    unit.recommendations.change(row.id, model_version=before.version.id, attempts=0, lease_until=None)
+    unit.publish(row.id)
+    return True

@@ -1,0 +1,14 @@
+"""What a worker is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lutra_service.common.documents import Document
+
+
+@dataclass(frozen=True)
+class Job:
+    id: str
+    task: str
+    payload: Document

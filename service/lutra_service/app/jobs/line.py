@@ -1,0 +1,27 @@
+"""What both kinds of computations have in common for those who compute them: each is a module of such functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from lutra_service.app.jobs.job import Job
+from lutra_service.common.documents import Document
+from lutra_service.db.store import UnitOfWork
+
+
+class Line(Protocol):
+    """Computations that wait, by their ids."""
+
+    def job(self, unit: UnitOfWork, id_: str) -> Job:
+        """What a worker is given."""
+
+    def checked(self, result: Document, request: Mapping[str, Any]) -> Document:
+        """Raises InvalidAnswer where `result` is no answer to `request`."""
+
+    def complete(self, unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None: ...
+    def give_up(self, unit: UnitOfWork, id_: str, error: str) -> None: ...
+    def lose(self, unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None: ...
+    def release(self, unit: UnitOfWork, id_: str) -> None: ...
+    def renew(self, unit: UnitOfWork, held: Sequence[str], lease_s: float) -> None: ...
+    def withdrawn(self, unit: UnitOfWork, held: Sequence[str]) -> set[str]: ...

@@ -1,0 +1,131 @@
+"""What is computed for model versions: claimed, given to a worker and completed, whenever no recommendation waits.
+
+A scorecard is one job of many steps: the conformance suite of what packages bring, then a past session a step. So a
+recommendation waits for one session at most, and who goes on after a stop begins where the last one ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from lutra_models.digest import fingerprint
+from lutra_models.scores import scorecard
+
+from lutra_service.app.jobs.job import Job
+from lutra_service.app.jobs.past_sessions import session_payload
+from lutra_service.app.jobs.results import InvalidAnswer, check_predictions, finite
+from lutra_service.app.models.serving import options_of, require_whole
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import ModelJob, Waiting
+from lutra_service.db.store import UnitOfWork
+
+PREFIX = "job_"
+
+
+def waiting(unit: UnitOfWork, limit: int) -> list[ModelJob]:
+    return unit.model_jobs.waiting(unit.now, limit)
+
+
+def claim(unit: UnitOfWork, lease_s: float, limit: int) -> list[Waiting]:
+    """Up to `limit` of them, each now leased to the caller. They belong to no database."""
+    until = unit.now + timedelta(seconds=lease_s)
+    return [Waiting(j.id, "") for j in waiting(unit, limit) if unit.model_jobs.claim(j.id, unit.now, until)]
+
+
+def job(unit: UnitOfWork, id_: str) -> Job:
+    """What a worker is given for the next step. Raises MissingExtension, and NotFound where its input is gone."""
+    found = unit.model_jobs.get(id_)
+    version = unit.models.get(found.model_id)
+    require_whole(version)
+    asked: Document = {"options": options_of(version).to_dict(), "step": len(found.results)}
+    if found.kind == "shadow":
+        assert found.recommendation_id is not None
+        recommendation = unit.recommendations.get(found.recommendation_id)
+        request = unit.requests.get(recommendation.id)
+        past = [unit.snapshots.get(snapshot).payload for snapshot in request.payload.get("past", ())]
+        asked = {**request.payload, **asked, "past": past, "configuration": recommendation.configuration}
+        return Job(id_, "predict", asked)
+    if not found.results:
+        return Job(id_, "conformance", asked)
+    return Job(id_, "score", {**asked, **session_payload(unit, found.sessions[len(found.results) - 1])})
+
+
+def checked(result: Document, request: Mapping[str, Any]) -> Document:
+    """`result`, where it answers `request`. Raises InvalidAnswer."""
+    if not finite(result):
+        raise InvalidAnswer("the answer holds numbers that are not finite")
+    if "predictions" in result:
+        check_predictions(result["predictions"])
+    return {**result, "step": request["step"]}
+
+
+def complete(unit: UnitOfWork, id_: str, result: Mapping[str, Any]) -> None:
+    """Take a step in. One that somebody else took meanwhile counts once."""
+    found = unit.model_jobs.get(id_)
+    if found.state != "waiting" or len(found.results) != result["step"]:
+        return
+    told = {name: value for name, value in result.items() if name != "step"}
+    if found.kind == "shadow":
+        _end(unit, found, state="done", predictions=told["predictions"])
+    else:
+        _add(unit, found, told)
+
+
+def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
+    """A session that a version cannot be scored on counts as one; anything else ends the job."""
+    found = unit.model_jobs.get(id_)
+    if found.state != "waiting":
+        return
+    if found.kind == "score" and found.results:
+        _add(unit, found, {"failed": error[:1000]})
+    else:
+        _end(unit, found, state="failed", error=error[:1000])
+
+
+def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
+    found = unit.model_jobs.get(id_)
+    if found.attempts + 1 >= max_attempts:
+        give_up(unit, id_, f"the computation was lost {found.attempts + 1} times: {why}")
+    else:
+        unit.model_jobs.change(id_, attempts=found.attempts + 1, lease_until=None)
+
+
+def release(unit: UnitOfWork, id_: str) -> None:
+    unit.model_jobs.change(id_, lease_until=None)
+
+
+def renew(unit: UnitOfWork, held: Sequence[str], lease_s: float) -> None:
+    unit.model_jobs.renew(held, unit.now + timedelta(seconds=lease_s))
+
+
+def withdrawn(unit: UnitOfWork, held: Sequence[str]) -> set[str]:
+    return set(held) - unit.model_jobs.open(held)
+
+
+def _add(unit: UnitOfWork, found: ModelJob, told: Document) -> None:
+    done = len(found.results)
+    row = told if done == 0 else {"session": found.sessions[done - 1], **told}
+    results = [*found.results, row]
+    unit.model_jobs.change(found.id, results=results, attempts=0, lease_until=None)
+    if len(results) > len(found.sessions):
+        _end(unit, found, state="done")
+        _keep(unit, found, results[0], results[1:])
+    unit.publish(found.id, found.model_id)
+
+
+def _keep(unit: UnitOfWork, found: ModelJob, suite: Document, sessions: Sequence[Document]) -> None:
+    scored = [s for s in sessions if "failed" not in s]
+    data = {
+        "fingerprint": fingerprint([s["key"] for s in scored]),
+        "sessions": len(scored),
+        "trials": sum(s["trials"] for s in scored),
+    }
+    card = scorecard(sessions, suite["conformance"])
+    unit.models.change(found.model_id, scorecard=card, data=data, scored_at=unit.now)
+
+
+def _end(unit: UnitOfWork, found: ModelJob, **values: Any) -> None:
+    unit.model_jobs.change(found.id, **values, ended_at=unit.now, lease_until=None)
+    unit.publish(found.id, found.model_id)

@@ -1,0 +1,202 @@
+"""`lutra models …`: what serves, and what might."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from lutra_service.app.models.versions import Form
+    from lutra_service.db.schema.records import ModelVersion
+    from lutra_service.db.store import UnitOfWork
+
+PAGE = 500
+
+
+@click.group()
+def models() -> None:
+    """Model versions: the options of the recommender, and which of them serve.
+
+    A version is a candidate, the champion or retired. The champion computes every recommendation; a candidate may run
+    in its shadow. A change of champion holds for the next recommendation, in all processes of the service.
+
+    \b
+    lutra models options >mine.toml         the champion's options, each with its meaning and range
+    lutra models register mine.toml --name "wider priors"
+    lutra models score mv_…                 how good it would have been on past sessions
+    lutra models shadow mv_…                let it predict beside the champion
+    lutra models show mv_…                  its scores, beside the champion's
+    lutra models promote mv_…               let it serve; `lutra models rollback` undoes that
+    """
+
+
+@models.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def list_models(as_json: bool) -> None:
+    """List the model versions, newest first. An asterisk marks the one that serves."""
+    from lutra_service.app.models.serving import missing, serving
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        found, served = store.read(lambda unit: (unit.models.listed(PAGE, None), serving(unit).version.id))
+    for version in found:
+        gone = "; ".join(missing(version))
+        if as_json:
+            told = {"id": version.id, "name": version.name, "state": version.state, "shadow": version.shadow}
+            click.echo(json.dumps({**told, "serves": version.id == served, "missing": gone}))
+        else:
+            notes = [version.state, *(["in the shadow"] if version.shadow else []), *([gone] if gone else [])]
+            mark = "*" if version.id == served else " "
+            click.echo(f"{mark} {version.id}  {_printable(version.name)}  {', '.join(notes)}")
+
+
+@models.command()
+@click.argument("model_id", required=False)
+def options(model_id: str | None) -> None:
+    """Print the options of MODEL_ID (mv_…), or of the champion, as TOML.
+
+    Each option has above it what it means, its range, and its default where it has another value. `register` reads the
+    same document; what it does not name keeps its default.
+    """
+    from lutra_service.app.models.serving import document
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        text = store.read(lambda u: document(u.models.champion() if model_id is None else u.models.get(model_id)))
+    click.echo(text, nl=False)
+
+
+@models.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--name", required=True, help="What is tried.")
+@click.option("--note", default="", help="Why, in a sentence.")
+def register(file: Path, name: str, note: str) -> None:
+    """Register the options in FILE (TOML, or JSON where it ends so) as a candidate, and print its id."""
+    from lutra_service.app.models import versions
+    from lutra_service.commands.opening import opened
+
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{file} is no text: {error}") from error
+    form: Form = "json" if file.suffix.lower() == ".json" else "toml"
+    with opened() as store:
+        made = store.write(lambda unit: versions.register(unit, name[:200], text, form, note[:1000]))
+    click.echo(made.id)
+
+
+@models.command()
+@click.argument("model_id")
+def score(model_id: str) -> None:
+    """Score MODEL_ID (mv_…) on past sessions, one after the other.
+
+    It is fitted to each session's first trials and predicts those that came then. A service that runs over the same
+    database takes part in the work; interrupted, it goes on with the next call.
+    """
+    from lutra_service.commands.opening import opened
+    from lutra_service.commands.scoring import scored
+    from lutra_service.common.settings import Settings
+
+    settings = Settings()
+    with opened(settings) as store:
+        scored(store, settings, model_id, click.echo)
+        click.echo(store.read(lambda unit: _side_by_side(unit, model_id)))
+
+
+@models.command()
+@click.argument("model_id")
+def show(model_id: str) -> None:
+    """Show MODEL_ID (mv_…) beside the champion: both scorecards, and what the shadow saw."""
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        version = store.read(lambda unit: unit.models.get(model_id))
+        _say(version)
+        if version.note:
+            click.echo(_printable(version.note))
+        click.echo(store.read(lambda unit: _side_by_side(unit, model_id)))
+
+
+@models.command()
+@click.argument("model_id")
+@click.option("--off", is_flag=True, help="Let it predict no longer. What it predicted stays.")
+def shadow(model_id: str, off: bool) -> None:
+    """Let the candidate MODEL_ID (mv_…) predict beside what serves, for each recommendation from now on.
+
+    It changes nothing of them. `lutra models show` compares both on what is measured then.
+    """
+    from lutra_service.app.models import versions
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        version = store.write(lambda unit: versions.set_shadow(unit, model_id, not off))
+    runs = "runs" if version.shadow else "does not run"
+    click.echo(f"{version.id} ({_printable(version.name)}) {runs} in the shadow")
+
+
+@models.command()
+@click.argument("model_id")
+def promote(model_id: str) -> None:
+    """Let MODEL_ID (mv_…) serve from the next recommendation on."""
+    from lutra_service.app.models import versions
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        _say(store.write(lambda u: versions.promote(u, model_id)))
+
+
+@models.command()
+def rollback() -> None:
+    """Let the champion before the present one serve again."""
+    from lutra_service.app.models import versions
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        _say(store.write(versions.roll_back))
+
+
+@models.command()
+@click.argument("model_id")
+def retire(model_id: str) -> None:
+    """Retire the candidate MODEL_ID (mv_…). It can still be promoted later."""
+    from lutra_service.app.models import versions
+    from lutra_service.commands.opening import opened
+
+    with opened() as store:
+        _say(store.write(lambda u: versions.retire(u, model_id)))
+
+
+def _side_by_side(unit: UnitOfWork, model_id: str) -> str:
+    """The scorecards of this version and of the champion, and what the shadow saw, as a table."""
+    from lutra_models.scores.card import SHOWN
+
+    from lutra_service.app.models.compared import in_shadow
+
+    champion = unit.models.champion()
+    cards = [v.scorecard or {} for v in (unit.models.get(model_id), champion)]
+    lines = [f"{'on past sessions':22}{model_id:>28}{'champion':>14}"]
+    lines += [f"{name:22}{_number(cards[0].get(name)):>28}{_number(cards[1].get(name)):>14}" for name in SHOWN]
+    lines.append(f"{'sessions':22}{cards[0].get('sessions', '-'):>28}{cards[1].get('sessions', '-'):>14}")
+    seen = in_shadow(unit, model_id)
+    if seen is not None:
+        lines.append(f"{'in the shadow':22}{model_id:>28}{'served':>14}")
+        names = [name for name in seen["candidate"] if name != "n"]
+        lines += [f"{n:22}{_number(seen['candidate'][n]):>28}{_number(seen['served'][n]):>14}" for n in names]
+        lines.append(f"{'readings':22}{seen['candidate']['n']:>28}{seen['served']['n']:>14}")
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _say(version: ModelVersion) -> None:
+    click.echo(f"{version.id} ({_printable(version.name)}) is {version.state}")
+
+
+def _printable(text: str) -> str:
+    """A name may hold what a terminal would take for a command of its own."""
+    return "".join(c if c.isprintable() else "?" for c in text)

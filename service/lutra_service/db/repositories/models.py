@@ -1,0 +1,102 @@
+"""Repositories of model versions, and of what is computed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from lutra_models.lifecycle import ModelState, advance_model
+from sqlalchemy import or_, select
+
+from lutra_service.db.repositories.repository import Repository, RowMoved, remembered
+from lutra_service.db.schema.records import ModelJob, ModelVersion
+from lutra_service.db.schema.tables import ModelJobRow, ModelVersionRow, RecommendationRow
+
+MEASURED = 1000
+"""Of a version's predictions in the shadow the newest so many are compared with what was measured."""
+
+
+class Models(Repository[ModelVersion]):
+    row = ModelVersionRow
+    record = ModelVersion
+    noun = "model version"
+
+    @remembered
+    def champion(self) -> ModelVersion:
+        found = self._one(self.table.c.state == ModelState.CHAMPION)
+        assert found is not None, "the migrations make one, and none retires without another in its place"
+        return found
+
+    def listed(self, limit: int, after: str | None, state: str | None = None) -> list[ModelVersion]:
+        """Newest first; the shipped one is the last."""
+        where = [] if state is None else [self.table.c.state == state]
+        return self.page(*where, limit=limit, after=after, newest_first=True)
+
+    def step(self, version: ModelVersion, to: ModelState, **values: Any) -> ModelVersion:
+        """Raises IllegalTransition, and RowMoved where another transaction was faster."""
+        state = advance_model(version.state, to)
+        if not self.change(version.id, self.table.c.state == version.state, state=state, **values):
+            raise RowMoved(f"{version.id} is {version.state} no longer")
+        return self.get(version.id)
+
+    def shadows(self) -> list[ModelVersion]:
+        c = self.table.c
+        return self._many(select(self.table).where(c.state == ModelState.CANDIDATE, c.shadow).order_by(c.id))
+
+    def _as_record(self, row: Any) -> ModelVersion:
+        return ModelVersion(**{**row, "state": ModelState(row["state"])})
+
+
+class ModelJobs(Repository[ModelJob]):
+    row = ModelJobRow
+    record = ModelJob
+    noun = "job of a model version"
+
+    def waiting(self, now: datetime, limit: int) -> list[ModelJob]:
+        """Those that nobody works on, predictions first: they are short, and somebody compares them soon."""
+        c = self.table.c
+        free = or_(c.lease_until.is_(None), c.lease_until < now)
+        order = (c.kind.desc(), c.id)
+        return self._many(select(self.table).where(c.state == "waiting", free).order_by(*order).limit(limit))
+
+    def claim(self, id_: str, now: datetime, until: datetime) -> bool:
+        c = self.table.c
+        free = or_(c.lease_until.is_(None), c.lease_until < now)
+        return self.change(id_, c.state == "waiting", free, lease_until=until)
+
+    def renew(self, ids: Sequence[str], until: datetime) -> None:
+        c = self.table.c
+        self._update(c.id.in_(ids), c.state == "waiting", lease_until=until)
+
+    def open(self, ids: Sequence[str]) -> set[str]:
+        """Those of `ids` that are still wanted."""
+        c = self.table.c
+        return set(self._db.execute(select(c.id).where(c.id.in_(ids), c.state == "waiting")).scalars())
+
+    def newest(self, model_id: str) -> ModelJob | None:
+        """The newest of its scorecard."""
+        c = self.table.c
+        rows = self._many(
+            select(self.table).where(c.model_id == model_id, c.kind == "score").order_by(c.id.desc()).limit(1)
+        )
+        return rows[0] if rows else None
+
+    def end_open(self, model_id: str, error: str, now: datetime) -> None:
+        """What is still to be computed for it is wanted no longer."""
+        c = self.table.c
+        self._update(
+            c.model_id == model_id, c.state == "waiting", state="failed", error=error, ended_at=now, lease_until=None
+        )
+
+    def compared(self, model_id: str) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+        """The newest predictions in the shadow that were then measured: those, what served predicted, the readings."""
+        c, r = self.table.c, RecommendationRow.__table__.c
+        found = (
+            select(c.predictions, r.predictions, r.measured)
+            .join(RecommendationRow, r.id == c.recommendation_id)
+            .where(c.model_id == model_id, c.kind == "shadow", c.state == "done", r.measured.is_not(None))
+            .order_by(c.id.desc())
+            .limit(MEASURED)
+        )
+        return [(mine or {}, served or {}, measured) for mine, served, measured in self._db.execute(found)]
