@@ -11,7 +11,7 @@ ENV INSTALL="uv pip install --no-cache --no-sources --compile-bytecode --python 
 
 FROM build AS build-service
 COPY service service
-RUN $INSTALL "./models[gp]" "./service[postgresql,dask]"
+RUN $INSTALL "./models[gp]" "./service[postgresql,dask,parquet]"
 
 FROM build AS build-agent
 COPY agent agent

@@ -20,7 +20,7 @@ MOST_MODULES = 15
 LONGEST_CHAIN = 16
 LONGEST_FUNCTION = 40
 MIGRATIONS = ".migrations.versions."
-"""A migration lists tables from top to bottom, and is never edited."""
+"""A migration lists tables from top to bottom, and is never edited. Their folder is a list that only grows."""
 
 
 @pytest.fixture(scope="module", params=DISTRIBUTIONS)
@@ -29,7 +29,8 @@ def house(request: pytest.FixtureRequest) -> House:
 
 
 def test_a_folder_holds_few_modules(house: House) -> None:
-    assert {name: size for name, size in house.folder_sizes().items() if size > MOST_MODULES} == {}
+    crowded = {name: size for name, size in house.folder_sizes().items() if size > MOST_MODULES}
+    assert [name for name in crowded if MIGRATIONS not in f"{name}."] == []
 
 
 def test_no_modules_import_each_other(house: House) -> None:

@@ -77,7 +77,7 @@ RANGES: Mapping[str, Mapping[str, Within]] = {
         "doubt": SIZE,
         "most": AMOUNT,
         "silence": Within(0.0001, 0.9999),
-        "closeness": Within(0, 1000),
+        **dict.fromkeys(("closeness", "context", "most_context", "other_text"), Within(0, 1000)),
         "margin": Within(0, 10),
         "outside": Within(1, 100),
         "factors": Within(1, 100),
