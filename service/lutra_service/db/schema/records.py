@@ -195,6 +195,7 @@ class Recommendation:
     reason: str | None = None
     turned_down: Document | None = None
     turned_down_at: datetime | None = None
+    judgement: Document | None = None
 
     @property
     def is_active(self) -> bool:
