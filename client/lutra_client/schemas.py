@@ -524,6 +524,39 @@ class IntervalBody(TypedDict):
     """When it is over."""
 
 
+class JudgementAnswer(TypedDict):
+    """What a change on a live database did: windows after it against windows before, at like load."""
+
+    metric: str
+    """What is judged: the session's objective, without a session p99."""
+    verdict: Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
+    """Whether it got better or worse, that no difference is seen, or that too few windows are at like load."""
+    before: int
+    """How many windows from before count."""
+    after: int
+    """How many windows since count."""
+    left_out: int
+    """How many do not, as they were under another load than all of the other side."""
+    busy: int
+    """In how many of those that count the host was busy with something else: they weigh less."""
+    ratio: float | None
+    """After over before, at like load; null where too few windows are."""
+    low: float | None
+    """The interval's lower end."""
+    high: float | None
+    """The interval's upper end."""
+    level: float
+    """The probability that the interval holds the ratio."""
+    rate_of: str | None
+    """Which metric says what clients asked for; null where none does."""
+    rate_low: float | None
+    """The smallest rate among the windows that count."""
+    rate_high: float | None
+    """The largest one."""
+    sentence: str
+    """All of this in words."""
+
+
 class KnobAnswer(TypedDict):
     """One setting of the catalogue."""
 
@@ -1296,6 +1329,8 @@ class RecommendationAnswer(TypedDict):
     """By metric, what it gave; null before it was measured."""
     ended_early: EndedEarlyAnswer | None
     """Where its window was ended early, the bound that it gave instead; null where it was not."""
+    judgement: JudgementAnswer | None
+    """Outside a lab, what it changed at like load, by the windows until now; null in a lab and before there are any."""
     failed: str | None
     """Why nothing was measured, once that is certain."""
     error: str | None

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from lutra_models.advice import SearchOrigin
+from lutra_models.judgement import Verdict
 from lutra_models.knobs import Applies
 from lutra_models.server import MemoryCount
 from lutra_models.wire import Name, SettingValue
@@ -181,6 +182,39 @@ class ShareAnswer(Answer):
     """The upper end."""
 
 
+class JudgementAnswer(Answer):
+    """What a change on a live database did: windows after it against windows before, at like load."""
+
+    metric: str
+    """What is judged: the session's objective, without a session p99."""
+    verdict: Verdict
+    """Whether it got better or worse, that no difference is seen, or that too few windows are at like load."""
+    before: int
+    """How many windows from before count."""
+    after: int
+    """How many windows since count."""
+    left_out: int
+    """How many do not, as they were under another load than all of the other side."""
+    busy: int
+    """In how many of those that count the host was busy with something else: they weigh less."""
+    ratio: float | None
+    """After over before, at like load; null where too few windows are."""
+    low: float | None
+    """The interval's lower end."""
+    high: float | None
+    """The interval's upper end."""
+    level: float
+    """The probability that the interval holds the ratio."""
+    rate_of: str | None
+    """Which metric says what clients asked for; null where none does."""
+    rate_low: float | None
+    """The smallest rate among the windows that count."""
+    rate_high: float | None
+    """The largest one."""
+    sentence: str
+    """All of this in words."""
+
+
 class EndedEarlyAnswer(Answer):
     """What a window says that was ended before its time: a bound, and no value."""
 
@@ -285,6 +319,8 @@ class RecommendationAnswer(Answer):
     """By metric, what it gave; null before it was measured."""
     ended_early: EndedEarlyAnswer | None
     """Where its window was ended early, the bound that it gave instead; null where it was not."""
+    judgement: JudgementAnswer | None
+    """Outside a lab, what it changed at like load, by the windows until now; null in a lab and before there are any."""
     failed: str | None
     """Why nothing was measured, once that is certain."""
     error: str | None

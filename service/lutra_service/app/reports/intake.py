@@ -13,6 +13,7 @@ from lutra_models.wire import Receipt, Report
 from lutra_service.app.access import quota
 from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.directive_holder import Holder
+from lutra_service.app.live import judged
 from lutra_service.app.recommendations import automatic_undo, directives, measurements, outcomes
 from lutra_service.app.reports import events, host_rollbacks, reported
 from lutra_service.app.reports.configurations import configuration
@@ -172,6 +173,8 @@ def _act(unit: UnitOfWork, arrival: Arrival) -> None:
         automatic_undo.undo_forgotten(unit, database, report)
     if arrival.measured is not None and (report.metrics or report.failure):
         measurements.record_measurement(unit, arrival.measured.id, report)
+    if arrival.newest and report.window is not None and report.metrics:
+        judged.look_again(unit, database)
     if arrival.newest:
         withdrawal.settle(unit, database, report, arrival.configuration)
     automatic_undo.undo_withdrawn(unit, database)

@@ -11,7 +11,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.live import objectives, observed, settled
+from lutra_service.app.live import judged, objectives, observed, settled
 from lutra_service.app.recommendations import directives, histories, request, trial_record, verification
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
@@ -56,8 +56,10 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
 
 def _message(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
     if session.state == SessionState.SETTLED:
-        return settled.sentence(session, rows)
-    return session.message or _present(unit, session, rows)
+        told = settled.sentence(session, rows)
+    else:
+        told = session.message or _present(unit, session, rows)
+    return " ".join(part for part in (told, *(judged.told(r) for r in rows if r.is_active)) if part)
 
 
 def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:

@@ -22,6 +22,10 @@ SHOWN_BESIDE = ("curve", "shortened_from", "looked_at", "turned_down")
 OUTLINED = (*SHOWN_TO_DECIDE, *SHOWN_BESIDE)
 
 
+LOOKED_THROUGH = 10
+"""Of what is active the newest few: what only measured again changed nothing."""
+
+
 def digest_of(configuration: Mapping[str, Any]) -> str:
     """The same for configurations that are equal: 4096.0 is 4096."""
     whole = {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in configuration.items()}
@@ -97,6 +101,14 @@ class Recommendations(Repository[Recommendation]):
         c = self.table.c
         same = (c.database_id == database_id, c.digest == digest_of(dict(configuration)), c.measured.is_not(None))
         return list(self._db.execute(select(c.id).where(*same).order_by(c.id.desc()).limit(limit)).scalars())[::-1]
+
+    def last_change(self, database_id: str) -> Recommendation | None:
+        """The newest that is active and changed a setting."""
+        c = self.table.c
+        active = (c.database_id == database_id, c.state.in_((State.APPLIED, State.CONFIRMED)))
+        newest = self.page(*active, c.applied_at.is_not(None), limit=LOOKED_THROUGH, newest_first=True)
+        changed = (r for r in newest if r.changes)
+        return max(changed, key=lambda r: r.applied_at or r.created_at, default=None)
 
     @remembered
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:

@@ -197,6 +197,7 @@ class Recommendation:
     turned_down: Document | None = None
     turned_down_at: datetime | None = None
     model_version: str | None = None
+    judgement: Document | None = None
 
     @property
     def is_active(self) -> bool:

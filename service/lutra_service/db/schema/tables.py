@@ -189,9 +189,10 @@ class RecommendationRow(Table):
     of its changes give; `shortened_from` is the best by posterior that it replaces, with fewer changes. `must_reach` is
     the reading without which its window may be ended early, and `ended_early` the bound of one that was. `looked_at` is
     what a recommendation on a live database rests on (`lutra_models.advice.LookedAt`). `turned_down` is what somebody
-    did not want of it, or not any more (`lutra_models.evidence.TurnedDown`), and `reason` why. `handed_to` is the agent
-    that was given it as a directive; one that was withdrawn after that keeps its state until this agent's outcome is
-    known. `model_version` computed it; none where nothing was computed, or before there were versions.
+    did not want of it, or not any more (`lutra_models.evidence.TurnedDown`), and `reason` why. `judgement` is what it
+    did at like load (`lutra_models.judgement.Judgement`, and its sentence). `handed_to` is the agent that was given it
+    as a directive; one that was withdrawn after that keeps its state until this agent's outcome is known.
+    `model_version` computed it; none where nothing was computed, or before there were versions.
     """
 
     __tablename__ = "recommendations"
@@ -250,6 +251,7 @@ class RecommendationRow(Table):
     turned_down: Mapped[Document | None]
     turned_down_at: Mapped[datetime | None]
     model_version: Mapped[str | None] = mapped_column(String(40))
+    judgement: Mapped[Document | None]
 
 
 class RequestRow(Table):

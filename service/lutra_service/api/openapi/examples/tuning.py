@@ -155,6 +155,22 @@ looked_at: Example = {
     "predicted_gain": None,
     "notes": [],
 }
+judgement: Example = {
+    "metric": "p99_ms",
+    "verdict": "better",
+    "before": 60,
+    "after": 12,
+    "left_out": 5,
+    "busy": 1,
+    "ratio": 0.82,
+    "low": 0.75,
+    "high": 0.9,
+    "level": 0.9,
+    "rate_of": "qps",
+    "rate_low": 310.0,
+    "rate_high": 1420.0,
+    "sentence": "p99_ms 18 % lower, better (90 % interval: 25 % lower to 10 % lower), by 12 windows against 60 before",
+}
 recommendation: Example = {
     **shared,
     "id": RECOMMENDATION,
@@ -165,6 +181,7 @@ recommendation: Example = {
     "shortened_from": None,
     "must_reach": 12.6,
     "looked_at": looked_at,
+    "judgement": judgement,
     "before": {"work_mem": 4096},
     "restart_needed": False,
     "warnings": [],

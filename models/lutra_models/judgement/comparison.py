@@ -1,0 +1,138 @@
+"""Windows from before and after a change in; what the change did at like load out. A pure function.
+
+The logarithm of the metric is a smooth function of the logarithm of the offered rate (p99 grows faster than load), plus
+the change's effect. Windows under other clients, another mix, or a rate that the other side does not have are left out.
+How many connections are busy at a time is no covariate: by Little's law it follows from the latency.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any, Literal
+
+from lutra_models.judgement.busyness import MARKED, busy_elsewhere
+from lutra_models.judgement.loaded import LIKE, REACHED, LoadedWindow, at_like_load
+from lutra_models.judgement.regression import Mixture, coefficient
+from lutra_models.metrics import QPS, TPS, Objective
+
+Verdict = Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
+LEAST = 4
+"""Windows on either side."""
+LEVEL = 0.9
+"""Of the interval that is told."""
+CERTAIN = 0.98
+"""A difference is told as one from this certainty on: of fifty changes that change nothing, one may be told."""
+WORTH_TELLING = 0.03
+"""A smaller difference is none that anybody would notice."""
+USUAL_NOISE = 0.1
+"""The share of processor time lost from which on a window says half as much."""
+CURVES = (1.1, 1.4, 1.7, 2.2)
+"""How many times the smallest rate the largest has to be for a straight line of the load, and for each parabola …"""
+BENDS = (0.0, 0.5, 0.85)
+"""… that begins at such a quantile of the loads."""
+A_COLUMN = 5
+"""Windows for each column of that curve."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of `metric`: after over before as `ratio`, within `low` and `high` with the probability `level`.
+
+    These are None where too few windows are at like load. `before` and `after` count the windows compared, `left_out`
+    those at another load, and `busy` those compared in which the host was busy with something else: they weigh less.
+    `rate_low` and `rate_high` are between which rates is compared (`rate_of`), None where no rate is known.
+    """
+
+    metric: str
+    verdict: Verdict
+    before: int
+    after: int
+    left_out: int = 0
+    busy: int = 0
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float = LEVEL
+    rate_of: str | None = None
+    rate_low: float | None = None
+    rate_high: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def judge(before: Sequence[LoadedWindow], after: Sequence[LoadedWindow], objective: Objective) -> Judgement:
+    """What the change between both did. Windows without a positive reading of the objective's metric count for nothing.
+
+    Where the metric is the rate itself, it is compared as it is: what clients ask for is no covariate of itself.
+    """
+    metric = objective.metric
+    was, now = ([w for w in windows if w.metrics.get(metric, 0.0) > 0] for windows in (before, after))
+    of_rate = metric in (QPS.name, TPS.name)
+    kept_was, kept_now = (was, now) if of_rate else _at_like_load(was, now)
+    left_out = len(was) - len(kept_was) + len(now) - len(kept_now)
+    if min(len(kept_was), len(kept_now)) < LEAST:
+        return Judgement(metric, "not_enough_at_like_load", len(kept_was), len(kept_now), left_out)
+    windows = sorted([*kept_was, *kept_now], key=lambda w: w.start_s)
+    changed = {id(w) for w in kept_now}
+    busy = busy_elsewhere(windows)
+    marked = sum(share >= MARKED for share in busy)
+    told = Judgement(metric, "no_difference_seen", len(kept_was), len(kept_now), left_out, marked)
+    rates = [] if of_rate else [w.rate for w in windows if w.rate is not None]
+    effect = _effect(windows, metric, [float(id(w) in changed) for w in windows], busy, rates)
+    if effect is None:
+        return Judgement(metric, "not_enough_at_like_load", len(kept_was), len(kept_now), left_out, marked)
+    return _told(told, effect, objective, windows, rates)
+
+
+def _at_like_load(
+    was: Sequence[LoadedWindow], now: Sequence[LoadedWindow]
+) -> tuple[list[LoadedWindow], list[LoadedWindow]]:
+    """Of the windows after, those whose load was seen before; of those before, what is near to them."""
+    kept = at_like_load(now, was, REACHED)
+    return at_like_load(was, kept, LIKE), kept
+
+
+def _effect(
+    windows: Sequence[LoadedWindow],
+    metric: str,
+    changed: Sequence[float],
+    busy: Sequence[float],
+    rates: Sequence[float],
+) -> Mixture | None:
+    """The difference of logarithms. Busy windows are noisier, by as much as the host was busy."""
+    usual = median(w.seconds for w in windows)
+    y = [math.log(w.metrics[metric]) for w in windows]
+    times = [(w.start_s - windows[0].start_s) / usual for w in windows]
+    columns = [[1.0] * len(windows), *(_curve(rates) if len(rates) == len(windows) else []), changed]
+    return coefficient(y, columns, times, [(share / USUAL_NOISE) ** 2 for share in busy])
+
+
+def _curve(rates: Sequence[float]) -> list[list[float]]:
+    """(q, n) a line, and parabolas that begin at quantiles of the load: p99 turns up where a server is full."""
+    x, ordered = [math.log(rate) for rate in rates], sorted(math.log(rate) for rate in rates)
+    spread = ordered[-1] - ordered[0]
+    most = min(sum(spread >= math.log(least) for least in CURVES), len(rates) // A_COLUMN)
+    begins = [ordered[int(share * len(x))] for share in BENDS[: max(most - 1, 0)]]
+    lines = [[v - ordered[0] for v in x]] if most else []
+    return [*lines, *([max(v - begin, 0.0) ** 2 for v in x] for begin in begins)]
+
+
+def _told(
+    told: Judgement, effect: Mixture, objective: Objective, windows: Sequence[LoadedWindow], rates: Sequence[float]
+) -> Judgement:
+    tail = (1 - LEVEL) / 2
+    low, ratio, high = (math.exp(effect.quantile(share)) for share in (tail, 0.5, 1 - tail))
+    verdict: Verdict = "no_difference_seen"
+    more = effect.below(0.0) <= (1 - CERTAIN) / 2
+    less = effect.below(0.0) >= 1 - (1 - CERTAIN) / 2
+    if (more or less) and abs(math.log(ratio)) >= math.log1p(WORTH_TELLING):
+        verdict = "better" if more == (objective.goal == "maximize") else "worse"
+    values = {**told.to_dict(), "verdict": verdict, "ratio": ratio, "low": low, "high": high}
+    if rates:
+        unit = QPS.name if QPS.name in windows[0].metrics else TPS.name
+        values |= {"rate_of": unit, "rate_low": min(rates), "rate_high": max(rates)}
+    return Judgement(**values)

@@ -1,0 +1,59 @@
+"""A window with the load that its clients offered, and which windows are at like load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lutra_models.history import same_context
+from lutra_models.knobs import Value
+from lutra_models.metrics import QPS, TPS
+
+LIKE = 1.5
+"""Loads of which one is at most so many times the other are alike."""
+REACHED = 1.15
+"""A load at most so many times beyond the range of the others' loads is within what they say."""
+
+
+@dataclass(frozen=True)
+class LoadedWindow:
+    """A window of `seconds` from `start_s` (seconds since any moment), its metrics and what the agent says of its load.
+
+    `group` is the same for windows under the same settings.
+    """
+
+    start_s: float
+    seconds: float
+    metrics: Mapping[str, float]
+    context: Mapping[str, Value] = field(default_factory=dict)
+    group: str = ""
+
+    @property
+    def rate(self) -> float | None:
+        """What clients ask for in a second, in statements or else in transactions; None where that is unknown or 0."""
+        return next((self.metrics[m.name] for m in (QPS, TPS) if self.metrics.get(m.name, 0.0) > 0), None)
+
+    @property
+    def mix(self) -> float | None:
+        """Statements in a transaction."""
+        qps, tps = (self.metrics.get(m.name, 0.0) for m in (QPS, TPS))
+        return qps / tps if qps > 0 and tps > 0 else None
+
+
+def apart(one: LoadedWindow, other: LoadedWindow) -> float:
+    """How far two loads are apart: the logarithm of the ratio of rates, infinite for other clients or another mix."""
+    if not same_context(one.context, other.context) or _ratio(one.mix, other.mix) > LIKE:
+        return math.inf
+    return math.log(_ratio(one.rate, other.rate))
+
+
+def at_like_load(windows: Iterable[LoadedWindow], others: Sequence[LoadedWindow], factor: float) -> list[LoadedWindow]:
+    """Those of the windows with at least one of the others within the factor of their load."""
+    bound = math.log(factor)
+    return [w for w in windows if any(apart(w, other) <= bound for other in others)]
+
+
+def _ratio(one: float | None, other: float | None) -> float:
+    """At least 1; 1 where one is unknown."""
+    return 1.0 if one is None or other is None else max(one, other) / min(one, other)

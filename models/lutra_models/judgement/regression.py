@@ -1,0 +1,169 @@
+"""A difference between two levels of a series whose neighbours are alike, with other columns beside it.
+
+Model: y = X b + s + e, where s is a stationary process that forgets exponentially (the server's and its load's moods)
+and e is each window's own noise. How much of the variance is s, and how fast it forgets, is averaged over by its
+restricted likelihood, so that an interval holds what a few windows cannot tell. The Kalman filter makes the rows
+independent (Harvey, Forecasting, Structural Time Series Models and the Kalman Filter, 1989, section 3.4); windows that
+stand out count less, as under Student's t (Lange, Little & Taylor, JASA 84, 1989). Standard library only.
+
+Shapes: n windows, p columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from lutra_models.verification.student import probability
+
+MOODS = (
+    (0.0, 0.0, 0.4),
+    (0.4, 0.3, 0.2),
+    (0.4, 0.6, 0.1),
+    (0.7, 0.3, 0.15),
+    (0.7, 0.6, 0.1),
+    (0.9, 0.4, 0.05),
+)
+"""What s keeps from one window to the next, its share of the variance, and how far that is believed beforehand."""
+TAILS = 4.0
+"""Degrees of freedom of the noise in a window: rare windows are far off."""
+SAME = 1e-6
+"""A column of which the others leave a smaller share says nothing of its own."""
+ROUNDS = 2
+"""Of weighing windows by how far off they are."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The last column's coefficient: Student's t distributions (weight, centre, scale, degrees of freedom)."""
+
+    parts: tuple[tuple[float, float, float, int], ...]
+
+    def below(self, x: float) -> float:
+        """The probability that the coefficient is at most `x`."""
+        return sum(w * _cumulative((x - centre) / scale, freedom) for w, centre, scale, freedom in self.parts)
+
+    def quantile(self, share: float) -> float:
+        """By bisection."""
+        reach = max(1e3 * scale for _, _, scale, _ in self.parts)
+        low = min(centre for _, centre, _, _ in self.parts) - reach
+        high = max(centre for _, centre, _, _ in self.parts) + reach
+        for _ in range(70):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.below(middle) < share else (low, middle)
+        return high
+
+
+def coefficient(
+    y: Sequence[float], columns: Sequence[Sequence[float]], times: Sequence[float], noise: Sequence[float]
+) -> Mixture | None:
+    """Of the last of the columns (p, n); None where the others leave nothing of it, or n ≤ p.
+
+    `times` (n,) ascend, in windows; `noise` (n,) is what each window's variance has beside the usual, in multiples.
+    """
+    if len(y) <= len(columns):
+        return None
+    extra = list(noise)
+    for _ in range(ROUNDS):
+        fits = _fits(y, columns, times, extra)
+        if not fits:
+            return None
+        best = max(fits, key=lambda f: f.likelihood)
+        scale = 1.4826 * median(abs(r) for r in best.residuals)
+        if scale <= 0:
+            break
+        far = [max((TAILS + (r / scale) ** 2) / (TAILS + 1) - 1.0, 0.0) for r in best.residuals]
+        extra = [n + f * (1 + n) for n, f in zip(noise, far, strict=True)]
+    fits = _fits(y, columns, times, extra)
+    top = max(f.likelihood for f in fits)
+    weights = [f.belief * math.exp(f.likelihood - top) for f in fits]
+    freedom = len(y) - len(columns)
+    parts = [(w / sum(weights), f.centre, f.scale, freedom) for w, f in zip(weights, fits, strict=True)]
+    return Mixture(tuple(parts))
+
+
+@dataclass(frozen=True)
+class _Fit:
+    belief: float
+    likelihood: float
+    centre: float
+    scale: float
+    residuals: list[float]
+
+
+def _fits(
+    y: Sequence[float], columns: Sequence[Sequence[float]], times: Sequence[float], extra: Sequence[float]
+) -> list[_Fit]:
+    found = (_fit(y, columns, times, extra, *pair) for pair in MOODS)
+    return [f for f in found if f is not None]
+
+
+def _fit(
+    y: Sequence[float],
+    columns: Sequence[Sequence[float]],
+    times: Sequence[float],
+    extra: Sequence[float],
+    kept: float,
+    share: float,
+    belief: float,
+) -> _Fit | None:
+    """Least squares over independent rows, by modified Gram-Schmidt."""
+    rows, log_scale = _whitened([*columns, y], times, extra, kept, share)
+    basis: list[list[float]] = []
+    norms: list[float] = []
+    for place, column in enumerate(rows[:-1], 1):
+        left = _without(column, basis)
+        norm = math.sqrt(_dot(left, left))
+        if norm > SAME * math.sqrt(_dot(column, column)):
+            basis.append([v / norm for v in left])
+            norms.append(norm)
+        elif place == len(columns):
+            return None
+    residuals = _without(rows[-1], basis)
+    freedom = len(y) - len(columns)
+    squares = max(_dot(residuals, residuals), 1e-12)
+    likelihood = -0.5 * (freedom * math.log(squares) + 2 * log_scale + 2 * sum(map(math.log, norms)))
+    unexplained = _without(rows[-1], basis[:-1])
+    scale = math.sqrt(squares / freedom) / norms[-1]
+    return _Fit(belief, likelihood, _dot(basis[-1], unexplained) / norms[-1], scale, residuals)
+
+
+def _whitened(
+    series: Sequence[Sequence[float]], times: Sequence[float], extra: Sequence[float], kept: float, share: float
+) -> tuple[list[list[float]], float]:
+    """Each series' innovations in units of their deviation, and the sum of the logarithms of those."""
+    means, variance, log_scale = [0.0] * len(series), share, 0.0
+    found: list[list[float]] = [[] for _ in series]
+    for i, time in enumerate(times):
+        if i:
+            forgets = kept ** max(time - times[i - 1], 0.0) if kept else 0.0
+            means = [forgets * m for m in means]
+            variance = forgets**2 * variance + share * (1 - forgets**2)
+        total = variance + (1 - share) + extra[i]
+        gain, deviation = variance / total, math.sqrt(total)
+        log_scale += math.log(deviation)
+        for j, one in enumerate(series):
+            innovation = one[i] - means[j]
+            found[j].append(innovation / deviation)
+            means[j] += gain * innovation
+        variance *= 1 - gain
+    return found, log_scale
+
+
+def _without(column: Sequence[float], basis: Sequence[Sequence[float]]) -> list[float]:
+    left = list(column)
+    for unit in basis:
+        part = _dot(unit, left)
+        left = [v - part * u for v, u in zip(left, unit, strict=True)]
+    return left
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def _cumulative(t: float, freedom: int) -> float:
+    inside = probability(abs(t), freedom)
+    return 0.5 + math.copysign(0.5 * inside, t)
