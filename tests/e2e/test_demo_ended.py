@@ -74,7 +74,7 @@ def test_an_interrupted_demo_leaves_nothing_running(engine: str, server: str, en
                 break
         time.sleep(1)
         mine = psutil.Process(demo.pid).children(recursive=True)
-        names = " ".join(" ".join(p.cmdline()) for p in mine)
+        names = " ".join(_command(p) for p in mine)
         assert server in names
         assert "lutra-agent" in names
         demo.send_signal(ending)
@@ -85,6 +85,14 @@ def test_an_interrupted_demo_leaves_nothing_running(engine: str, server: str, en
     while left := [p for p in mine if _runs(p)]:
         assert time.monotonic() < deadline, [p.cmdline() for p in left]
         time.sleep(0.1)
+
+
+def _command(process: psutil.Process) -> str:
+    """Empty for one that has ended meanwhile."""
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 def _runs(process: psutil.Process) -> bool:

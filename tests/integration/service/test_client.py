@@ -101,6 +101,7 @@ def test_every_operation_is_carried_out(served: Served, client: Client, asked: A
     _decisions(client, carrying)
     assert isinstance(client.history(session), History)
     _tables(client, database, session, tmp_path)
+    _models(client)
     assert asked.names == {name for *_, name in OPERATIONS}
 
 
@@ -132,11 +133,11 @@ def _session(client: Client, carrying: Carrying) -> str:
         objective={"metric": "qps", "goal": "maximize"},
         mode="lab",
         approval="automatic",
-        max_trials=4,
+        max_trials=6,
         verification_rounds=0,
     )
     session = opened["id"]
-    for _ in range(4):
+    for _ in range(6):
         carrying.carry_out()
     assert client.pause_session(session)["state"] == "paused"
     assert client.resume_session(session)["state"] == "running"
@@ -166,8 +167,24 @@ def _decisions(client: Client, carrying: Carrying) -> None:
     assert client.stop_session(other)["state"] == "stopped"
 
 
+def _models(client: Client) -> None:
+    made = [
+        client.register_model(name=name, toml=f"[search]\nluck = {luck}\n")["id"]
+        for name, luck in (("lucky", 2.5), ("sober", 3.5))
+    ]
+    assert "luck = 2.5" in client.get_model_options(made[0])
+    assert client.shadow_model(made[0])["shadow"]
+    assert not client.unshadow_model(made[0])["shadow"]
+    assert client.score_model(made[0])["state"] == "waiting"
+    assert client.promote_model(made[0])["state"] == "champion"
+    assert client.roll_back_model()["state"] == "champion"
+    assert client.retire_model(made[1])["state"] == "retired"
+    assert client.get_model(made[0])["state"] == "retired"
+    assert {m["id"] for m in client.list_models()} > set(made)
+
+
 def _tables(client: Client, database: str, session: str, folder: Path) -> None:
-    assert [t["trial"] for t in client.list_trials(session)][:4] == [1, 2, 3, 4]
+    assert [t["trial"] for t in client.list_trials(session)][:6] == [1, 2, 3, 4, 5, 6]
     assert "measured.qps" in client.list_trials(session).to_frame()
     assert len(list(client.list_windows(database, metric=["qps"]))) >= 6
     assert {s["setting"] for s in client.list_settings(database)} >= {"work_mem"}
@@ -175,7 +192,7 @@ def _tables(client: Client, database: str, session: str, folder: Path) -> None:
     assert "work_mem" in {k["name"] for k in client.list_knobs(engine="postgresql", version="16")}
     assert {e["action"] for e in client.list_audit()} >= {"database.register", "session.open"}
     assert list(client.list_database_audit(database, action="session.stop"))
-    assert client.get_session(session)["trials_done"] == 4
+    assert client.get_session(session)["trials_done"] == 6
     assert client.get_history(session)["objective"]
     whole = client.list_observations().to_frame()
     assert len(whole) == len(list(client.list_database_observations(database)))

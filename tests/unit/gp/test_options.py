@@ -12,6 +12,9 @@ import pytest
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
 from lutra_models.evidence import Evidence, Finding, Move
 from lutra_models.gp import Options, fit, recommend
+from lutra_models.gp.memory.index import Index
+from lutra_models.gp.memory.question import Question
+from lutra_models.gp.memory.workload import Workload
 from lutra_models.gp.space.encoding import Encoding
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
@@ -109,6 +112,9 @@ def test_every_option_is_read_by_some_recommendation() -> None:
         model.recommend(safe=True)
         replace(model, history=asked_for(known)).recommend(safe=True, exploration=1)
         model.best(known.observations[0].configuration)
+    index, asked = Index(), Question.of(with_counters(13), "postgresql")
+    index.put("wl_1", "postgresql", "db_1", Workload.of(fit(past[0], rng=rng()).snapshot, "qps"))
+    index.likeliest(asked, None, 1, options=options)
     assert sorted(set(names(plain)) - seen) == []
 
 

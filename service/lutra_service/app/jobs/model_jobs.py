@@ -39,7 +39,8 @@ def job(unit: UnitOfWork, id_: str) -> Job:
     found = unit.model_jobs.get(id_)
     version = unit.models.get(found.model_id)
     require_whole(version)
-    asked: Document = {"options": options_of(version).to_dict(), "step": len(found.results)}
+    options = options_of(version)
+    asked: Document = {"options": options.to_dict(), "step": len(found.results)}
     if found.kind == "shadow":
         assert found.recommendation_id is not None
         recommendation = unit.recommendations.get(found.recommendation_id)
@@ -49,7 +50,7 @@ def job(unit: UnitOfWork, id_: str) -> Job:
         return Job(id_, "predict", asked)
     if not found.results:
         return Job(id_, "conformance", asked)
-    return Job(id_, "score", {**asked, **session_payload(unit, found.sessions[len(found.results) - 1])})
+    return Job(id_, "score", {**asked, **session_payload(unit, found.sessions[len(found.results) - 1], options)})
 
 
 def checked(result: Document, request: Mapping[str, Any]) -> Document:

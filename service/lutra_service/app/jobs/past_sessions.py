@@ -5,6 +5,7 @@ from __future__ import annotations
 from lutra_models import serial
 from lutra_models.digest import fingerprint
 from lutra_models.errors import NotEnoughObservations
+from lutra_models.gp.options import Options
 from lutra_models.scores import LEAST_TRIALS
 
 from lutra_service.app.access import audit
@@ -39,12 +40,12 @@ def start(unit: UnitOfWork, model_id: str) -> ModelJob:
     return made
 
 
-def session_payload(unit: UnitOfWork, session_id: str) -> Document:
+def session_payload(unit: UnitOfWork, session_id: str, options: Options) -> Document:
     """The session's history as it would be seen now, and those of the workloads that it might learn from."""
     session = unit.sessions.get(session_id)
     at = context_of(unit, unit.databases.get(session.database_id), session)
     history = histories.history(unit, at, session)
-    leaned_on = choose.likeliest(unit, at.database, session_id, history)
+    leaned_on = choose.likeliest(unit, at.database, session_id, history, options)
     others = [kept for row in leaned_on if (kept := unit.workloads.get(row.id).history) is not None]
     own = serial.history_to_dict(history, at.server, at.policy)
     return {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from lutra_models.gp.memory.choice import CHOSEN, LOOKED_AT, chosen
 from lutra_models.gp.memory.question import Question
+from lutra_models.gp.options import Options
 from lutra_models.history import History
 
 from lutra_service.app.memory.ready import IMPORTED, ready
@@ -17,12 +18,14 @@ PAST_READINGS = 3
 """Confirmed readings from which others learn from a session."""
 
 
-def past_of(unit: UnitOfWork, database: Database, session_id: str, history: History) -> list[str]:
+def past_of(unit: UnitOfWork, database: Database, session_id: str, history: History, options: Options) -> list[str]:
     """The ids of their models, the likeliest first. Part of the stored request: what is chosen stays chosen."""
-    return [str(row.snapshot_id) for row in likeliest(unit, database, session_id, history)]
+    return [str(row.snapshot_id) for row in likeliest(unit, database, session_id, history, options)]
 
 
-def likeliest(unit: UnitOfWork, database: Database, session_id: str, history: History) -> Sequence[Remembered]:
+def likeliest(
+    unit: UnitOfWork, database: Database, session_id: str, history: History, options: Options
+) -> Sequence[Remembered]:
     """The workloads that a session with this history leans on, the likeliest first.
 
     Of the database itself any of its other sessions; of another database, where the policies of both allow it, one at
@@ -30,22 +33,22 @@ def likeliest(unit: UnitOfWork, database: Database, session_id: str, history: Hi
     """
     asked = Question.of(history, database.engine)
     own = unit.workloads.id_of_session(session_id)
-    found = _chosen(unit, database, asked, own, None)
+    found = _chosen(unit, database, asked, own, None, options)
     if found is None:
         allowed = {database.id, *unit.workloads.owners(database), *(() if database.past == "none" else (IMPORTED,))}
-        found = _chosen(unit, database, asked, own, allowed)
+        found = _chosen(unit, database, asked, own, allowed, options)
     return found or []
 
 
 def _chosen(
-    unit: UnitOfWork, database: Database, asked: Question, own: str | None, owners: set[str] | None
+    unit: UnitOfWork, database: Database, asked: Question, own: str | None, owners: set[str] | None, options: Options
 ) -> Sequence[Remembered] | None:
     """The likeliest that the database may see; of all owners, where none are named.
 
     None where so few of the likeliest may be seen that all of them have to be looked at by their owners.
     """
     with ready(unit) as index:
-        nearest = index.likeliest(asked, owners, LOOKED_AT, without=[own] if own else [])
+        nearest = index.likeliest(asked, owners, LOOKED_AT, [own] if own else [], options)
     rows = {r.id: r for r in _seen(unit, database, nearest)}
     ids = chosen([(i, rows[i].database_id or i) for i in nearest if i in rows], database.id)
     if owners is None and len(ids) < CHOSEN and len(nearest) == LOOKED_AT:

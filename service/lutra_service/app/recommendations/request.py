@@ -188,7 +188,7 @@ def _payload(
         "safe": at.mode != "lab",
         "max_changes": session.max_changes,
         "exploration": None if at.mode == "lab" else _left_to_explore(unit, session),
-        "past": memory.past_of(unit, at.database, session.id, seen),
+        "past": memory.past_of(unit, at.database, session.id, seen, served.options),
         **asked_of(served),
     }
 
