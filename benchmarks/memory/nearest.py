@@ -25,6 +25,7 @@ import numpy as np
 from lutra_models import History, serial
 from lutra_models.digest import fingerprint
 from lutra_models.gp.memory.workload import Workload
+from lutra_models.gp.options import DEFAULT
 from lutra_models.lifecycle import RecommendationKind, RecommendationState
 from lutra_service.app.memory import choose
 from lutra_service.db import migrate
@@ -106,7 +107,7 @@ def measured(size: int) -> dict[str, Any]:
 
 def _ask(unit: UnitOfWork, engine: str, history: History) -> list[str]:
     database = replace(unit.databases.get(f"db_{engine}"), policy={"past": "all"})
-    return choose.past_of(unit, database, "ts_new", history)
+    return choose.past_of(unit, database, "ts_new", history, DEFAULT)
 
 
 def questions() -> list[tuple[str, History]]:
