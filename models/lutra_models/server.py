@@ -56,7 +56,7 @@ class Host:
     disk_bytes: int | None = None
     """The disk size that the formulas use: the data disk's size, or less where it is nearly full."""
     rotational: bool | None = None
-    """A spinning disk; None where the host does not tell."""
+    """A spinning disk; None where nobody knows, as on most virtual machines."""
 
     def __post_init__(self) -> None:
         if not (0 < self.memory_bytes <= LARGEST_BYTES and 0 < self.cores <= MOST_CORES):

@@ -93,7 +93,13 @@ class HostProbe:
     def _rotational(self, data_dir: Path | None) -> bool | None:
         disk = disk_of(self._root, data_dir or Path("/"))
         said = "" if disk is None else _text(disk / "queue/rotational")
-        return said == "1" if said else None
+        if disk is None or not said or (said == "1" and self._virtual(disk)):
+            return None
+        return said == "1"
+
+    def _virtual(self, disk: Path) -> bool:
+        """A hypervisor's disk: its driver says "spins" where nobody told it what lies beneath."""
+        return "virtio" in str(disk.resolve()) or "hypervisor" in _text(self._proc / "cpuinfo").split()
 
 
 class Cgroups:

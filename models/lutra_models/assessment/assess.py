@@ -77,7 +77,7 @@ class _Rules:
 
     @cached_property
     def scope(self) -> dict[str, Any]:
-        return {**self.live.overlay.base, "solid_state": float(self.live.server.host.rotational is False)}
+        return dict(self.live.overlay.base)
 
     @cached_property
     def rows(self) -> Mapping[str, RuleRow]:

@@ -13,7 +13,6 @@ from lutra_models.catalog.formula import Formula
 from lutra_models.catalog.rows import FACTS, UNITS, load
 from lutra_models.symptoms.sentences import FORMS, places
 
-_OWN_FACTS = ("solid_state",)
 _TOLD = ("stock", "after")
 
 
@@ -65,7 +64,7 @@ def _checked(row: RuleRow) -> RuleRow:
     settings = {r.name: r for r in catalog.rows}
     if row.setting not in settings or not any(r.rule for r in catalog.rows if r.name == row.setting):
         raise ValueError(f"{row.engine}: the catalogue has no rule for {row.setting}")
-    known = settings.keys() | {*FACTS, *UNITS, *_OWN_FACTS}
+    known = settings.keys() | {*FACTS, *UNITS}
     read = {n for formula in (row.stock, row.when) if formula is not None for n in formula.names}
     if strange := read - known:
         raise ValueError(f"{row.setting}: unknown names {sorted(strange)}")

@@ -106,6 +106,7 @@ class ReportedSettings:
             "cores": host.cores,
             "disk": float(DISK_UNKNOWN_BYTES if host.disk_bytes is None else host.disk_bytes),
             "rotational": float(bool(host.rotational)),
+            "solid_state": float(host.rotational is False),
             "peak_connections": float(self.server.peak_connections),
             "version": self.catalog.version_number(self.server.version),
         }

@@ -27,7 +27,7 @@ UNITS: dict[str, float] = {
     "minutes": 60_000,
     "h": 3_600_000,
 }
-FACTS = ("memory", "cores", "disk", "rotational", "peak_connections", "version")
+FACTS = ("memory", "cores", "disk", "rotational", "solid_state", "peak_connections", "version")
 """Host facts that formulas may read: bytes, cores, bytes, 1 or 0, connections, and the version as one number: 15, or
 101106 of 10.11.6 where the file says `version_parts = 3`."""
 

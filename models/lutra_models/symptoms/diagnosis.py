@@ -82,8 +82,7 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
 
 def _scope(live: LiveSettings, seconds: float) -> dict[str, Any]:
     """What every row reads: hardware, settings in bytes, milliseconds or plain numbers, the measured time."""
-    solid_state = float(live.server.host.rotational is False)
-    return {**live.overlay.base, "seconds": seconds, "solid_state": solid_state}
+    return {**live.overlay.base, "seconds": seconds}
 
 
 def _measured(row: SymptomRow, windows: Sequence[MeasuredWindow]) -> dict[str, float]:

@@ -22,7 +22,7 @@ KINDS: Mapping[Kind, str] = {
     "elsewhere": "time is lost where no setting helps",
     "enough": "a setting is large enough, or may give memory back",
 }
-SPAN_FACTS = ("seconds", "solid_state")
+SPAN_FACTS = ("seconds",)
 """The measured seconds; 1 where the host says that its disk does not spin, else 0."""
 WEAKEST = 0.3
 """The strength of a symptom where it begins."""

@@ -40,6 +40,17 @@ def test_a_spinning_disk_gets_two_redo_files_of_a_gigabyte_before_8_0_30() -> No
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_disk_of_unknown_kind_keeps_what_the_server_has_by_default(engine: str) -> None:
+    server = a_mysqld(engine, 64, rotational=None)
+    live = meet(server)
+    ruled = live.values.replace(live.rule_based(Policy()))
+    flushing = ("innodb_io_capacity", "innodb_io_capacity_max", "innodb_flush_neighbors", "innodb_change_buffering")
+    there = [name for name in flushing if name in live.values]
+    assert len(there) >= 3
+    assert ruled.restrict(there) == live.values.restrict(there)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_on_a_small_host_the_rule_leaves_room_for_what_the_server_needs_besides(engine: str) -> None:
     pool = meet(a_mysqld(engine, 1)).rule_based(Policy())["innodb_buffer_pool_size"]
     assert isinstance(pool, int)

@@ -75,10 +75,11 @@ def test_connections_are_never_fewer_than_now_or_than_the_peak_and_a_margin() ->
     assert domain(a_server(), "max_wal_senders").special == ()
 
 
-def test_vacuum_is_not_hurried_on_a_spinning_disk() -> None:
-    for rotational, limit in ((True, -1), (False, 1000)):
-        server = a_server(rotational=rotational, autovacuum_vacuum_cost_limit=200)
-        assert meet(server).rule_based(Policy())["autovacuum_vacuum_cost_limit"] == limit
+def test_only_a_disk_that_is_known_not_to_spin_is_treated_as_one() -> None:
+    for rotational, limit, cost in ((True, -1, 4), (None, -1, 4), (False, 1000, 1.1)):
+        server = a_server(rotational=rotational, autovacuum_vacuum_cost_limit=200, random_page_cost=2)
+        ruled = meet(server).rule_based(Policy())
+        assert (ruled["autovacuum_vacuum_cost_limit"], ruled["random_page_cost"]) == (limit, cost)
 
 
 def test_a_narrower_live_range_and_a_live_unit_win() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -134,3 +135,24 @@ def test_a_number_that_is_another_programs_is_not_taken_for_the_server(tmp_path:
     probe = HostProbe(tmp_path, ("served",))
     assert probe.facts(7).memory_bytes > 1 << 20
     assert probe.room(7, None)["memory_free_share"] > 0
+
+
+@pytest.mark.parametrize(
+    ("said", "device", "flags", "rotational"),
+    [
+        ("0", "pci/nvme0n1", "fpu", False),
+        ("1", "pci/ata1/sda", "fpu", True),
+        ("0", "pci/virtio1/vda", "fpu hypervisor", False),
+        ("1", "pci/virtio1/vda", "fpu", None),
+        ("1", "pci/host0/sda", "fpu hypervisor vmx", None),
+    ],
+)
+def test_that_a_hypervisors_disk_spins_is_not_believed(
+    tmp_path: Path, said: str, device: str, flags: str, rotational: bool | None
+) -> None:
+    number = tmp_path.stat().st_dev
+    disk = tmp_path / "sys/devices" / device
+    write(tmp_path, {"proc/cpuinfo": f"processor : 0\nflags : {flags}\n", f"sys/devices/{device}/queue/rotational": said})
+    (tmp_path / "sys/dev/block").mkdir(parents=True)
+    (tmp_path / f"sys/dev/block/{os.major(number)}:{os.minor(number)}").symlink_to(disk)
+    assert HostProbe(tmp_path).facts(data_dir=tmp_path).rotational is rotational
