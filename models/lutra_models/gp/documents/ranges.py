@@ -76,6 +76,7 @@ RANGES: Mapping[str, Mapping[str, Within]] = {
         "slope": Within(0, 10),
         "doubt": SIZE,
         "most": AMOUNT,
+        "turns": COUNT,
         "silence": Within(0.0001, 0.9999),
         **dict.fromkeys(("closeness", "context", "most_context", "other_text"), Within(0, 1000)),
         "margin": Within(0, 10),

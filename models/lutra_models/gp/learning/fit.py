@@ -55,6 +55,8 @@ def learn(
     grouped = {n: Grouped.of(history.values(n), quiet[n], history.bounds(n)) for n in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, options, surrogate(options.surrogate.name))
     searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
+    if not _past_leads(history, options):
+        searching = searching.by_itself()
     local = fitter.local(metric, grouped[metric], searching)
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
     fitted = {name: fitter.fit(name, grouped[name], options.surrogate.wary) for name in wanted}
@@ -85,6 +87,9 @@ class _Fitted:
     gp: GaussianProcess
     trends: tuple[Trend, ...]
     alone: GaussianProcess
+
+    def by_itself(self) -> _Fitted:
+        return _Fitted(self.alone, (), self.alone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +141,15 @@ class _Fitter:
             return self.surrogate.fit(rows, belief, self.options.surrogate)
 
         return fit_within(fit, readings, x, direction(self.history, metric))
+
+
+def _past_leads(history: History, options: Options) -> bool:
+    """Whether past workloads have a say in where the search goes next.
+
+    A search that they lead in every trial stays near what they praise.
+    """
+    turn = len(history.observations) + len(history.pending)
+    return turn < options.search.opening_trials or turn % options.transfer.turns == 0
 
 
 def foresight(gp: GaussianProcess) -> float:

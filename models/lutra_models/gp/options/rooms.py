@@ -147,6 +147,8 @@ class Transfer:
     """A past workload that weighs no more is left out."""
     most: int = 3
     """Past workloads that are listened to at a time, once there is something to rank: of many, few are of use."""
+    turns: int = 3
+    """Past workloads lead the opening, and then one of so many trials: others look where the past knows nothing."""
     silence: float = 0.2
     """The belief, before there is anything to rank, that no past workload has anything to say."""
     alien: float = 0.1
