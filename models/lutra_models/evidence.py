@@ -20,6 +20,8 @@ How = Literal["rejected", "left_out", "rolled_back", "reverted", "refused", "fai
 """By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard; by the agent
 that did not begin, by the server that did not take it.
 """
+Verdict = Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
+"""What later windows are against earlier ones at like load."""
 STRENGTH_CHANGED = 0.2
 """Two strengths of a symptom that lie farther apart are two states of the database."""
 HARDWARE_CHANGED = 0.1
@@ -91,11 +93,41 @@ class Basis:
 
 
 @dataclass(frozen=True)
+class Change:
+    """One setting of it: the value before it, and the value that it was given or that was proposed."""
+
+    setting: str
+    before: Value
+    after: Value
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What `changes`, which are active, did at like load: the settings since against those before.
+
+    `ratio` is the objective's metric after them over before, None where too few windows are at like load.
+    """
+
+    changes: tuple[Change, ...]
+    verdict: Verdict
+    sentence: str
+    ratio: float | None = None
+
+    def former(self, now: Mapping[str, Value]) -> dict[str, Value] | None:
+        """The settings from before, of those that `now` has; None where not all that it has are as they were left."""
+        there = {c.setting: c for c in self.changes if c.setting in now}
+        if not there or any(now[name] != c.after for name, c in there.items()):
+            return None
+        return {name: c.before for name, c in there.items()}
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """What was looked at, and what it says: `findings`, the strongest first.
+    """What was looked at, and what it says: `findings`, the one worth most first.
 
     `evaluated` symptoms had all that they read, over so many windows and seconds; `rules` settings were compared with
     the rule for this hardware. `deliberate` are settings that somebody set: their values differ from the default.
+    `compared` is what active changes did, the latest one first and then all of a session together.
     """
 
     version: str
@@ -107,21 +139,13 @@ class Evidence:
     windows: int = 0
     seconds: float = 0.0
     deliberate: tuple[str, ...] = ()
+    compared: tuple[Compared, ...] = ()
 
     def basis(self, settings: Iterable[str]) -> Basis:
         """What an answer about these settings depends on: faults, version and hardware."""
         asked = set(settings)
         strengths = {f.name: f.strength for f in self.findings if f.ground == "fault" and asked & set(f.settings)}
         return Basis(self.version, self.memory_bytes, self.cores, strengths)
-
-
-@dataclass(frozen=True)
-class Change:
-    """One setting of it: the value that it would have replaced, and the value that was proposed."""
-
-    setting: str
-    before: Value
-    after: Value
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from lutra_models.advice import SearchOrigin
-from lutra_models.judgement import Verdict
+from lutra_models.evidence import Verdict
 from lutra_models.knobs import Applies
 from lutra_models.server import MemoryCount
 from lutra_models.wire import Name, SettingValue

@@ -138,13 +138,15 @@ def withdraw_open(unit: UnitOfWork, session: Session, by: str, why: str) -> None
 
 
 def _with_baseline(unit: UnitOfWork, database: Database, session: Session) -> Session:
+    """Outside a lab it is every setting: evidence may ask for one that is not searched."""
     if session.baseline is not None:
         return session
     try:
         at = context_of(unit, database, session)
     except NotEnoughObservations:
         return session
-    baseline, server = dict(at.active.restrict(at.space.names)), identity(at.server)
+    began = at.active.restrict(at.space.names) if session.mode == "lab" else at.active
+    baseline, server = dict(began), identity(at.server)
     unit.sessions.change(session.id, baseline=baseline, identity=server)
     return replace(session, baseline=baseline, identity=server)
 
