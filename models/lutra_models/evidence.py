@@ -114,11 +114,10 @@ class Compared:
     ratio: float | None = None
 
     def former(self, now: Mapping[str, Value]) -> dict[str, Value] | None:
-        """The settings from before, of those that `now` has; None where not all that it has are as they were left."""
-        there = {c.setting: c for c in self.changes if c.setting in now}
-        if not there or any(now[name] != c.after for name, c in there.items()):
+        """The settings from before; None where `now` does not have all of them as they were left."""
+        if not self.changes or any(now.get(c.setting) != c.after for c in self.changes):
             return None
-        return {name: c.before for name, c in there.items()}
+        return {c.setting: c.before for c in self.changes}
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ looked_at: Example = {
     "predicted_gain": None,
     "notes": [],
 }
-judgement: Example = {
+comparison: Example = {
     "metric": "p99_ms",
     "verdict": "better",
     "before": 60,
@@ -171,6 +171,7 @@ judgement: Example = {
     "rate_high": 1420.0,
     "sentence": "p99_ms 18 % lower, better (90 % interval: 25 % lower to 10 % lower), by 12 windows against 60 before",
 }
+judgement: Example = {**comparison, "follows": "", "together": None}
 recommendation: Example = {
     **shared,
     "id": RECOMMENDATION,
