@@ -13,7 +13,7 @@ from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.app.databases import server_state, symptoms
+from lutra_service.app.databases import loaded, server_state, symptoms
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.db.store import UnitOfWork
 
@@ -43,10 +43,15 @@ def list_windows(
     since: Annotated[Moment | None, Query(description="Only windows that ended after it.")] = None,
     until: Annotated[Moment | None, Query(description="Only windows that began before it.")] = None,
 ) -> Page[schemas.WindowAnswer]:
-    """What was measured, newest first: QPS, TPS, p99 with its source, and the counters."""
+    """What was measured, newest first: QPS, TPS, p99 with its source, the counters, and how busy the host was besides."""
     after = page.after and page.after.removeprefix(views.WINDOW)
-    found = stored.read(lambda unit: server_state.windows(unit, database, page.limit + 1, after, since, until))
-    return Page[schemas.WindowAnswer].model_validate(page.of([views.window(r, metric or ()) for r in found]))
+
+    def read(unit: UnitOfWork) -> list[schemas.WindowAnswer]:
+        found = server_state.windows(unit, database, page.limit + 1, after, since, until)
+        shares = loaded.busy(unit, database, found)
+        return [views.window(r, share, metric or ()) for r, share in zip(found, shares, strict=True)]
+
+    return Page[schemas.WindowAnswer].model_validate(page.of(stored.read(read)))
 
 
 @router.get("/{database}/symptoms", responses={409: {}})

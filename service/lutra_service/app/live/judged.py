@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from lutra_models.evidence import Change, Compared
-from lutra_models.judgement import Judgement, LoadedWindow, judge, sentence
+from lutra_models.judgement import Judgement, judge, sentence
 from lutra_models.knobs import Value
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.metrics import P99, Objective
 
 from lutra_service.app.databases.current_server import effective_mode
+from lutra_service.app.databases.loaded import loaded
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
 from lutra_service.db.store import UnitOfWork
@@ -134,7 +135,7 @@ def _net(rows: Sequence[Recommendation]) -> list[Change]:
 def _judged(unit: UnitOfWork, rows: Sequence[Recommendation], objective: Objective) -> Judgement | None:
     """What the changes did together; None where no windows say so."""
     was, now = _windows(unit, rows)
-    return judge(_loaded(was, "before"), _loaded(now, "after"), objective) if now else None
+    return judge(loaded(was, "before"), loaded(now, "after"), objective) if now else None
 
 
 def _windows(unit: UnitOfWork, rows: Sequence[Recommendation]) -> tuple[list[StoredReport], list[StoredReport]]:
@@ -171,13 +172,4 @@ def _alike(windows: Sequence[StoredReport], one: StoredReport, of: StoredReport)
         if r.failure is None
         and r.configuration == one.configuration
         and (r.p99_source, r.p99_of) == (of.p99_source, of.p99_of)
-    ]
-
-
-def _loaded(windows: Sequence[StoredReport], group: str) -> list[LoadedWindow]:
-    found = ((r, r.window_start, r.window_end) for r in windows)
-    return [
-        LoadedWindow(start.timestamp(), (end - start).total_seconds(), r.metrics, r.context, group)
-        for r, start, end in found
-        if start is not None and end is not None
     ]

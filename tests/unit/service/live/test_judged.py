@@ -153,3 +153,15 @@ def test_what_changed_beside_it_is_not_taken_for_its_effect(tmp_path: Path) -> N
         made.agent.apply({"jit": "off"})
         served(made, 8, 0.5)
         assert made.look(id_)["judgement"] is None
+
+
+def test_windows_on_a_busy_host_are_marked_the_same_on_every_page(tmp_path: Path) -> None:
+    with live(tmp_path, MORE) as made:
+        quiet = {"host.cpu_user_s_per_s": 1.0, "host.cpu_steal_s_per_s": 0.0}
+        for i in range(8):
+            made.window(**{**quiet, "host.cpu_steal_s_per_s": 1.0 if i == 5 else 0.0})
+        listed = made.service.take("GET", f"{made.path}/windows")["items"]
+        assert [w["busy"] for w in listed] == [0, 0, 0.5, 0, 0, 0, 0, 0]
+        page = f"{made.path}/windows?limit=1&after={listed[1]['id']}&metric=qps"
+        (again,) = made.service.take("GET", page)["items"]
+        assert (again["busy"], list(again["metrics"])) == (0.5, ["qps"])
