@@ -12,6 +12,7 @@ from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number
 from lutra_models.advice import Recommendation
 from lutra_models.evidence import Change, Compared, Evidence, Finding, Ground, How, Move, TurnedDown, Verdict
 from lutra_models.gp import fit, recommend
+from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.history import Window
 from lutra_models.knobs import Value
 from lutra_models.serial import history_from_dict, history_to_dict
@@ -305,6 +306,37 @@ def test_a_load_that_rose_after_a_change_is_no_reason_to_return() -> None:
     assert (given.origin, given.configuration) == ("return", NOW)
     hidden = [*swinging(NOW, 1.0, SWING), *swinging(moved, 1.3, (300.0, 350.0, 400.0, 320.0, 380.0, 450.0))]
     assert advice(history(known(), hidden, current=moved)).origin == "return"
+
+
+def test_a_load_that_fell_with_a_setting_is_not_taken_for_that_settings_gain() -> None:
+    costs = [NOW.replace({"cost": c}) for c in (4.0, 3.7, 3.4, 3.1, 2.8)]
+    falls = [tuple(1400.0 * 0.75**i * share for share in (1.0, 1.3, 0.8, 1.15, 0.9, 1.05)) for i in range(5)]
+    read = [o for i, (c, rates) in enumerate(zip(costs, falls, strict=True)) for o in swinging(c, 1.0, rates, seed=i)]
+    given = advice(history(known(), read, current=costs[-1]))
+    assert given.origin == "nothing"
+    blind = [replace(o, metrics={"p99_ms": o.metrics["p99_ms"]}) for o in read]
+    assert advice(history(known(), blind, current=costs[-1])).origin == "improvement"
+
+
+def test_a_prediction_is_for_the_load_of_now_or_for_one_that_is_named_and_was_measured() -> None:
+    moved = NOW.replace({"jit": "off"})
+    read = [*swinging(NOW, 1.0, SWING, seed=3), *swinging(moved, 0.7, SWING[::-1], seed=4)]
+    snapshot = fit(history(known(), read, current=moved), rng=np.random.default_rng(1)).snapshot
+    again = Snapshot.from_dict(snapshot.to_dict())
+    (now,) = again.predict([NOW])
+    here = float(np.median([o.metrics["qps"] for o in read[-3:]]))
+    assert now["p99_ms"].holds(4.0 + (here / 300.0) ** 2)
+    widths = []
+    for rate in (300.0, 600.0, 1200.0):
+        told = again.at_rate(now, rate)
+        assert set(told) == {"p99_ms"}
+        assert told["p99_ms"].holds(4.0 + (rate / 300.0) ** 2), rate
+        widths.append(np.log(told["p99_ms"].high / told["p99_ms"].low))
+    assert min(widths) >= np.log(now["p99_ms"].high / now["p99_ms"].low)
+    with pytest.raises(ValueError, match="qps 9000: measured were 300 to 1300"):
+        again.at_rate(now, 9000.0)
+    steady = fit(history(known()), rng=np.random.default_rng(1)).snapshot
+    assert steady.at_rate(steady.predict([NOW])[0], 500.0) == {}
 
 
 def compared(verdict: Verdict, *changes: Change) -> Compared:

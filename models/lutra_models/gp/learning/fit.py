@@ -13,6 +13,7 @@ import numpy as np
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
+from lutra_models.gp.learning.at_load import at_load, offered_loads
 from lutra_models.gp.learning.learned import Learned, codes_of, inputs_of
 from lutra_models.gp.learning.levelled import drifts, levelled
 from lutra_models.gp.options import DEFAULT, Belief, Options
@@ -50,6 +51,8 @@ def learn(
         count = len(history.values(metric))
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     quiet = {name: windows(history, name, options.targets) for name in targets(history)}
+    loads = offered_loads(history)
+    history = at_load(history, loads)
     found = drifts(history, encoding, options)
     history = levelled(history, found)
     grouped = {n: Grouped.of(history.values(n), quiet[n], history.bounds(n)) for n in targets(history)}
@@ -70,6 +73,7 @@ def learn(
         alone={name: f.alone for name, f in enough.items() if f.trends},
         context=history.context or {},
         options=options.fingerprint,
+        loads={name: load for name, load in loads.items() if name in enough},
     )
     running = fit_feasibility(history, encoding, fitter.surrogate, options.surrogate)
     wary, wary_trends = spread[metric], fitted[metric].trends
