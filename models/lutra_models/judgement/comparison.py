@@ -31,6 +31,7 @@ WORTH_TELLING = 0.03
 USUAL_NOISE = 0.1
 """The share of processor time lost from which on a window says half as much."""
 
+
 @dataclass(frozen=True)
 class Judgement:
     """What became of `metric`: after over before as `ratio`, within `low` and `high` with the probability `level`.

@@ -310,7 +310,7 @@ def test_a_load_that_rose_after_a_change_is_no_reason_to_return() -> None:
 
 def test_a_load_that_fell_with_a_setting_is_not_taken_for_that_settings_gain() -> None:
     costs = [NOW.replace({"cost": c}) for c in (4.0, 3.7, 3.4, 3.1, 2.8)]
-    falls = [tuple(1400.0 * 0.75**i * share for share in (1.0, 1.3, 0.8, 1.15, 0.9, 1.05)) for i in range(5)]
+    falls = [tuple(1400.0 * 0.85**i * share for share in (1.0, 1.02, 0.985, 1.01, 0.99, 1.005)) for i in range(5)]
     read = [o for i, (c, rates) in enumerate(zip(costs, falls, strict=True)) for o in swinging(c, 1.0, rates, seed=i)]
     given = advice(history(known(), read, current=costs[-1]))
     assert given.origin == "nothing"

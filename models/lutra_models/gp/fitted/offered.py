@@ -51,7 +51,7 @@ class OfferedLoad:
         shift, variance = self.shift(self.here, rate)
         doubt = NormalDist().inv_cdf(0.5 + predicted.level / 2) ** 2 * variance
         middle = predicted.median * math.exp(shift)
-        if not 0 < predicted.low:
+        if not predicted.low > 0:
             return middle, predicted.low, predicted.high * math.exp(shift)
         below, above = (math.log(end / predicted.median) for end in (predicted.low, predicted.high))
         return middle, middle * math.exp(-math.sqrt(below**2 + doubt)), middle * math.exp(math.sqrt(above**2 + doubt))
@@ -63,7 +63,9 @@ class OfferedLoad:
             "begins": list(self.curve.begins),
             "slopes": self.slopes.tolist(),
             "covariance": self.covariance.tolist(),
-            **{"here": self.here, "low": self.low, "high": self.high},
+            "here": self.here,
+            "low": self.low,
+            "high": self.high,
         }
 
     @classmethod

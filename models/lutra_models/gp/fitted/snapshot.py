@@ -40,8 +40,8 @@ class Snapshot:
     `home` is a configuration of that workload (codes), at which a knob stays when another workload does not have it.
     `trends` are the columns by metric that other workloads contribute to its posterior; `alone` holds the posterior of
     each such metric without them, which is what other workloads may lean on. `context` is what it was measured under,
-    `options` the fingerprint of the options it was fitted with, empty where that is not known. `loads` says by metric how
-    it goes with the offered load, where a live database was read under several.
+    `options` the fingerprint of the options it was fitted with, empty where that is not known. `loads` says by metric
+    how it goes with the offered load, where a live database was read under several.
     """
 
     encoding: Encoding

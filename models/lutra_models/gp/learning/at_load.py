@@ -80,9 +80,9 @@ def _slopes(x: Array, y: Array, levels: int) -> tuple[Array, Array]:
     """(q,) the posterior mean of the last columns' coefficients and (q, q) its covariance, under Student's noise."""
     prior = np.diag([LEVELS**-2] * levels + [SLOPES**-2] * (x.shape[1] - levels))
     weights, variance = np.ones(len(y)), max(float(np.var(y)), NOISE**2)
-    mean, covariance = np.zeros(x.shape[1]), np.linalg.inv(prior)
+    mean, covariance = np.zeros(x.shape[1]), np.asarray(np.linalg.inv(prior))
     for _ in range(ROUNDS):
-        covariance = np.linalg.inv((x.T * weights) @ x / variance + prior)
+        covariance = np.asarray(np.linalg.inv((x.T * weights) @ x / variance + prior))
         mean = covariance @ (x.T @ (weights * y)) / variance
         squares = (y - x @ mean) ** 2
         freedom = max(len(y) - x.shape[1], 1)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from lutra_models.evidence import Compared
 from lutra_models.gp.search.final import Final
-from lutra_models.history import History, Observation
+from lutra_models.history import History, Observation, Window
 from lutra_models.judgement import LoadedWindow, judge, sentence
 from lutra_models.knobs import Configuration, Value
 
@@ -32,8 +32,7 @@ class Shown:
         before, since = (self._windows.get(c, []) for c in (former, self.current))
         if not before:
             return None
-        context = self.history.context or {}
-        found = judge(*([_loaded(o, context) for o in part] for part in (before, since)), self.history.objective)
+        found = judge(before, since, self.history.objective)
         return Compared((), found.verdict, f"{sentence(found)}.", found.ratio)
 
     def better(self) -> Iterator[tuple[Configuration, Compared]]:
@@ -65,15 +64,14 @@ class Shown:
         return [(self.current.replace(there), c) for there, c in found if there is not None]
 
     @cached_property
-    def _windows(self) -> dict[Configuration, list[Observation]]:
-        found: dict[Configuration, list[Observation]] = {}
+    def _windows(self) -> dict[Configuration, list[LoadedWindow]]:
+        found: dict[Configuration, list[LoadedWindow]] = {}
         for one in self.history.observations:
-            if self.history.objective.metric in one.metrics and one.window is not None:
-                found.setdefault(one.configuration, []).append(one)
+            if one.window is not None:
+                found.setdefault(one.configuration, []).append(_loaded(one, one.window, self.history.context or {}))
         return found
 
 
-def _loaded(one: Observation, context: Mapping[str, Value]) -> LoadedWindow:
-    assert one.window is not None
-    start, group = one.window.start.timestamp(), one.configuration.digest
-    return LoadedWindow(start, one.window.seconds, one.metrics, {**context, **(one.context or {})}, group)
+def _loaded(one: Observation, window: Window, context: Mapping[str, Value]) -> LoadedWindow:
+    start, group = window.start.timestamp(), one.configuration.digest
+    return LoadedWindow(start, window.seconds, one.metrics, {**context, **(one.context or {})}, group)

@@ -43,7 +43,7 @@ def list_windows(
     since: Annotated[Moment | None, Query(description="Only windows that ended after it.")] = None,
     until: Annotated[Moment | None, Query(description="Only windows that began before it.")] = None,
 ) -> Page[schemas.WindowAnswer]:
-    """What was measured, newest first: QPS, TPS, p99 with its source, the counters, and how busy the host was besides."""
+    """What was measured, newest first: QPS, TPS, p99 with its source, counters, and how busy the host was besides."""
     after = page.after and page.after.removeprefix(views.WINDOW)
 
     def read(unit: UnitOfWork) -> list[schemas.WindowAnswer]:

@@ -82,4 +82,4 @@ def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
 
 def _moment(kept: Document, name: str) -> datetime:
     """When that was looked at; a session that an earlier version settled looked at all at once."""
-    return datetime.fromisoformat(kept.get(name, kept["symptoms_at"]))
+    return datetime.fromisoformat(kept[name] if name in kept else kept["symptoms_at"])

@@ -47,13 +47,13 @@ from lutra_service.api.openapi.examples.models import (
 )
 from lutra_service.api.openapi.examples.tuning import (
     change,
+    comparison,
     connections,
     ended_early,
     finalist,
     gain,
     history,
     identity,
-    comparison,
     judgement,
     limit,
     load,
@@ -164,6 +164,7 @@ EXAMPLES: dict[str, Example] = {
     "NotKnownAnswer": not_known,
     "PredictionAnswer": prediction,
     "PredictionsAnswer": what_if,
+    "ForLoadAnswer": what_if["load"],
     "Problem": problem,
     "ProblemError": problem_error,
     "Readiness": {"status": "ready"},

@@ -220,6 +220,7 @@ not_known: Example = {
 what_if: Example = {
     **{k: shared[k] for k in ("configuration", "predictions", "changes", "memory")},
     "not_known": [not_known],
+    "load": {"rate_of": "qps", "rate": 900.0, "low": 310.0, "high": 1420.0},
     "refusal": None,
     "warnings": [],
     "observations": 12,
