@@ -602,8 +602,8 @@ class JudgementAnswer(TypedDict):
     sentence: str
     """All of this in words."""
     follows: NotRequired[str]
-    """What may be done about it, in words: the way back from a loss, and what a change costs of which no difference is
-    seen. Empty where that is nothing."""
+    """What may be done about it, in words: how to undo a loss, and what a change costs of which no difference is seen.
+    Empty where that is nothing."""
     together: NotRequired[ComparisonAnswer | None]
     """The same of all changes of its session until this one; null where it is the only one."""
 

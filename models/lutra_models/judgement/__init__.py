@@ -2,14 +2,12 @@
 
 from lutra_models.judgement.busyness import MARKED, busy_among, busy_elsewhere, lost_share
 from lutra_models.judgement.comparison import Judgement, judge
-from lutra_models.judgement.curve import Curve
 from lutra_models.judgement.loaded import LIKE, LoadedWindow
 from lutra_models.judgement.words import sentence
 
 __all__ = [
     "LIKE",
     "MARKED",
-    "Curve",
     "Judgement",
     "LoadedWindow",
     "busy_among",

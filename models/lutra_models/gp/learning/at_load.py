@@ -1,6 +1,6 @@
 """A live history whose readings are as its clients' load of now would give them: the load is a covariate of p99.
 
-The logarithm of a reading is a level of its configuration plus a curve of the offered rate (see `judgement.curve`). The
+The logarithm of a reading is a level of its configuration plus a curve of the offered rate (see `load.curve`). The
 curve's slopes are zero by their prior, so that few windows at nearly one load tell of none. A configuration that was
 read at one load only takes no part in the slopes: its level takes all of it up.
 Shapes: n readings, c configurations, q columns of the curve.
@@ -18,7 +18,7 @@ from lutra_models.gp.fitted.offered import OfferedLoad
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.dataset import targets
 from lutra_models.history import History, Observation
-from lutra_models.judgement import Curve
+from lutra_models.load.curve import Curve
 from lutra_models.metrics import QPS, TPS
 
 NOW = 3
@@ -43,6 +43,12 @@ def offered_loads(history: History) -> dict[str, OfferedLoad]:
     wanted = [m for m in targets(history) if m not in RATES]
     found = {m: _curve(history, m, rate_of) for m in wanted} if rate_of is not None else {}
     return {metric: load for metric, load in found.items() if load is not None}
+
+
+def at_load_of_now(history: History) -> tuple[History, dict[str, OfferedLoad]]:
+    """The history with its targets' readings brought to the load of now, and by which curves."""
+    loads = offered_loads(history)
+    return at_load(history, loads), loads
 
 
 def at_load(history: History, loads: Mapping[str, OfferedLoad]) -> History:

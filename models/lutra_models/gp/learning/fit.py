@@ -13,7 +13,7 @@ import numpy as np
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
-from lutra_models.gp.learning.at_load import at_load, offered_loads
+from lutra_models.gp.learning.at_load import at_load_of_now
 from lutra_models.gp.learning.learned import Learned, codes_of, inputs_of
 from lutra_models.gp.learning.levelled import drifts, levelled
 from lutra_models.gp.options import DEFAULT, Belief, Options
@@ -51,8 +51,7 @@ def learn(
         count = len(history.values(metric))
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     quiet = {name: windows(history, name, options.targets) for name in targets(history)}
-    loads = offered_loads(history)
-    history = at_load(history, loads)
+    history, loads = at_load_of_now(history)
     found = drifts(history, encoding, options)
     history = levelled(history, found)
     grouped = {n: Grouped.of(history.values(n), quiet[n], history.bounds(n)) for n in targets(history)}
@@ -61,9 +60,7 @@ def learn(
     local = fitter.local(metric, grouped[metric], searching)
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
     fitted = {name: fitter.fit(name, grouped[name], options.surrogate.wary) for name in wanted}
-    spread = {
-        name: calibrated(f.gp, history, direction(history, name), options.calibration) for name, f in fitted.items()
-    }
+    spread = {name: _calibrated(history, name, f, options) for name, f in fitted.items()}
     enough = {name: fitted[name] for name in wanted if len(grouped[name].values) >= ENOUGH}
     snapshot = Snapshot(
         encoding,
@@ -89,6 +86,10 @@ class _Fitted:
     gp: GaussianProcess
     trends: tuple[Trend, ...]
     alone: GaussianProcess
+
+
+def _calibrated(history: History, name: str, fitted: _Fitted, options: Options) -> GaussianProcess:
+    return calibrated(fitted.gp, history, direction(history, name), options.calibration)
 
 
 @dataclass(frozen=True, eq=False)

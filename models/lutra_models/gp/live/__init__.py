@@ -1,6 +1,5 @@
 """The next step on a live database: what evidence speaks for, what its readings have taught, or nothing."""
 
 from lutra_models.gp.live.advise import Advised, advise
-from lutra_models.gp.live.shown import Shown
 
-__all__ = ["Advised", "Shown", "advise"]
+__all__ = ["Advised", "advise"]

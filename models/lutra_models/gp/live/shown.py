@@ -4,11 +4,10 @@ database whether something gained or lost. What was never active is left to the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from lutra_models.evidence import Compared
-from lutra_models.gp.search.final import Final
 from lutra_models.history import History, Observation, Window
 from lutra_models.judgement import LoadedWindow, judge, sentence
 from lutra_models.knobs import Configuration, Value
@@ -43,15 +42,12 @@ class Shown:
         yield from (one for one in found if one[0] in compared)
         yield from sorted((one for one in found if one[0] in others), key=lambda one: -self._lost(one[1]))
 
-    def ended(self, chosen: Final) -> Final:
-        """What a live session ends on: not what the current configuration is better than, and never what lost."""
-        lost = next((there for there, _ in self.better()), None)
-        if lost is not None and chosen.configuration == self.current:
-            return replace(chosen, configuration=lost, shortened_from=None)
-        told = None if chosen.configuration == self.current else self.against(chosen.configuration)
-        if told is not None and told.verdict == "better":
-            return replace(chosen, origin="handover", configuration=self.current, shortened_from=None)
-        return chosen
+    def ends_on(self, chosen: Configuration) -> Configuration:
+        """What a live session ends on: nothing that the current configuration is better than, and never what lost."""
+        if chosen == self.current:
+            return next((there for there, _ in self.better()), chosen)
+        told = self.against(chosen)
+        return self.current if told is not None and told.verdict == "better" else chosen
 
     def _lost(self, told: Compared) -> float:
         ratio = told.ratio or 1.0

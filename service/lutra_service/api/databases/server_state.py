@@ -13,7 +13,7 @@ from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.app.databases import loaded, server_state, symptoms
+from lutra_service.app.databases import server_state, symptoms
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.db.store import UnitOfWork
 
@@ -48,7 +48,7 @@ def list_windows(
 
     def read(unit: UnitOfWork) -> list[schemas.WindowAnswer]:
         found = server_state.windows(unit, database, page.limit + 1, after, since, until)
-        shares = loaded.busy(unit, database, found)
+        shares = server_state.busy(unit, database, found)
         return [views.window(r, share, metric or ()) for r, share in zip(found, shares, strict=True)]
 
     return Page[schemas.WindowAnswer].model_validate(page.of(stored.read(read)))

@@ -219,8 +219,8 @@ class JudgementAnswer(ComparisonAnswer):
     """What a change on a live database did: windows after it against windows before, at like load."""
 
     follows: str = ""
-    """What may be done about it, in words: the way back from a loss, and what a change costs of which no difference is
-    seen. Empty where that is nothing."""
+    """What may be done about it, in words: how to undo a loss, and what a change costs of which no difference is seen.
+    Empty where that is nothing."""
     together: ComparisonAnswer | None = None
     """The same of all changes of its session until this one; null where it is the only one."""
 

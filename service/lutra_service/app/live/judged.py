@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from lutra_models.evidence import Change, Compared
 from lutra_models.judgement import Judgement, judge, sentence
-from lutra_models.knobs import Value
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.metrics import P99, Objective
 
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.databases.loaded import loaded
+from lutra_service.app.live.verdicts import changes_of, is_loss, net_changes
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, Session, StoredReport
+from lutra_service.db.schema.records import Database, Recommendation, StoredReport
 from lutra_service.db.store import UnitOfWork
 
 ENOUGH = 12
@@ -23,7 +22,6 @@ AFTER = 48
 """Windows after it that are waited for at most."""
 BEFORE = 120
 """The newest windows before it, of the settings that were active then."""
-COMPUTED = (Kind.SEARCH, Kind.HANDOVER)
 RECENT = timedelta(hours=24)
 """How far back these are looked for: a load comes and goes in a day."""
 WITHOUT_SESSION = Objective(P99.name, "minimize")
@@ -41,95 +39,30 @@ def look_again(unit: UnitOfWork, database: Database) -> None:
     found = _judged(unit, [row], objective)
     if found is None:
         return
-    earlier = [] if session is None else _changes_of(unit, session)
+    earlier = [] if session is None else changes_of(unit, session)
     together = _judged(unit, earlier, objective) if len(earlier) > 1 and earlier[-1].id == row.id else None
     told: Document = {**_told(found), "follows": _follows(unit, row, found), "together": together and _told(together)}
-    if _is_loss(told):
+    if is_loss(told):
         told["lost_at"] = (row.judgement or {}).get("lost_at") or unit.now.isoformat()
     unit.recommendations.change(row.id, judgement=told)
     unit.publish(row.id, row.session_id)
-
-
-def unanswered_loss(unit: UnitOfWork, database: Database, session: Session) -> bool:
-    """Whether the last change is judged a loss, and its session has computed nothing since that was known."""
-    row = unit.recommendations.last_change(database.id)
-    lost_at = (row.judgement or {}).get("lost_at") if row is not None else None
-    if lost_at is None:
-        return False
-    asked = (r.created_at for r in unit.recommendations.outlined(session.id) if r.kind in COMPUTED)
-    return all(at < datetime.fromisoformat(lost_at) for at in asked)
-
-
-def gained(row: Recommendation) -> bool:
-    """Whether its change is judged better, by itself or with the changes of its session before it."""
-    judgement = row.judgement or {}
-    verdicts = [part.get("verdict") for part in (judgement, judgement.get("together") or {})]
-    return verdicts[0] != "worse" and "better" in verdicts
-
-
-def compared(unit: UnitOfWork, database: Database, session: Session) -> tuple[Compared, ...]:
-    """What the last change did, and then all of the session's together, as far as that is judged by its objective."""
-    row = unit.recommendations.last_change(database.id)
-    if row is None or row.judgement is None or row.judgement["metric"] != session.judged.metric:
-        return ()
-    told = [_compared(_net([row]), row.judgement)]
-    together = row.judgement.get("together")
-    if together is not None and row.session_id == session.id:
-        told.append(_compared(_net(_changes_of(unit, session)), together))
-    return tuple(told)
-
-
-def sentence_of(unit: UnitOfWork, database_id: str, session: Session) -> str:
-    """What is said in its session of its last change, and of all of them together; empty where nothing is."""
-    row = unit.recommendations.last_change(database_id)
-    if row is None or row.session_id != session.id or row.judgement is None:
-        return ""
-    together = row.judgement.get("together")
-    parts = [f"{row.id}: {row.judgement['sentence']}.", row.judgement.get("follows", "")]
-    parts += [f"All changes of this session together: {together['sentence']}."] if together else []
-    return " ".join(part for part in parts if part)
 
 
 def _told(found: Judgement) -> Document:
     return {**found.to_dict(), "sentence": sentence(found)}
 
 
-def _is_loss(judgement: Document) -> bool:
-    """Of its change, or of all changes of its session together."""
-    return any(part.get("verdict") == "worse" for part in (judgement, judgement.get("together") or {}))
-
-
 def _follows(unit: UnitOfWork, row: Recommendation, found: Judgement) -> str:
     """What an operator may do about it; empty where that is nothing."""
-    undo = f"POST /v1/recommendations/{row.id}/rollback takes it back"
+    undo = f"POST /v1/recommendations/{row.id}/rollback undoes it"
     if found.verdict == "worse":
-        return f"The next recommendation of an open session proposes the way back; {undo} at once."
+        return f"The next recommendation of an open session proposes to undo it; {undo} at once."
     whole = row if row.reasons or row.parent_id is None else unit.recommendations.get(row.parent_id)
     made = {c["setting"] for c in row.changes or ()}
     costs = dict.fromkeys(r["against"] for r in whole.reasons or () if r["setting"] in made and r.get("against"))
     if found.verdict != "no_difference_seen" or found.after < ENOUGH or not costs:
         return ""
     return f"What it costs: {'; '.join(costs)}. {undo}."
-
-
-def _compared(changes: Sequence[Change], judgement: Document) -> Compared:
-    return Compared(tuple(changes), judgement["verdict"], f"{judgement['sentence']}.", judgement["ratio"])
-
-
-def _changes_of(unit: UnitOfWork, session: Session) -> list[Recommendation]:
-    """The session's changes on the server that it is for now, in the order in which they became active."""
-    rows = unit.recommendations.of_kind(session.id, list(Kind))
-    made = [r for r in rows if session.is_about(r) and r.changes and r.applied_at is not None]
-    return sorted(made, key=lambda r: r.applied_at or r.created_at)
-
-
-def _net(rows: Sequence[Recommendation]) -> list[Change]:
-    """What these changes came to: a setting that is back where it was has not changed."""
-    first, last = dict[str, Value](), dict[str, Value]()
-    for change in (c for r in rows for c in r.changes or ()):
-        first.setdefault(change["setting"], change["before"])
-        last[change["setting"]] = change["after"]
-    return [Change(n, before, last[n]) for n, before in first.items() if last[n] != before]
 
 
 def _judged(unit: UnitOfWork, rows: Sequence[Recommendation], objective: Objective) -> Judgement | None:
@@ -159,7 +92,7 @@ def _only_these(rows: Sequence[Recommendation], before: StoredReport, after: Sto
     was, now = before.configuration, after.configuration
     if was is None or now is None:
         return False
-    made = {c.setting for c in _net(rows)}
+    made = {c.setting for c in net_changes(rows)}
     seen = {name for r in rows if r.outcome for name in r.outcome.active}
     differs = {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)}
     return bool(made) and made <= differs <= made | seen

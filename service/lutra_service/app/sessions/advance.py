@@ -18,7 +18,7 @@ from lutra_service.app.databases import server_identity
 from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.session_steps import pause, wake
-from lutra_service.app.live import judged, settled
+from lutra_service.app.live import settled, verdicts
 from lutra_service.app.recommendations import decide, request, trial_record, verification
 from lutra_service.app.recommendations.directives import waits_for_window
 from lutra_service.app.sessions import measured_under
@@ -75,7 +75,7 @@ def _looked_again(unit: UnitOfWork, database: Database, session: Session) -> Ses
     last change turns out to be a loss.
     """
     try:
-        lost = judged.unanswered_loss(unit, database, session)
+        lost = verdicts.unanswered_loss(unit, database, session)
         if not lost and not settled.has_changed(unit, session, context_of(unit, database, session)):
             return session
         session = wake(unit, session)
@@ -93,7 +93,7 @@ def _without_asking(unit: UnitOfWork, database: Database, session: Session) -> N
     """
     try:
         request.go_on(unit, database, session)
-        if judged.unanswered_loss(unit, database, session):
+        if verdicts.unanswered_loss(unit, database, session):
             request.ask(unit, database, session)
         if _busy(unit, database):
             return

@@ -48,9 +48,9 @@ def test_a_loss_is_answered_by_itself_with_what_was_compared(tmp_path: Path) -> 
         id_ = changed(made, 1.5)
         judgement = made.look(id_)["judgement"]
         assert judgement["verdict"] == "worse", judgement
-        assert judgement["follows"].endswith(f"POST /v1/recommendations/{id_}/rollback takes it back at once.")
+        assert judgement["follows"].endswith(f"POST /v1/recommendations/{id_}/rollback undoes it at once.")
         asked = made.service.until("/v1/sessions/" + made.session_id, lambda s: s["state"] == "settled")
-        assert "the way back" in asked["message"]
+        assert "proposes to undo it" in asked["message"]
         (told,) = compared(made)
         assert (told["verdict"], told["changes"]) == ("worse", [{"setting": "work_mem", "before": 4096, "after": 8192}])
         assert told["sentence"].startswith("p99_ms 5")
@@ -79,7 +79,7 @@ def test_of_what_costs_something_and_gains_nothing_that_can_be_seen_the_way_back
         id_ = changed(made, 1.0)
         told = made.look(id_)["judgement"]
         assert told["verdict"] == "no_difference_seen"
-        follows = f"What it costs: it takes memory. POST /v1/recommendations/{id_}/rollback takes it back."
+        follows = f"What it costs: it takes memory. POST /v1/recommendations/{id_}/rollback undoes it."
         assert told["follows"] == follows
         assert follows in made.session["message"]
     (tmp_path / "free").mkdir()
