@@ -146,7 +146,7 @@ class Operations:
         until: datetime | str | None = None,
         limit: int | None = None,
     ) -> Request[schemas.WindowAnswer]:
-        """What was measured, newest first: QPS, TPS, p99 with its source, and the counters.
+        """What was measured, newest first: QPS, TPS, p99 with its source, counters, and how busy the host was besides.
 
         metric: Only these of its metrics; may be repeated.
         since: Only windows that ended after it.
@@ -334,7 +334,9 @@ class Operations:
 
     @call
     def predict(self, database: str, /, **body: Unpack[schemas.NewPrediction]) -> Request[schemas.PredictionsAnswer]:
-        """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions."""
+        """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions.
+
+        They are for the load of now, or for the `rate` that is named."""
         return Request("POST", path("/v1/databases/{database}/predictions", database=database), body=body)
 
     @call

@@ -136,6 +136,39 @@ class ChangeAnswer(TypedDict):
     """What the agent executes for `undo`, in order. Several changes are undone in the reverse order of `changes`."""
 
 
+class ComparisonAnswer(TypedDict):
+    """Windows after changes on a live database against windows before them, at like load."""
+
+    metric: str
+    """What is judged: the session's objective, without a session p99."""
+    verdict: Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
+    """Whether it got better or worse, that no difference is seen, or that too few windows are at like load."""
+    before: int
+    """How many windows from before count."""
+    after: int
+    """How many windows since count."""
+    left_out: int
+    """How many do not, as they were under another load than all of the other side."""
+    busy: int
+    """In how many of those that count the host was busy with something else: they weigh less."""
+    ratio: float | None
+    """After over before, at like load; null where too few windows are."""
+    low: float | None
+    """The interval's lower end."""
+    high: float | None
+    """The interval's upper end."""
+    level: float
+    """The probability that the interval holds the ratio."""
+    rate_of: str | None
+    """Which metric says what clients asked for; null where none does."""
+    rate_low: float | None
+    """The smallest rate among the windows that count."""
+    rate_high: float | None
+    """The largest one."""
+    sentence: str
+    """All of this in words."""
+
+
 class ConformanceAnswer(TypedDict):
     """How a part that a package brings fared in the suite that Lutra's own parts pass."""
 
@@ -350,6 +383,19 @@ class FinalistAnswer(TypedDict):
     """By finalist and load, the gain over that one under that load alone; empty without several loads."""
 
 
+class ForLoadAnswer(TypedDict):
+    """The load that predictions are for. It is no outcome of settings, so that it is not predicted itself."""
+
+    rate_of: str
+    """The metric that says what clients ask for."""
+    rate: float
+    """How much of it: that of now, or the one that was asked about."""
+    low: float
+    """The smallest rate that was measured."""
+    high: float
+    """The largest one."""
+
+
 class GainAnswer(TypedDict):
     """How much better than another finalist, as a share of that one's reading: .08 is 8 % better."""
 
@@ -555,6 +601,11 @@ class JudgementAnswer(TypedDict):
     """The largest one."""
     sentence: str
     """All of this in words."""
+    follows: NotRequired[str]
+    """What may be done about it, in words: how to undo a loss, and what a change costs of which no difference is seen.
+    Empty where that is nothing."""
+    together: NotRequired[ComparisonAnswer | None]
+    """The same of all changes of its session until this one; null where it is the only one."""
 
 
 class KnobAnswer(TypedDict):
@@ -843,6 +894,9 @@ class NewPrediction(TypedDict):
     """Merged with the current ones: texts with units, or numbers in the server's own unit."""
     level: NotRequired[float]
     """The probability that each interval is to hold the reading."""
+    rate: NotRequired[float | None]
+    """On a live database, what clients offer in a second, in the unit that `load` of an answer names; null for the load
+    of now. A rate that was not measured is refused."""
 
 
 class NewRecommendation(TypedDict):
@@ -1149,6 +1203,8 @@ class PredictionsAnswer(TypedDict):
     """When the model was fitted."""
     record: dict[str, RecordAnswer]
     """By metric, how often such intervals held until now, of those that were predicted before they were measured."""
+    load: NotRequired[ForLoadAnswer | None]
+    """On a live database that was measured under several loads, the one that they are for; else null."""
 
 
 class Problem(TypedDict):
@@ -1610,7 +1666,8 @@ class SessionAnswer(TypedDict):
     current: str | None
     """The recommendation that is being computed, decided, applied or measured."""
     incumbent: str | None
-    """The best measured configuration that keeps the limits."""
+    """In a lab the best measured configuration that keeps the limits; elsewhere the latest change that was judged
+    better at like load."""
     handover: str | None
     """What the session leaves the database with, once it is known."""
     for_maintenance_window: str | None
@@ -1627,8 +1684,8 @@ class SessionAnswer(TypedDict):
     p99_of: Literal["statement", "transaction", "command"] | None
     """What its `p99_ms` is the latency of."""
     message: str
-    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; empty where
-    there is nothing to say."""
+    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; then what its
+    last change did, and all of them together, by the windows until now. Empty where there is nothing to say."""
     opened_by_agent: bool
     """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
     measured_under: str | None
@@ -1899,6 +1956,10 @@ class WindowAnswer(TypedDict):
     """Where `p99_ms` comes from; `estimated` means computed, not measured."""
     p99_of: Literal["statement", "transaction", "command"] | None
     """What `p99_ms` is the latency of."""
+    busy: float
+    """The share of its processor time that something else on the host took (steal, throttling, waiting for a disk, a
+    queue for its processors), beyond what is usual in the sixty windows before it. From 0.1 on judgements mark it; 0
+    where the host shows nothing."""
     failure: str | None
     """Why nothing could be measured; null where something was."""
     agent: str

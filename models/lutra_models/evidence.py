@@ -20,6 +20,8 @@ How = Literal["rejected", "left_out", "rolled_back", "reverted", "refused", "fai
 """By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard; by the agent
 that did not begin, by the server that did not take it.
 """
+Verdict = Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
+"""What later windows are against earlier ones at like load."""
 STRENGTH_CHANGED = 0.2
 """Two strengths of a symptom that lie farther apart are two states of the database."""
 HARDWARE_CHANGED = 0.1
@@ -52,7 +54,8 @@ class Move:
 class Finding:
     """Something known, with a `strength` above 0 and at most 1, and the moves that belong together for it.
 
-    `name` is the symptom's, or for a rule its setting's. `settings` are all that it speaks of.
+    `name` is the symptom's, or for a rule its setting's. `settings` are all that it speaks of. `gain` is by which share
+    p99 is expected to fall where it is right, of which the strength is the probability.
     """
 
     name: str
@@ -61,6 +64,12 @@ class Finding:
     sentence: str
     settings: tuple[str, ...] = ()
     moves: tuple[Move, ...] = ()
+    gain: float = 1.0
+
+    @property
+    def worth(self) -> float:
+        """The expected gain times its probability: what comes first."""
+        return self.gain * self.strength
 
     def __post_init__(self) -> None:
         if not 0 < self.strength <= 1:
@@ -91,11 +100,40 @@ class Basis:
 
 
 @dataclass(frozen=True)
+class Change:
+    """One setting of it: the value before it, and the value that it was given or that was proposed."""
+
+    setting: str
+    before: Value
+    after: Value
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What `changes`, which are active, did at like load: the settings since against those before.
+
+    `ratio` is the objective's metric after them over before, None where too few windows are at like load.
+    """
+
+    changes: tuple[Change, ...]
+    verdict: Verdict
+    sentence: str
+    ratio: float | None = None
+
+    def former(self, now: Mapping[str, Value]) -> dict[str, Value] | None:
+        """The settings from before; None where `now` does not have all of them as they were left."""
+        if not self.changes or any(now.get(c.setting) != c.after for c in self.changes):
+            return None
+        return {c.setting: c.before for c in self.changes}
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """What was looked at, and what it says: `findings`, the strongest first.
+    """What was looked at, and what it says: `findings`, the one worth most first.
 
     `evaluated` symptoms had all that they read, over so many windows and seconds; `rules` settings were compared with
     the rule for this hardware. `deliberate` are settings that somebody set: their values differ from the default.
+    `compared` is what active changes did, the latest one first and then all of a session together.
     """
 
     version: str
@@ -107,21 +145,13 @@ class Evidence:
     windows: int = 0
     seconds: float = 0.0
     deliberate: tuple[str, ...] = ()
+    compared: tuple[Compared, ...] = ()
 
     def basis(self, settings: Iterable[str]) -> Basis:
         """What an answer about these settings depends on: faults, version and hardware."""
         asked = set(settings)
         strengths = {f.name: f.strength for f in self.findings if f.ground == "fault" and asked & set(f.settings)}
         return Basis(self.version, self.memory_bytes, self.cores, strengths)
-
-
-@dataclass(frozen=True)
-class Change:
-    """One setting of it: the value that it would have replaced, and the value that was proposed."""
-
-    setting: str
-    before: Value
-    after: Value
 
 
 @dataclass(frozen=True)

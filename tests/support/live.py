@@ -31,12 +31,17 @@ LOOKED_AT: Document = {
 
 
 class Advisor(Fakes):
-    """Proposes each of `wishes` in turn, whatever was turned down; after them, that nothing is worth changing."""
+    """Proposes each of `wishes` in turn, whatever was turned down; after them, that nothing is worth changing.
+
+    `costs` is what speaks against each of its changes.
+    """
 
     def __init__(self, *wishes: Mapping[str, Any]) -> None:
         super().__init__()
         self.wishes = list(wishes)
         self.asked: list[Document] = []
+        self.origin = "evidence"
+        self.costs = ""
 
     def recommend(self, request: Mapping[str, Any]) -> Document:
         history = request["history"]
@@ -44,8 +49,14 @@ class Advisor(Fakes):
         if not self.wishes:
             return {**answer(history["current"], "nothing", len(history["observations"])), "looked_at": LOOKED_AT}
         wish = self.wishes.pop(0)
-        made = answer({**history["current"], **wish}, "evidence", len(history["observations"]))
-        return {**made, "looked_at": {**LOOKED_AT, "sentence": "1 symptom shows", "shown": 1}}
+        made = answer({**history["current"], **wish}, self.origin, len(history["observations"]))
+        told = {"sentence": "so", "effect": None, "against": self.costs}
+        reasons = [
+            {**told, "setting": n, "before": b, "after": wish[n]}
+            for n, b in history["current"].items()
+            if self.costs and n in wish
+        ]
+        return {**made, "reasons": reasons, "looked_at": {**LOOKED_AT, "sentence": "1 symptom shows", "shown": 1}}
 
 
 class Live:

@@ -45,6 +45,7 @@ POSTGRESQL: dict[str, ServerSetting] = {
     "synchronous_commit": ServerSetting(
         "on", "", "enum", options=("local", "remote_write", "remote_apply", "on", "off")
     ),
+    "fsync": ServerSetting("on", "", "bool"),
     "jit": ServerSetting("on", "", "bool"),
     "max_worker_processes": ServerSetting("8", "", "integer", 0, 262143, applies="restart"),
     "autovacuum_max_workers": ServerSetting("3", "", "integer", 1, 262143, applies="restart"),

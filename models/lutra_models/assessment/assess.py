@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from lutra_models.assessment.outlying import outlying
-from lutra_models.assessment.rows import RuleRow, rule_rows
+from lutra_models.assessment.rows import RuleRow, expected_gain, rule_rows
 from lutra_models.catalog import LiveSettings
 from lutra_models.catalog.units import scale
 from lutra_models.catalog.values import factor
@@ -52,7 +52,7 @@ def assess(
     faults = [_fault(live, s, wanted, cured) for s in diagnosis.symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     strange = wanted.strange(diagnosis.symptoms)
-    findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: (f.ground == "rule", -f.strength)))
+    findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: -f.worth))
     host = live.server.host
     return Evidence(
         version=live.server.version,
@@ -153,7 +153,7 @@ class _Rules:
         if self.needs_restart(name):
             against += "; the restart interrupts clients"
         move = Move(name, now, after, reason, self.needs_restart(name), against)
-        return Finding(name, "rule", OUTLYING_STRENGTH, reason, (name,), (move,))
+        return Finding(name, "rule", OUTLYING_STRENGTH, reason, (name,), (move,), expected_gain("outlying"))
 
     def _finding(self, name: str, symptoms: Iterable[Symptom]) -> Finding | None:
         after, row = self.values.get(name), self.rows[name]
@@ -168,7 +168,7 @@ class _Rules:
             against = f"{against}; today's load does not ask for it: {enough.sentence.rstrip('.')}"
         reason = f"{moved(self.live, name, after)}: {told(row.why, scope)}."
         move = Move(name, self.live.values[name], after, reason, self.needs_restart(name), against)
-        return Finding(name, "rule", RULE_STRENGTH, reason, (name,), (move,))
+        return Finding(name, "rule", RULE_STRENGTH, reason, (name,), (move,), expected_gain("rule"))
 
     def needs_restart(self, name: str) -> bool:
         return self.live.server.settings[name].applies == "restart"
@@ -191,7 +191,8 @@ def _fault(live: LiveSettings, symptom: Symptom, rules: _Rules, cured: AbstractS
     """Without moves where it may go with the cure of what brings it about."""
     waits = cured & set(symptom.follows)
     moves = () if waits else tuple(_move(live, symptom, cure, rules) for cure in symptom.cures)
-    return Finding(symptom.name, symptom.kind, symptom.strength, symptom.sentence, symptom.settings, moves)
+    gain = expected_gain(symptom.group)
+    return Finding(symptom.name, symptom.kind, symptom.strength, symptom.sentence, symptom.settings, moves, gain)
 
 
 def _move(live: LiveSettings, symptom: Symptom, cure: Cure, rules: _Rules) -> Move:

@@ -19,10 +19,6 @@ FAR, FARTHER = 2.0, 10.0
 """The factor beyond an end of the range, for a setting that is searched and for one that is not."""
 
 
-FAR, FARTHER = 2.0, 10.0
-"""The factor beyond an end of the range, for a setting that is searched and for one that is not."""
-
-
 def outlying(live: LiveSettings) -> Mapping[str, tuple[str, str]]:
     """The settings that somebody set far outside, by name, each with the two ends of its range as people read them.
 

@@ -38,9 +38,18 @@ class RuleRow:
 
 
 @lru_cache(maxsize=1)
+def _document() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("rules.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=1)
 def _rows() -> tuple[RuleRow, ...]:
-    text = resources.files(__package__).joinpath("rules.toml").read_text(encoding="utf-8")
-    return from_document(tomllib.loads(text))
+    return from_document(_document())
+
+
+def expected_gain(of: str) -> float:
+    """By which share p99 typically falls where a symptom of this group, or a rule, is right. Raises KeyError."""
+    return float(_document()["gains"][of])
 
 
 def rule_rows(engine: str) -> tuple[RuleRow, ...]:

@@ -16,6 +16,7 @@ from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.learning.fit import ENOUGH, teachable
 from lutra_models.gp.learning.learned import Learned, least_reading
 from lutra_models.gp.live import advise
+from lutra_models.gp.live.shown import Shown
 from lutra_models.gp.options import Options
 from lutra_models.gp.reasons import final_reasons, reasons
 from lutra_models.gp.saved import generator_from_dict, generator_to_dict, learned_from_dict, learned_to_dict
@@ -96,6 +97,8 @@ class Model:
         else:
             metric = self.history.objective.metric
             raise NotEnoughObservations(f"{metric} was not measured under any configuration yet")
+        if self.history.evidence is not None and self.history.current is not None:
+            ended = ended.instead(Shown(self.history, self.history.current).ends_on(ended.configuration), baseline)
         before, chosen = self.history.current, ended.configuration
         why = final_reasons(before, chosen, ended.origin, baseline) if before else ()
         told = self._predicted(chosen)

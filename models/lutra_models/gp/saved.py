@@ -9,6 +9,7 @@ import numpy as np
 
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
+from lutra_models.gp.learning.at_load import at_load
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.learning.levelled import levelled
 from lutra_models.gp.space.encoding import Encoding
@@ -37,7 +38,8 @@ def learned_to_dict(learned: Learned) -> Document:
 def learned_from_dict(document: Mapping[str, Any], **known: Any) -> Learned:
     """`known` are the history as it was measured, and the options."""
     drifts = {metric: Drift.from_dict(d) for metric, d in document.get("drifts", {}).items()}
-    known["history"] = levelled(known["history"], drifts)
+    snapshot = Snapshot.from_dict(document["snapshot"])
+    known["history"] = levelled(at_load(known["history"], snapshot.loads), drifts)
     encoding = Encoding(known["history"].space.knobs)
     trends, wary_trends = (
         tuple(Trend.from_dict(t, encoding) for t in document[name]) for name in ("trends", "wary_trends")
@@ -49,7 +51,7 @@ def learned_from_dict(document: Mapping[str, Any], **known: Any) -> Learned:
         trends=trends,
         wary=GaussianProcess.from_dict(document["wary"]),
         wary_trends=wary_trends,
-        snapshot=Snapshot.from_dict(document["snapshot"]),
+        snapshot=snapshot,
         running=None if running is None else GaussianProcess.from_dict(running),
         local=None if local is None else GaussianProcess.from_dict(local),
         drifts=drifts,

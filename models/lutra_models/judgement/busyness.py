@@ -29,10 +29,16 @@ def busy_elsewhere(windows: Sequence[LoadedWindow]) -> list[float]:
 
     A window without what the host shows counts as quiet.
     """
-    taken = _above(windows, lost_share, lambda _: windows)
-    own = {id(w): _peers(w, windows) for w in windows}
-    waited, queued = (_above(windows, of, lambda w: own[id(w)]) for of in (_waiting, _queued))
-    return [max(t, w - USUAL, q - USUAL, 0.0) for t, w, q in zip(taken, waited, queued, strict=True)]
+    return [busy_among(window, windows) for window in windows]
+
+
+def busy_among(window: LoadedWindow, others: Sequence[LoadedWindow]) -> float:
+    """The same of one window, where the others, itself among them, say what is usual."""
+    taken = _above(window, lost_share, others)
+    if not any(name in window.metrics for name in (WAITING, LOAD)):
+        return max(taken, 0.0)
+    peers = at_like_load([w for w in others if w.group == window.group], [window], LIKE)
+    return max(taken, *(_above(window, of, peers) - USUAL for of in (_waiting, _queued)), 0.0)
 
 
 def lost_share(metrics: Mapping[str, float]) -> float | None:
@@ -60,22 +66,10 @@ def _share(lost: float, metrics: Mapping[str, float]) -> float:
     return lost / (lost + used) if lost > 0 else 0.0
 
 
-def _peers(window: LoadedWindow, windows: Sequence[LoadedWindow]) -> list[LoadedWindow]:
-    same = [w for w in windows if w.group == window.group]
-    return at_like_load(same, [window], LIKE)
-
-
 def _above(
-    windows: Sequence[LoadedWindow],
-    of: Callable[[Mapping[str, float]], float | None],
-    peers: Callable[[LoadedWindow], Sequence[LoadedWindow]],
-) -> list[float]:
-    """By how much each window's share lies above its peers' median; 0 where it or too few of them say."""
-    shares = {id(w): of(w.metrics) for w in windows}
-
-    def above(window: LoadedWindow) -> float:
-        share = shares[id(window)]
-        others = [s for w in peers(window) if (s := shares[id(w)]) is not None]
-        return share - median(others) if share is not None and len(others) > ENOUGH else 0.0
-
-    return [above(w) for w in windows]
+    window: LoadedWindow, of: Callable[[Mapping[str, float]], float | None], peers: Sequence[LoadedWindow]
+) -> float:
+    """By how much the window's share lies above its peers' median; 0 where it or too few of them say."""
+    share = of(window.metrics)
+    others = [s for w in peers if (s := of(w.metrics)) is not None]
+    return share - median(others) if share is not None and len(others) > ENOUGH else 0.0

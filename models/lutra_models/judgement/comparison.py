@@ -11,14 +11,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
+from lutra_models.evidence import Verdict
 from lutra_models.judgement.busyness import MARKED, busy_elsewhere
 from lutra_models.judgement.loaded import LIKE, REACHED, LoadedWindow, at_like_load
 from lutra_models.judgement.regression import Mixture, coefficient
+from lutra_models.load.curve import Curve
 from lutra_models.metrics import QPS, TPS, Objective
 
-Verdict = Literal["better", "worse", "no_difference_seen", "not_enough_at_like_load"]
 LEAST = 4
 """Windows on either side."""
 LEVEL = 0.9
@@ -29,12 +30,6 @@ WORTH_TELLING = 0.03
 """A smaller difference is none that anybody would notice."""
 USUAL_NOISE = 0.1
 """The share of processor time lost from which on a window says half as much."""
-CURVES = (1.1, 1.4, 1.7, 2.2)
-"""How many times the smallest rate the largest has to be for a straight line of the load, and for each parabola …"""
-BENDS = (0.0, 0.5, 0.85)
-"""… that begins at such a quantile of the loads."""
-A_COLUMN = 5
-"""Windows for each column of that curve."""
 
 
 @dataclass(frozen=True)
@@ -107,18 +102,10 @@ def _effect(
     usual = median(w.seconds for w in windows)
     y = [math.log(w.metrics[metric]) for w in windows]
     times = [(w.start_s - windows[0].start_s) / usual for w in windows]
-    columns = [[1.0] * len(windows), *(_curve(rates) if len(rates) == len(windows) else []), changed]
+    curve = Curve.over(rates if len(rates) == len(windows) else ())
+    of_load = zip(*(curve.row(rate) for rate in rates), strict=True) if curve.line else ()
+    columns = [[1.0] * len(windows), *(list(column) for column in of_load), changed]
     return coefficient(y, columns, times, [(share / USUAL_NOISE) ** 2 for share in busy])
-
-
-def _curve(rates: Sequence[float]) -> list[list[float]]:
-    """(q, n) a line, and parabolas that begin at quantiles of the load: p99 turns up where a server is full."""
-    x, ordered = [math.log(rate) for rate in rates], sorted(math.log(rate) for rate in rates)
-    spread = ordered[-1] - ordered[0]
-    most = min(sum(spread >= math.log(least) for least in CURVES), len(rates) // A_COLUMN)
-    begins = [ordered[int(share * len(x))] for share in BENDS[: max(most - 1, 0)]]
-    lines = [[v - ordered[0] for v in x]] if most else []
-    return [*lines, *([max(v - begin, 0.0) ** 2 for v in x] for begin in begins)]
 
 
 def _told(

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from lutra_models.evidence import Basis, Change, Evidence, Finding, Move, TurnedDown
+from lutra_models.evidence import Basis, Change, Compared, Evidence, Finding, Move, TurnedDown
 
 Document = dict[str, Any]
 
@@ -17,12 +17,15 @@ def evidence_to_dict(evidence: Evidence) -> Document:
         **asdict(evidence),
         "findings": [_finding_to_dict(f) for f in evidence.findings],
         "deliberate": list(evidence.deliberate),
+        "compared": [asdict(c) for c in evidence.compared],
     }
 
 
 def evidence_from_dict(document: Mapping[str, Any]) -> Evidence:
     findings = tuple(_finding_from_dict(f) for f in document["findings"])
-    return Evidence(**{**document, "findings": findings, "deliberate": tuple(document["deliberate"])})
+    compared = tuple(_compared_from_dict(c) for c in document.get("compared", ()))
+    made = {"findings": findings, "deliberate": tuple(document["deliberate"]), "compared": compared}
+    return Evidence(**{**document, **made})
 
 
 def turned_down_to_dict(turned_down: TurnedDown) -> Document:
@@ -51,6 +54,10 @@ def basis_to_dict(basis: Basis) -> Document:
 
 def basis_from_dict(document: Mapping[str, Any]) -> Basis:
     return Basis(**document)
+
+
+def _compared_from_dict(document: Mapping[str, Any]) -> Compared:
+    return Compared(**{**document, "changes": tuple(Change(**c) for c in document["changes"])})
 
 
 def _finding_to_dict(finding: Finding) -> Document:

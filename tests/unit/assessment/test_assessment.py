@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from lutra_models.assessment import assess, rule_rows
-from lutra_models.assessment.rows import from_document
+from lutra_models.assessment.rows import expected_gain, from_document
 from lutra_models.catalog import meet
 from lutra_models.evidence import Evidence, Move
 from lutra_models.knobs import Value
 from lutra_models.server import Policy, Server
 from lutra_models.symptoms import MeasuredWindow, diagnose
+from lutra_models.symptoms.rows import rows
 
 from tests.support.mysql_servers import a_mysqld
 from tests.support.servers import GB, a_server
@@ -167,6 +168,25 @@ def test_a_row_that_contradicts_the_catalogue_is_refused(changed: dict[str, str]
     row = {"engine": "postgresql", "setting": "jit", "stock": "'on'", "why": "so", "against": "not", **changed}
     with pytest.raises(ValueError, match=says):
         from_document({"rule": [row]})
+
+
+def test_what_is_worth_most_comes_first_and_not_what_shows_most() -> None:
+    stops = {"bgwriter.maxwritten_clean_per_s": 5.0, "bgwriter.buffers_clean_per_s": 500.0}
+    jit = {"statements.jit_ms_per_s": 900.0, "statements.exec_ms_per_s": 1000.0, "statements.calls_per_s": 900.0}
+    forced = {**FORCED, "checkpointer.requested_per_s": 18 / HOUR, "checkpointer.timed_per_s": 12 / HOUR}
+    found = evidence(a_server("15", 24), {**forced, **stops, **jit}).findings
+    faults = {f.name: f for f in found if f.ground == "fault"}
+    assert faults["jit_costs"].strength > faults["checkpoints_forced"].strength
+    order = [f.name for f in found]
+    assert order.index("checkpoints_forced") < order.index("background_writer_stops") < order.index("jit_costs")
+    worths = [f.worth for f in found]
+    assert worths == sorted(worths, reverse=True)
+
+
+def test_every_symptom_is_of_a_group_of_which_a_gain_is_expected() -> None:
+    assert all(0 < expected_gain(row.group) < 1 for row in rows())
+    weakest = min(expected_gain(row.group) for row in rows() if row.kind == "fault")
+    assert expected_gain("rule") * 0.5 < weakest * 0.4, "a symptom that is acted on comes before a rule"
 
 
 def test_what_may_go_with_the_cure_of_another_symptom_waits_for_it() -> None:

@@ -6,7 +6,7 @@ Shapes: m configurations, k knobs, d features, p trends.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from lutra_models.advice import Prediction, Record
 from lutra_models.gp.fitted.distance import unlike
+from lutra_models.gp.fitted.offered import OfferedLoad
 from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.fitted.trend import Trend
 from lutra_models.gp.space.encoding import Array, Encoding
@@ -39,7 +40,8 @@ class Snapshot:
     `home` is a configuration of that workload (codes), at which a knob stays when another workload does not have it.
     `trends` are the columns by metric that other workloads contribute to its posterior; `alone` holds the posterior of
     each such metric without them, which is what other workloads may lean on. `context` is what it was measured under,
-    `options` the fingerprint of the options it was fitted with, empty where that is not known.
+    `options` the fingerprint of the options it was fitted with, empty where that is not known. `loads` says by metric
+    how it goes with the offered load, where a live database was read under several.
     """
 
     encoding: Encoding
@@ -50,6 +52,7 @@ class Snapshot:
     alone: Mapping[str, GaussianProcess] = field(default_factory=dict)
     context: Mapping[str, Value] = field(default_factory=dict)
     options: str = ""
+    loads: Mapping[str, OfferedLoad] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -98,6 +101,20 @@ class Snapshot:
         far = variance > _FAR * gp.variance or bool(unlike)
         return Prediction(metric, median, low, high, level, far, kept, unlike, self.unseen(configuration))
 
+    def at_rate(self, predicted: Mapping[str, Prediction], rate: float) -> dict[str, Prediction]:
+        """What `predict` said, at another offered load; of the metrics alone of which that is known.
+
+        Raises ValueError for a rate that is none of those that were measured.
+        """
+        found: dict[str, Prediction] = {}
+        for metric, load in self.loads.items():
+            if not load.holds(rate):
+                raise ValueError(f"{load.rate_of} {rate:g}: measured were {load.low:.4g} to {load.high:.4g}")
+            if metric in predicted:
+                median, low, high = load.at(predicted[metric], rate)
+                found[metric] = replace(predicted[metric], median=median, low=low, high=high)
+        return found
+
     def unseen(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the settings that are no knobs here, and of which the model knows nothing."""
         known = {k.name for k in self.encoding.knobs}
@@ -125,6 +142,7 @@ class Snapshot:
             "alone": {metric: gp.to_dict() for metric, gp in self.alone.items()},
             "context": dict(self.context),
             "options": self.options,
+            **({"loads": {metric: load.to_dict() for metric, load in self.loads.items()}} if self.loads else {}),
         }
 
     @classmethod
@@ -141,4 +159,5 @@ class Snapshot:
             {m: GaussianProcess.from_dict(d) for m, d in data.get("alone", {}).items()},
             data.get("context", {}),
             data.get("options", ""),
+            {metric: OfferedLoad.from_dict(d) for metric, d in data.get("loads", {}).items()},
         )

@@ -13,6 +13,7 @@ import numpy as np
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.fitted.trend import Trend
+from lutra_models.gp.learning.at_load import at_load_of_now
 from lutra_models.gp.learning.learned import Learned, codes_of, inputs_of
 from lutra_models.gp.learning.levelled import drifts, levelled
 from lutra_models.gp.options import DEFAULT, Belief, Options
@@ -50,6 +51,7 @@ def learn(
         count = len(history.values(metric))
         raise NotEnoughObservations(f"{metric} was measured {count} times; a model needs at least {least} readings")
     quiet = {name: windows(history, name, options.targets) for name in targets(history)}
+    history, loads = at_load_of_now(history)
     found = drifts(history, encoding, options)
     history = levelled(history, found)
     grouped = {n: Grouped.of(history.values(n), quiet[n], history.bounds(n)) for n in targets(history)}
@@ -60,9 +62,7 @@ def learn(
     local = fitter.local(metric, grouped[metric], searching)
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
     fitted = {name: fitter.fit(name, grouped[name], options.surrogate.wary) for name in wanted}
-    spread = {
-        name: calibrated(f.gp, history, direction(history, name), options.calibration) for name, f in fitted.items()
-    }
+    spread = {name: _calibrated(history, name, f, options) for name, f in fitted.items()}
     enough = {name: fitted[name] for name in wanted if len(grouped[name].values) >= ENOUGH}
     snapshot = Snapshot(
         encoding,
@@ -72,6 +72,7 @@ def learn(
         alone={name: f.alone for name, f in enough.items() if f.trends},
         context=history.context or {},
         options=options.fingerprint,
+        loads={name: load for name, load in loads.items() if name in enough},
     )
     running = fit_feasibility(history, encoding, fitter.surrogate, options.surrogate)
     wary, wary_trends = spread[metric], fitted[metric].trends
@@ -90,6 +91,10 @@ class _Fitted:
 
     def by_itself(self) -> _Fitted:
         return _Fitted(self.alone, (), self.alone)
+
+
+def _calibrated(history: History, name: str, fitted: _Fitted, options: Options) -> GaussianProcess:
+    return calibrated(fitted.gp, history, direction(history, name), options.calibration)
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,8 @@ from lutra_models.knobs import Configuration
 class Learned:
     """A history with its posteriors. `searching` models the objective for the search alone, `wary` for promises.
 
-    The history's targets are as the server would give them now, by their `drifts`. `local` takes the place of
+    The history's targets are as the server would give them now, by their `drifts` and, on a live database, at the load
+    of now (the snapshot's `loads`). `local` takes the place of
     `searching` in a search that may go anywhere, where it foresees the readings better.
     """
 

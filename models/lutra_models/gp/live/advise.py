@@ -1,8 +1,8 @@
 """The next step on a live database, where a person approves each one and clients notice what it does.
 
-In this order: back to known settings that are probably better than the current ones; what evidence speaks for; what the
-model holds to be probably better, by what this database and past workloads have taught; within the session's budget, a
-trial to learn; nothing. None of them is mixed with another.
+In this order: back to known settings against which the current ones are worse at like load; what evidence speaks for;
+what the model holds to be probably better, by what this database and past workloads have taught; within the session's
+budget, a trial to learn; nothing. None of them is mixed with another.
 Shapes: m candidates, k knobs.
 """
 
@@ -16,10 +16,11 @@ from statistics import NormalDist
 import numpy as np
 
 from lutra_models.advice import LookedAt, Reason, SearchOrigin
-from lutra_models.evidence import Move, objection, undone
+from lutra_models.evidence import Compared, Move, objection, undone
 from lutra_models.gp.learning.fit import ENOUGH
 from lutra_models.gp.learning.learned import Learned
 from lutra_models.gp.live.evident import Evident, evident
+from lutra_models.gp.live.shown import Shown
 from lutra_models.gp.live.words import improved, looked_at, nothing, of_evidence, returns
 from lutra_models.gp.options import Options
 from lutra_models.gp.search.careful import CAREFUL
@@ -65,9 +66,9 @@ def advise(
     live = _Live(history, history.current, learned, options, most)
     back, found, best = live.back, live.evident, live.best
     if back is not None:
-        windows = live.windows(back), live.windows(live.current)
-        reasons = returns(live.current, back, history.objective, windows, live.probable_gain(back))
-        return live.advised("return", back, "This returns to known settings, and tries nothing new.", reasons)
+        there, why = back
+        reasons = returns(live.current, there, why)
+        return live.advised("return", there, "This returns to known settings, and tries nothing new.", reasons)
     if found.configuration is not None:
         reasons = tuple(_reason(m) for m in found.moves)
         return live.advised("evidence", found.configuration, of_evidence(history.evidence, found.moves), reasons)
@@ -115,16 +116,20 @@ class _Live:
         return evident(self.history, evidence, self.current, self.most, self._objection, self.options.live)
 
     @cached_property
-    def back(self) -> Configuration | None:
-        """The best of what was measured, where it is probably better than the current configuration."""
-        if self.learned is None or not self._compares:
-            return None
-        known = (c for c in self.learned.ranked() if c != self.current and self._wanted(c))
-        return next((c for c in known if self.probable_gain(c) >= self.options.live.least_gain), None)
+    def shown(self) -> Shown:
+        return Shown(self.history, self.current)
+
+    @cached_property
+    def back(self) -> tuple[Configuration, Compared] | None:
+        """Known settings against which the current ones are worse at like load, and what was compared."""
+        return next((one for one in self.shown.better() if self._wanted(one[0])), None)
 
     @cached_property
     def best(self) -> Configuration | None:
-        """The new configuration, one setting from the current one, with the largest gain that is probable."""
+        """The new configuration, one setting from the current one, with the largest gain that is probable.
+
+        Of what was active before, the comparison at like load decides.
+        """
         learned = self.learned
         if learned is None or not self._compares:
             return None
@@ -140,7 +145,7 @@ class _Live:
         field = replace(field_of(self.history, encoding, self.options.search), anchors=here)
         found = passing(score, field, codes, score(codes))
         safe = (c for c in found if self._wanted(c) and shortfall(learned, encoding.codes([c]))[0] >= 0.0)
-        return next(safe, None)
+        return next((c for c in safe if self.shown.against(c) is None), None)
 
     def probable_gain(self, configuration: Configuration, over: Configuration | None = None) -> float:
         """The relative gain over `over` (the current one) that is reached with the stated probability; below 0: none.
@@ -158,9 +163,6 @@ class _Live:
         if not transform.log:
             return share
         return math.expm1(share) if self.learned.sign > 0 else -math.expm1(-share)
-
-    def windows(self, configuration: Configuration) -> int:
-        return sum(c == configuration for c, _ in self.history.values(self.history.objective.metric))
 
     def explored(self, rng: np.random.Generator) -> Configuration | None:
         """What the careful search would learn from; None where that is nothing new."""
@@ -199,6 +201,10 @@ class _Live:
 
     def _objection(self, configuration: Configuration) -> str | None:
         """Where this database has taught that a configuration is worse than the current one."""
+        told = self.shown.against(configuration)
+        if told is not None:
+            better = told.verdict == "better"
+            return f"it was active before, and the current settings are better: {told.sentence}" if better else None
         if self.learned is None or not self._compares:
             return None
         loss = self.probable_gain(self.current, configuration)

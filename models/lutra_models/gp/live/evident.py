@@ -52,7 +52,7 @@ def evident(
             against = _failed_under(history, taken) or objects(reached) if taken else None
             told += blocked
             if against is not None:
-                told.append(f"{finding.sentence} Its cure is not proposed: {against}.")
+                told.append(f"{finding.sentence} Its cure is not proposed: {against.rstrip('.')}.")
             elif taken:
                 at, moves, leading = reached, [*moves, *taken], finding.ground
         if moves:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lutra_models.advice import LookedAt, Reason
-from lutra_models.evidence import Evidence, Move, TurnedDown
+from lutra_models.evidence import Compared, Evidence, Move, TurnedDown
 from lutra_models.gp.options import Live
 from lutra_models.knobs import Configuration
 from lutra_models.metrics import Objective
@@ -60,17 +60,10 @@ def nothing(evidence: Evidence | None, options: Live) -> str:
     )
 
 
-def returns(
-    before: Configuration, after: Configuration, objective: Objective, windows: tuple[int, int], gain: float
-) -> tuple[Reason, ...]:
-    """Why known settings come back: `windows` read there and under the current ones, and the least probable `gain`."""
-    there, here = windows
-    name = _NAMES.get(objective.metric, objective.metric)
-    why = (
-        f"back to a configuration that this database ran under before: by {_counted(there, 'window')} there and {here} "
-        f"under the current one, {name} was at least {100 * gain:.0f} % better"
-    )
-    return tuple(Reason(n, old, new, f"{n}: {why}.") for n, (old, new) in before.changes_to(after).items())
+def returns(before: Configuration, after: Configuration, told: Compared) -> tuple[Reason, ...]:
+    """Why known settings come back: what the current ones are against them at like load."""
+    why = f"back to settings that this database ran under before. What came after them: {told.sentence}"
+    return tuple(Reason(n, old, new, f"{n}: {why}") for n, (old, new) in before.changes_to(after).items())
 
 
 def improved(before: Configuration, after: Configuration, objective: Objective, gain: float) -> tuple[Reason, ...]:

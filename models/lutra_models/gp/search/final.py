@@ -26,6 +26,12 @@ class Final:
     shortened_from: Configuration | None = None
     curve: tuple[Share, ...] = ()
 
+    def instead(self, configuration: Configuration, baseline: Configuration | None) -> Final:
+        """This end, or another configuration in its place, of which no curve tells."""
+        if configuration == self.configuration:
+            return self
+        return Final("baseline" if configuration == baseline else "handover", configuration)
+
 
 def final(learned: Learned, baseline: Configuration | None, max_changes: int | None = None) -> Final:
     """The best that was measured, or one that was measured as well and gains nearly as much with fewer changes.

@@ -15,30 +15,20 @@ import numpy as np
 from lutra_models.gp.options import Targets
 from lutra_models.gp.space.encoding import Array
 from lutra_models.history import History, Observation
+from lutra_models.judgement import lost_share
 from lutra_models.metrics import TPS, TPS_LOW
-
-_OTHERS = ("host.cpu_steal_s_per_s", "host.cpu_throttled_s_per_s")
-_OWN = ("host.cpu_user_s_per_s", "host.cpu_system_s_per_s")
 
 
 def windows(history: History, metric: str, options: Targets) -> list[tuple[float, float]]:
     """For each reading of the metric its weight, and how unsteady its window was: a multiple of the usual variance."""
     measured = [o for o in history.observations if metric in o.metrics]
-    taken = np.maximum(_above(measured, taken_away), 0.0)
+    taken = np.maximum(_above(measured, lost_share), 0.0)
     weights = 1.0 / (1.0 + (taken / options.noise) ** 2)
     inside = _shares(measured, fallen_short)
     usual = float(np.nanmedian(inside)) if np.any(np.isfinite(inside)) else 0.0
     ratio = (np.nan_to_num(inside, nan=usual) + options.within_floor) / (usual + options.within_floor)
     within = np.clip(ratio**2, 1.0, options.most_within)
     return [(float(w), float(i)) for w, i in zip(weights, within, strict=True)]
-
-
-def taken_away(metrics: Mapping[str, float]) -> float | None:
-    """The share of the processor time wanted that others or a quota took; None where the window does not say."""
-    if not any(name in metrics for name in _OTHERS):
-        return None
-    lost, used = (sum(metrics.get(name, 0.0) for name in names) for names in (_OTHERS, _OWN))
-    return lost / (lost + used) if lost > 0 else 0.0
 
 
 def fallen_short(metrics: Mapping[str, float]) -> float | None:

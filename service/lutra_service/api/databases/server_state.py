@@ -43,10 +43,15 @@ def list_windows(
     since: Annotated[Moment | None, Query(description="Only windows that ended after it.")] = None,
     until: Annotated[Moment | None, Query(description="Only windows that began before it.")] = None,
 ) -> Page[schemas.WindowAnswer]:
-    """What was measured, newest first: QPS, TPS, p99 with its source, and the counters."""
+    """What was measured, newest first: QPS, TPS, p99 with its source, counters, and how busy the host was besides."""
     after = page.after and page.after.removeprefix(views.WINDOW)
-    found = stored.read(lambda unit: server_state.windows(unit, database, page.limit + 1, after, since, until))
-    return Page[schemas.WindowAnswer].model_validate(page.of([views.window(r, metric or ()) for r in found]))
+
+    def read(unit: UnitOfWork) -> list[schemas.WindowAnswer]:
+        found = server_state.windows(unit, database, page.limit + 1, after, since, until)
+        shares = server_state.busy(unit, database, found)
+        return [views.window(r, share, metric or ()) for r, share in zip(found, shares, strict=True)]
+
+    return Page[schemas.WindowAnswer].model_validate(page.of(stored.read(read)))
 
 
 @router.get("/{database}/symptoms", responses={409: {}})

@@ -52,6 +52,10 @@ class WindowAnswer(Answer):
     """Where `p99_ms` comes from; `estimated` means computed, not measured."""
     p99_of: P99Of | None
     """What `p99_ms` is the latency of."""
+    busy: float
+    """The share of its processor time that something else on the host took (steal, throttling, waiting for a disk, a
+    queue for its processors), beyond what is usual in the sixty windows before it. From 0.1 on judgements mark it; 0
+    where the host shows nothing."""
     failure: str | None
     """Why nothing could be measured; null where something was."""
     agent: str

@@ -29,13 +29,14 @@ def setting(found: Setting) -> SettingAnswer:
     return SettingAnswer.model_validate(fields)
 
 
-def window(record: StoredReport, metrics: Collection[str]) -> WindowAnswer:
-    """With those of its metrics that are named, or with all."""
+def window(record: StoredReport, busy: float, metrics: Collection[str]) -> WindowAnswer:
+    """With those of its metrics that are named, or with all; `busy` is what something else on its host took."""
     fields = {
         **vars(record),
         "id": f"{WINDOW}{record.id}",
         "start": record.window_start,
         "end": record.window_end,
+        "busy": busy,
         "metrics": {n: v for n, v in record.metrics.items() if not metrics or n in metrics},
         "session": record.session_id,
         "recommendation": record.recommendation_id,

@@ -21,6 +21,22 @@ class NewPrediction(Body):
     """Merged with the current ones: texts with units, or numbers in the server's own unit."""
     level: float = Field(default=0.9, ge=0.5, le=0.999)
     """The probability that each interval is to hold the reading."""
+    rate: float | None = Field(default=None, gt=0, le=1e12)
+    """On a live database, what clients offer in a second, in the unit that `load` of an answer names; null for the load
+    of now. A rate that was not measured is refused."""
+
+
+class ForLoadAnswer(Answer):
+    """The load that predictions are for. It is no outcome of settings, so that it is not predicted itself."""
+
+    rate_of: str
+    """The metric that says what clients ask for."""
+    rate: float
+    """How much of it: that of now, or the one that was asked about."""
+    low: float
+    """The smallest rate that was measured."""
+    high: float
+    """The largest one."""
 
 
 class RecordAnswer(Answer):
@@ -90,3 +106,5 @@ class PredictionsAnswer(Answer):
     """When the model was fitted."""
     record: dict[str, RecordAnswer]
     """By metric, how often such intervals held until now, of those that were predicted before they were measured."""
+    load: ForLoadAnswer | None = None
+    """On a live database that was measured under several loads, the one that they are for; else null."""

@@ -19,11 +19,14 @@ router = APIRouter(route_class=GuardedRoute, tags=["predictions"])
 @router.post("/v1/databases/{database}/predictions")
 @allow("read", "agent", of="database")
 def predict(database: str, body: schemas.NewPrediction, stored: StoreDep) -> schemas.PredictionsAnswer:
-    """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions."""
+    """Predicted p99 and QPS of `settings` merged with the current ones, with the record of past predictions.
+
+    They are for the load of now, or for the `rate` that is named.
+    """
 
     def answer(unit: UnitOfWork) -> WhatIf:
         found = unit.databases.get(database)
         at = context_of(unit, found, unit.sessions.open_one(database))
-        return what_if(unit, at, body.settings, body.level)
+        return what_if(unit, at, body.settings, body.level, body.rate)
 
     return views.what_if(stored.read(answer))

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from lutra_models.advice import SearchOrigin
-from lutra_models.judgement import Verdict
+from lutra_models.evidence import Verdict
 from lutra_models.knobs import Applies
 from lutra_models.server import MemoryCount
 from lutra_models.wire import Name, SettingValue
@@ -182,8 +182,8 @@ class ShareAnswer(Answer):
     """The upper end."""
 
 
-class JudgementAnswer(Answer):
-    """What a change on a live database did: windows after it against windows before, at like load."""
+class ComparisonAnswer(Answer):
+    """Windows after changes on a live database against windows before them, at like load."""
 
     metric: str
     """What is judged: the session's objective, without a session p99."""
@@ -213,6 +213,16 @@ class JudgementAnswer(Answer):
     """The largest one."""
     sentence: str
     """All of this in words."""
+
+
+class JudgementAnswer(ComparisonAnswer):
+    """What a change on a live database did: windows after it against windows before, at like load."""
+
+    follows: str = ""
+    """What may be done about it, in words: how to undo a loss, and what a change costs of which no difference is seen.
+    Empty where that is nothing."""
+    together: ComparisonAnswer | None = None
+    """The same of all changes of its session until this one; null where it is the only one."""
 
 
 class EndedEarlyAnswer(Answer):

@@ -44,5 +44,6 @@ def what_if(answer: WhatIf) -> PredictionsAnswer:
             "predictions": serialize.predictions_to_dict(answer.predictions),
             "not_known": [asdict(change) for change in answer.not_known],
             "session": answer.session_id,
+            "load": answer.load and asdict(answer.load),
         }
     )

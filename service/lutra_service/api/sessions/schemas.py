@@ -174,7 +174,8 @@ class SessionAnswer(Answer):
     current: str | None
     """The recommendation that is being computed, decided, applied or measured."""
     incumbent: str | None
-    """The best measured configuration that keeps the limits."""
+    """In a lab the best measured configuration that keeps the limits; elsewhere the latest change that was judged
+    better at like load."""
     handover: str | None
     """What the session leaves the database with, once it is known."""
     for_maintenance_window: str | None
@@ -191,8 +192,8 @@ class SessionAnswer(Answer):
     p99_of: P99Of | None
     """What its `p99_ms` is the latency of."""
     message: str
-    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; empty where
-    there is nothing to say."""
+    """Why it paused or settled, what it observes or waits for, or how it ended and what became of that; then what its
+    last change did, and all of them together, by the windows until now. Empty where there is nothing to say."""
     opened_by_agent: bool
     """Whether an agent's token opened it: its trials are for that agent in mode lab alone."""
     measured_under: str | None

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from lutra_models.errors import InvalidConfiguration
+from lutra_models.judgement import busy_among
 from lutra_models.knobs import Domain, Value
 from lutra_models.server import ServerSetting
 
+from lutra_service.app.databases.loaded import loaded
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.store import UnitOfWork
 
 LARGEST_ROW = 2**63 - 1
+BESIDE = 60
+"""The windows before one, at most, that say what is usual on its host."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,17 @@ def windows(
     """Newest first: those that ended after `since` and began before `until`. Raises NotFound and InvalidRequest."""
     unit.databases.get(database_id)
     return unit.reports.windows(database_id, limit, None if after is None else _row_number(after), since, until)
+
+
+def busy(unit: UnitOfWork, database_id: str, newest_first: Sequence[StoredReport]) -> list[float]:
+    """For each of the windows the share of its processor time that something else on the host took, beyond what is
+    usual in the windows before it; 0 where none did, and where the host shows nothing.
+    """
+    if not newest_first:
+        return []
+    read = [*newest_first, *unit.reports.windows(database_id, BESIDE, after=newest_first[-1].id)]
+    windows = loaded(read)
+    return [busy_among(windows[i], windows[i : i + BESIDE + 1]) for i in range(len(newest_first))]
 
 
 def _row_number(cursor: str) -> int:

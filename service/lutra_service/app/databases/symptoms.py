@@ -29,7 +29,7 @@ class Seen:
     end: datetime | None
 
 
-def seen(unit: UnitOfWork, at: ServerContext, minutes: int, until: datetime | None = None) -> Seen:
+def seen(unit: UnitOfWork, at: ServerContext, minutes: float, until: datetime | None = None) -> Seen:
     """Of the windows of the last `minutes` (before `until`, else now), at most the newest 2,000, that were measured
     under the active settings.
     """
@@ -47,15 +47,20 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: int, until: datetime | No
 
 
 def evidence_of(
-    unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None, until: datetime | None = None
+    unit: UnitOfWork,
+    at: ServerContext,
+    began: Mapping[str, Value] | None,
+    until: datetime | None = None,
+    minutes: float = MINUTES,
 ) -> Evidence:
     """What symptoms and rules say together: within what the operator's policy allows, also where the mode forbids a
     restart, which is then told.
 
-    `began` is what was active when the session began. With `until` only windows that began before it are read.
+    `began` is what was active when the session began. With `until` only windows that began before it are read, and of
+    those the last `minutes`.
     """
     allowed = replace(at, policy=at.database.settings_policy)
-    return assess(at.live, allowed.policy, seen(unit, allowed, MINUTES, until).diagnosis, began)
+    return assess(at.live, allowed.policy, seen(unit, allowed, minutes, until).diagnosis, began)
 
 
 def _measured(report: StoredReport) -> MeasuredWindow:

@@ -42,11 +42,16 @@ class Circumstances:
         return asdict(self)
 
 
-def present(unit: UnitOfWork, at: ServerContext, symptoms: bool) -> Circumstances:
-    """Those of now. `symptoms`: with their strengths, for which an hour's windows are read."""
-    seen = dict(evidence_of(unit, at, None).basis(at.active).strengths) if symptoms else None
+def present(unit: UnitOfWork, at: ServerContext, minutes: float | None = None) -> Circumstances:
+    """Those of now; with the strengths of symptoms by the windows of so many `minutes`, where these are given."""
+    seen = None if minutes is None else strengths(unit, at, minutes)
     newest = (r.metrics for r in unit.reports.windows(at.database.id, load.WINDOWS))
     return Circumstances(digest_of(at.active), dict(at.database.context or {}), load.offered(newest), seen)
+
+
+def strengths(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, float]:
+    """By symptom, what the windows of so many minutes show."""
+    return dict(evidence_of(unit, at, None, minutes=minutes).basis(at.active).strengths)
 
 
 def read(document: Mapping[str, Any]) -> Circumstances:

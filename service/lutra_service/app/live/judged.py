@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from lutra_models.judgement import LoadedWindow, judge, sentence
+from lutra_models.judgement import Judgement, judge, sentence
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.metrics import P99, Objective
 
 from lutra_service.app.databases.current_server import effective_mode
+from lutra_service.app.databases.loaded import loaded
+from lutra_service.app.live.verdicts import changes_of, is_loss, net_changes
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Recommendation, StoredReport
 from lutra_service.db.store import UnitOfWork
@@ -26,49 +28,74 @@ WITHOUT_SESSION = Objective(P99.name, "minimize")
 
 
 def look_again(unit: UnitOfWork, database: Database) -> None:
-    """With a new window: judge the last change, as long as it is not judged for good."""
+    """With a new window: judge the last change, as long as it is not judged for good; also after its session's end."""
     row = unit.recommendations.last_change(database.id)
     if row is None or row.applied_at is None or row.kind == Kind.ROLLBACK:
         return
     session = unit.sessions.of(row)
     if effective_mode(database, session) == "lab" or (row.judgement or {}).get("after", 0) >= ENOUGH:
         return
-    was, now = _windows(unit, row)
-    if not now:
+    objective = session.judged if session else WITHOUT_SESSION
+    found = _judged(unit, [row], objective)
+    if found is None:
         return
-    judgement = judge(_loaded(was, "before"), _loaded(now, "after"), session.judged if session else WITHOUT_SESSION)
-    told: Document = {**judgement.to_dict(), "sentence": sentence(judgement)}
+    earlier = [] if session is None else changes_of(unit, session)
+    together = _judged(unit, earlier, objective) if len(earlier) > 1 and earlier[-1].id == row.id else None
+    told: Document = {**_told(found), "follows": _follows(unit, row, found), "together": together and _told(together)}
+    if is_loss(told):
+        told["lost_at"] = (row.judgement or {}).get("lost_at") or unit.now.isoformat()
     unit.recommendations.change(row.id, judgement=told)
     unit.publish(row.id, row.session_id)
 
 
-def told(row: Recommendation) -> str:
-    """What is said of it in its session; empty where nothing is."""
-    return "" if row.judgement is None else f"{row.id}: {row.judgement['sentence']}."
+def _told(found: Judgement) -> Document:
+    return {**found.to_dict(), "sentence": sentence(found)}
 
 
-def _windows(unit: UnitOfWork, row: Recommendation) -> tuple[list[StoredReport], list[StoredReport]]:
-    """From before and after, under one configuration each, with p99 from one source; none where more than this change
-    was made between both. The first window after is its warm-up.
+def _follows(unit: UnitOfWork, row: Recommendation, found: Judgement) -> str:
+    """What an operator may do about it; empty where that is nothing."""
+    undo = f"POST /v1/recommendations/{row.id}/rollback undoes it"
+    if found.verdict == "worse":
+        return f"The next recommendation of an open session proposes to undo it; {undo} at once."
+    whole = row if row.reasons or row.parent_id is None else unit.recommendations.get(row.parent_id)
+    made = {c["setting"] for c in row.changes or ()}
+    costs = dict.fromkeys(r["against"] for r in whole.reasons or () if r["setting"] in made and r.get("against"))
+    if found.verdict != "no_difference_seen" or found.after < ENOUGH or not costs:
+        return ""
+    return f"What it costs: {'; '.join(costs)}. {undo}."
+
+
+def _judged(unit: UnitOfWork, rows: Sequence[Recommendation], objective: Objective) -> Judgement | None:
+    """What the changes did together; None where no windows say so."""
+    was, now = _windows(unit, rows)
+    return judge(loaded(was, "before"), loaded(now, "after"), objective) if now else None
+
+
+def _windows(unit: UnitOfWork, rows: Sequence[Recommendation]) -> tuple[list[StoredReport], list[StoredReport]]:
+    """From before the first and after the last, under one configuration each, with p99 from one source; none where
+    more than these changes were made between both. The first window after is its warm-up.
     """
-    assert row.applied_at is not None
-    since = unit.reports.windows(row.database_id, AFTER + 1, since=row.applied_at)
-    later = [r for r in since if r.window_start is not None and r.window_start >= row.applied_at]
-    earlier = unit.reports.windows(row.database_id, BEFORE, since=row.applied_at - RECENT, until=row.applied_at)
-    ended = [r for r in earlier if r.window_end is not None and r.window_end <= row.applied_at]
-    if len(later) > AFTER or not later or not ended or not _only_this(row, ended[0], later[0]):
+    database_id, began, changed = rows[-1].database_id, rows[0].applied_at, rows[-1].applied_at
+    assert began is not None
+    assert changed is not None
+    since = unit.reports.windows(database_id, AFTER + 1, since=changed)
+    later = [r for r in since if r.window_start is not None and r.window_start >= changed]
+    earlier = unit.reports.windows(database_id, BEFORE, since=began - RECENT, until=began)
+    ended = [r for r in earlier if r.window_end is not None and r.window_end <= began]
+    if len(later) > AFTER or not later or not ended or not _only_these(rows, ended[0], later[0]):
         return [], []
     return _alike(ended, ended[0], later[0])[::-1], _alike(later[:-1], later[0], later[0])[::-1]
 
 
-def _only_this(row: Recommendation, before: StoredReport, after: StoredReport) -> bool:
-    """Whether what differs is what it changed, or what its agent saw become active with it."""
+def _only_these(rows: Sequence[Recommendation], before: StoredReport, after: StoredReport) -> bool:
+    """Whether what differs is what they changed, or what their agent saw become active with it."""
     was, now = before.configuration, after.configuration
     if was is None or now is None:
         return False
-    made = {c["setting"] for c in row.changes or ()}
+    made = {c.setting for c in net_changes(rows)}
+    seen = {name for r in rows if r.outcome for name in r.outcome.active}
     differs = {name for name in was.keys() | now.keys() if was.get(name) != now.get(name)}
-    return made <= differs <= made | set(row.outcome.active if row.outcome else ())
+    return bool(made) and made <= differs <= made | seen
 
 
 def _alike(windows: Sequence[StoredReport], one: StoredReport, of: StoredReport) -> list[StoredReport]:
@@ -78,13 +105,4 @@ def _alike(windows: Sequence[StoredReport], one: StoredReport, of: StoredReport)
         if r.failure is None
         and r.configuration == one.configuration
         and (r.p99_source, r.p99_of) == (of.p99_source, of.p99_of)
-    ]
-
-
-def _loaded(windows: Sequence[StoredReport], group: str) -> list[LoadedWindow]:
-    found = ((r, r.window_start, r.window_end) for r in windows)
-    return [
-        LoadedWindow(start.timestamp(), (end - start).total_seconds(), r.metrics, r.context, group)
-        for r, start, end in found
-        if start is not None and end is not None
     ]

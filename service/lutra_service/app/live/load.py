@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
+from lutra_models.judgement import LIKE
+
 OFFERED = ("qps", "tps")
 """What clients ask for: the first that was measured."""
-LIKE = 1.5
-"""Loads of which one is at most so many times the other are alike."""
 WINDOWS = 3
 """So many windows say what a load is: their median is not one window's chance."""
 

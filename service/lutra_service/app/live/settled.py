@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lutra_models.lifecycle import RecommendationKind as Kind
@@ -10,6 +11,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.symptoms import MINUTES
 from lutra_service.app.lifecycle.session_steps import transition
 from lutra_service.app.live import circumstances
 from lutra_service.common.documents import Document
@@ -17,7 +19,9 @@ from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
 SYMPTOMS_EVERY = timedelta(minutes=5)
-"""An hour's windows are read for them."""
+"""The windows since the last look are read for them …"""
+WHOLE_EVERY = timedelta(minutes=MINUTES)
+"""… and all that evidence rests on so often, as some symptoms take their time, and where the new windows show more."""
 UNAPPLIED = (State.EXPIRED, State.REFUSED, State.FAILED, State.REVERTED)
 KNOWN = 20
 """Circumstances under which nothing was worth changing: a load that comes and goes is looked at once at each level."""
@@ -28,10 +32,11 @@ def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> N
     if session.state != SessionState.RUNNING:
         return
     before = (session.settled or {}).get("known", [])
-    now = circumstances.present(unit, at, symptoms=True)
+    now = circumstances.present(unit, at, MINUTES)
     content: Document = {
         "known": [*before, now.to_dict()][-KNOWN:],
         "symptoms_at": unit.now.isoformat(),
+        "whole_at": unit.now.isoformat(),
         "for_window": [r.id for r in for_window(unit.recommendations.outlined(session.id))],
     }
     transition(unit, session, SessionState.SETTLED, "session.settle", why, settled=content)
@@ -58,9 +63,23 @@ def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
     waited = [unit.recommendations.get(id_) for id_ in kept.get("for_window", ())]
     if any(r.state in UNAPPLIED for r in waited):
         return True
-    due = unit.now - datetime.fromisoformat(kept["symptoms_at"]) >= SYMPTOMS_EVERY
-    now = circumstances.present(unit, at, symptoms=due)
     known = [circumstances.read(one) for one in kept["known"]]
-    if due:
-        unit.sessions.change(session.id, settled={**kept, "symptoms_at": unit.now.isoformat()})
-    return not any(one.alike(now) for one in known)
+    now = circumstances.present(unit, at)
+    alike = [one for one in known if one.alike(now)]
+    last, whole = (_moment(kept, name) for name in ("symptoms_at", "whole_at"))
+    if not alike or unit.now - last < SYMPTOMS_EVERY:
+        return not alike
+    entire = unit.now - whole >= WHOLE_EVERY
+    minutes = MINUTES if entire else (unit.now - last) / timedelta(minutes=1)
+    now = replace(now, strengths=circumstances.strengths(unit, at, minutes))
+    if not entire and not any(one.alike(now) for one in alike):
+        entire = True
+        now = replace(now, strengths=circumstances.strengths(unit, at, MINUTES))
+    looked = {"symptoms_at": unit.now.isoformat(), **({"whole_at": unit.now.isoformat()} if entire else {})}
+    unit.sessions.change(session.id, settled={**kept, **looked})
+    return not any(one.alike(now) for one in alike)
+
+
+def _moment(kept: Document, name: str) -> datetime:
+    """When that was looked at; a session that an earlier version settled looked at all at once."""
+    return datetime.fromisoformat(kept[name] if name in kept else kept["symptoms_at"])

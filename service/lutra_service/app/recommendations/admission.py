@@ -54,9 +54,9 @@ def goes_back(unit: UnitOfWork, recommendation: Recommendation, session: Session
     return _is_way_back(unit, recommendation.database_id, recommendation.configuration or {}, known)
 
 
-def leads_home(unit: UnitOfWork, recommendation: Recommendation, session: Session | None) -> bool:
-    """Whether it leads to what was active when its session began, or to what measured better in it than what is active:
-    that is no experiment, and no guard is to undo it.
+def leads_home(recommendation: Recommendation, session: Session | None) -> bool:
+    """Whether it leads to what was active when its session began, or is a return to settings against which the current
+    ones are worse at like load: that is no experiment, and no guard is to undo it.
 
     One that needs a restart keeps to the maintenance windows, also of the agent's own file, and is watched as any
     change is.
@@ -64,11 +64,7 @@ def leads_home(unit: UnitOfWork, recommendation: Recommendation, session: Sessio
     wanted = recommendation.configuration or {}
     if session is None or not wanted or recommendation.restart_needed:
         return False
-    if trial_record.is_baseline(session, wanted):
-        return session.baseline is not None
-    rows = trial_record.since_rebase(session, unit.recommendations.outlined(session.id))
-    there, here = (trial_record.reading(session, rows, c) for c in (wanted, recommendation.before))
-    return there is not None and here is not None and session.judged.gain(there) > session.judged.gain(here)
+    return recommendation.origin == Origin.RETURN or trial_record.is_baseline(session, wanted)
 
 
 def _is_way_back(unit: UnitOfWork, database_id: str, wanted: Mapping[str, Any], known: Known) -> bool:

@@ -125,7 +125,7 @@ def _directive(unit: UnitOfWork, database: Database, recommendation: Recommendat
         settings=recommendation.configuration,
         restart_allowed=mode in ("lab", "restart_in_window") and database.settings_policy.restart,
         restore=admission.goes_back(unit, recommendation, session),
-        rollback=rollback or (mode != "lab" and admission.leads_home(unit, recommendation, session)),
+        rollback=rollback or (mode != "lab" and admission.leads_home(recommendation, session)),
         measure=measure,
         must_reach=_must_reach(database, recommendation, session),
         loads=session.aim.loads if measure and session is not None and session.aim is not None else (),

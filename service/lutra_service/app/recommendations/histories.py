@@ -15,7 +15,7 @@ from lutra_models.serial import turned_down_from_dict
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.databases.symptoms import evidence_of
-from lutra_service.app.live import before
+from lutra_service.app.live import before, verdicts
 from lutra_service.app.recommendations import trial_record
 from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
@@ -30,7 +30,7 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
     What evidence alone asks for stays in the space once it was changed: windows from before and after are of different
     configurations.
     """
-    evidence = None if at.mode == "lab" else evidence_of(unit, at, session.baseline)
+    evidence = None if at.mode == "lab" else _evidence(unit, at, session)
     rows = [] if evidence is None else unit.recommendations.of_kind(session.id, list(Kind))
     changed = trial_record.changed_from(session, rows)
     space = at.space if evidence is None else at.space_for({*_asked(evidence), *changed})
@@ -49,6 +49,12 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
         evidence=evidence,
         turned_down=() if evidence is None else _turned_down(unit, session.database_id),
     )
+
+
+def _evidence(unit: UnitOfWork, at: ServerContext, session: Session) -> Evidence:
+    """With what changes did at like load."""
+    found = evidence_of(unit, at, session.baseline)
+    return replace(found, compared=verdicts.compared(unit, at.database, session))
 
 
 def measured(unit: UnitOfWork, at: ServerContext, session: Session) -> History:

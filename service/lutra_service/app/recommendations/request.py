@@ -184,7 +184,7 @@ def _payload(
     return {
         "history": serial.history_to_dict(seen, at.server, at.policy),
         "entropy": list(entropy),
-        "baseline": {**at.active.restrict(seen.space.names), **(session.baseline or {})},
+        "baseline": dict(at.active.replace(session.baseline or {}).restrict(seen.space.names)),
         "safe": at.mode != "lab",
         "max_changes": session.max_changes,
         "exploration": None if at.mode == "lab" else _left_to_explore(unit, session),

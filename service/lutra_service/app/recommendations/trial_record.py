@@ -68,20 +68,12 @@ def is_of_the_configuration(refused: Recommendation) -> bool:
 
 def since_rebase(session: Session, rows: Iterable[Recommendation]) -> list[Recommendation]:
     """Those that say something of the server that the session is for now."""
-    return [r for r in rows if session.rebased_at is None or r.created_at >= session.rebased_at]
+    return [r for r in rows if session.is_about(r)]
 
 
 def numbers(row: Recommendation) -> dict[str, float]:
     """What was measured, by metric."""
     return {n: v for n, v in (row.measured or {}).items() if isinstance(v, int | float)}
-
-
-def reading(session: Session, rows: Iterable[Recommendation], configuration: Mapping[str, Any]) -> float | None:
-    """The mean of what its objective was under exactly these settings; None where nothing holds there."""
-    held = (r for r in rows if r.state in (State.APPLIED, State.CONFIRMED) and r.configuration == dict(configuration))
-    metric = session.judged.metric
-    found = [read[metric] for r in held if metric in (read := numbers(r))]
-    return sum(found) / len(found) if found else None
 
 
 def is_baseline(session: Session, configuration: Mapping[str, Any]) -> bool:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lutra_models.advice import Prediction
 from lutra_models.errors import InvalidConfiguration, NotEnoughObservations
 from lutra_models.knobs import Applies, Configuration, Risk, Value
 
 from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.recommendations import change_set
 from lutra_service.app.recommendations.admission import admitted
 from lutra_service.app.recommendations.predictions import LEVEL, newest_of_this_load, of_changes, record, snapshot
 from lutra_service.common import serialize
 from lutra_service.common.documents import Document
 from lutra_service.db.store import UnitOfWork
+
+if TYPE_CHECKING:
+    from lutra_models.gp.fitted.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,16 @@ class NotKnown:
 
 
 @dataclass(frozen=True)
+class ForLoad:
+    """The offered load of a prediction, and between which it was measured."""
+
+    rate_of: str
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class WhatIf:
     """A prediction, and what it rests on. `not_known` are the changes that it is not about."""
 
@@ -52,13 +66,21 @@ class WhatIf:
     session_id: str | None
     fitted_at: datetime
     record: dict[str, Document]
+    load: ForLoad | None
 
 
-def what_if(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], level: float = LEVEL) -> WhatIf:
+def what_if(
+    unit: UnitOfWork,
+    at: ServerContext,
+    settings: Mapping[str, Any],
+    level: float = LEVEL,
+    rate: float | None = None,
+) -> WhatIf:
     """`settings` (texts with units, or numbers) merged with the current ones. A question: nothing is stored or refused.
 
-    Raises NotEnoughObservations before anything was fitted under the load of now, InvalidConfiguration for a value that
-    is none.
+    It is for the load of now, or on a live database for a `rate` that clients offer. Raises NotEnoughObservations
+    before anything was fitted under the load of now, InvalidConfiguration for a value that is none, and InvalidRequest
+    for a rate of which nothing is known.
     """
     newest = newest_of_this_load(unit, at)
     if newest is None:
@@ -71,9 +93,10 @@ def what_if(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], le
     asked = at.parse(settings)
     target = at.active.restrict(at.space.names).replace(asked)
     changes = at.live.changes(target)
+    predictions, of_load = _for_load(model, of_changes(model, at.active, target, level), rate)
     return WhatIf(
         configuration=target,
-        predictions=of_changes(model, at.active, target, level),
+        predictions=predictions,
         not_known=[_not_known(at, name, target[name]) for name in model.unseen(c.name for c in changes)],
         changes=[serialize.change_to_dict(c) for c in at.live.steps(changes)],
         memory=change_set.memory_sum(at, target),
@@ -83,7 +106,26 @@ def what_if(unit: UnitOfWork, at: ServerContext, settings: Mapping[str, Any], le
         session_id=stored.session_id,
         fitted_at=stored.created_at,
         record=record(unit, at.database.id),
+        load=of_load,
     )
+
+
+def _for_load(
+    model: Snapshot, predictions: dict[str, Prediction], rate: float | None
+) -> tuple[dict[str, Prediction], ForLoad | None]:
+    """The predictions at that rate, and which load they are for, as far as that is known. Raises InvalidRequest."""
+    known = next(iter(model.loads.values()), None)
+    if rate is None:
+        return predictions, None if known is None else ForLoad(known.rate_of, known.here, known.low, known.high)
+    if known is None:
+        raise InvalidRequest(
+            f"rate: {rate:g} cannot be answered: the model knows no load but the one of now. In a lab the rate is what "
+            "settings give; on a live database it takes windows at several rates. Leave `rate` out"
+        )
+    try:
+        return model.at_rate(predictions, rate), ForLoad(known.rate_of, rate, known.low, known.high)
+    except ValueError as error:
+        raise InvalidRequest(f"rate: {error}; at other loads nothing is known") from error
 
 
 def _refusal(unit: UnitOfWork, at: ServerContext, asked: Mapping[str, Value]) -> Document | None:

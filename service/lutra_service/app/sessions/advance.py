@@ -18,7 +18,7 @@ from lutra_service.app.databases import server_identity
 from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.session_steps import pause, wake
-from lutra_service.app.live import settled
+from lutra_service.app.live import settled, verdicts
 from lutra_service.app.recommendations import decide, request, trial_record, verification
 from lutra_service.app.recommendations.directives import waits_for_window
 from lutra_service.app.sessions import measured_under
@@ -71,9 +71,12 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
 
 
 def _looked_again(unit: UnitOfWork, database: Database, session: Session) -> Session:
-    """A settled session asks again by itself where its load, its settings or its symptoms are others."""
+    """A settled session asks again by itself where its load, its settings or its symptoms are others, and where its
+    last change turns out to be a loss.
+    """
     try:
-        if not settled.has_changed(unit, session, context_of(unit, database, session)):
+        lost = verdicts.unanswered_loss(unit, database, session)
+        if not lost and not settled.has_changed(unit, session, context_of(unit, database, session)):
             return session
         session = wake(unit, session)
         request.ask(unit, database, _with_baseline(unit, database, session))
@@ -85,9 +88,13 @@ def _looked_again(unit: UnitOfWork, database: Database, session: Session) -> Ses
 
 
 def _without_asking(unit: UnitOfWork, database: Database, session: Session) -> None:
-    """What needs no operator: to propose once enough was observed, and to measure again what is active already."""
+    """What needs no operator: to propose once enough was observed, or where a change turns out to be a loss, and to
+    measure again what is active already.
+    """
     try:
         request.go_on(unit, database, session)
+        if verdicts.unanswered_loss(unit, database, session):
+            request.ask(unit, database, session)
         if _busy(unit, database):
             return
         proposed = unit.recommendations.of_kind(session.id, request.COMPUTED, (State.PROPOSED,))
@@ -138,13 +145,15 @@ def withdraw_open(unit: UnitOfWork, session: Session, by: str, why: str) -> None
 
 
 def _with_baseline(unit: UnitOfWork, database: Database, session: Session) -> Session:
+    """Outside a lab it is every setting: evidence may ask for one that is not searched."""
     if session.baseline is not None:
         return session
     try:
         at = context_of(unit, database, session)
     except NotEnoughObservations:
         return session
-    baseline, server = dict(at.active.restrict(at.space.names)), identity(at.server)
+    began = at.active.restrict(at.space.names) if session.mode == "lab" else at.active
+    baseline, server = dict(began), identity(at.server)
     unit.sessions.change(session.id, baseline=baseline, identity=server)
     return replace(session, baseline=baseline, identity=server)
 

@@ -11,7 +11,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.live import judged, objectives, observed, settled
+from lutra_service.app.live import objectives, observed, settled, verdicts
 from lutra_service.app.recommendations import directives, histories, request, trial_record, verification
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
@@ -59,7 +59,7 @@ def _message(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
         told = settled.sentence(session, rows)
     else:
         told = session.message or _present(unit, session, rows)
-    return " ".join(part for part in (told, *(judged.told(r) for r in rows if r.is_active)) if part)
+    return " ".join(part for part in (told, verdicts.sentence_of(unit, session.database_id, session)) if part)
 
 
 def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
@@ -88,13 +88,18 @@ def _may_lead(row: Recommendation) -> bool:
 
 
 def _incumbent(session: Session, rows: list[Recommendation]) -> str | None:
-    """The best measured trial that keeps the limits."""
-    objective, limits = session.judged, session.judged_limits
-    best: tuple[float, str] | None = None
-    for row in rows:
-        measured = row.measured or {}
-        kept = all(limit.metric in measured and limit.holds(measured[limit.metric]) for limit in limits)
-        if objective.metric in measured and kept:
-            gain = objective.gain(measured[objective.metric])
-            best = max(best, (gain, row.id)) if best else (gain, row.id)
-    return best[1] if best else None
+    """In a lab the best measured trial that keeps the limits; elsewhere the latest that was judged better at like load,
+    by itself or with the changes before it.
+    """
+    kept = [r for r in rows if _keeps_limits(session, r)]
+    if session.mode != "lab":
+        better = [r.id for r in kept if verdicts.gained(r)]
+        return better[-1] if better else None
+    objective = session.judged
+    read = [(objective.gain(m[objective.metric]), r.id) for r in kept if objective.metric in (m := r.measured or {})]
+    return max(read)[1] if read else None
+
+
+def _keeps_limits(session: Session, row: Recommendation) -> bool:
+    measured = row.measured or {}
+    return all(limit.metric in measured and limit.holds(measured[limit.metric]) for limit in session.judged_limits)

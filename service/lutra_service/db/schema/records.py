@@ -139,6 +139,10 @@ class Session:
     exploration: int | None = None
     settled: Document | None = None
 
+    def is_about(self, made: Recommendation) -> bool:
+        """Whether a recommendation says something of the server that the session is for now."""
+        return self.rebased_at is None or made.created_at >= self.rebased_at
+
     @property
     def judged(self) -> Objective:
         """What its trials are compared by: over several loads one number, else the objective itself."""

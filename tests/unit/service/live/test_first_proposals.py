@@ -112,3 +112,15 @@ def test_measuring_again_asks_nobody(tmp_path: Path) -> None:
         made.open()
         again = made.ask()
         assert (again["state"], again["changes"], again["decided_by"]) == ("applied", [], "automatic")
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("reload_only", True), ("lab", False)])
+def test_the_baseline_of_a_live_session_is_every_setting_as_evidence_may_ask_for_any(
+    tmp_path: Path, mode: str, kept: bool
+) -> None:
+    with live(tmp_path, mode=mode) as made:
+        made.observe()
+        made.open(mode=mode)
+        baseline = made.session["baseline"]
+        assert baseline["work_mem"] == 4096
+        assert ("max_connections" in baseline, "fsync" in baseline) == (kept, kept)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lutra_models.evidence import Evidence, Finding
+from lutra_service.app.live import circumstances
 from lutra_service.app.live.circumstances import Circumstances
 
 from tests.support.live import LOOKED_AT, Live, live
@@ -111,3 +114,36 @@ def test_a_symptom_that_came_or_grew_is_another_circumstance_and_one_that_went_i
 ) -> None:
     before = Circumstances("a", {}, {"qps": 100.0}, {"wal": 0.5})
     assert before.alike(Circumstances("a", {}, {"qps": 140.0}, strengths)) is alike
+
+
+def looked(made: Live, last_min: float, whole_min: float) -> None:
+    """As if it had looked at its symptoms so many minutes ago, and at all that they rest on."""
+    ago = {name: timedelta(minutes=m) for name, m in (("symptoms_at", last_min), ("whole_at", whole_min))}
+    moments = {name: (datetime.now(UTC) - since).isoformat() for name, since in ago.items()}
+    kept = made.service.store.read(lambda unit: unit.sessions.get(made.session_id).settled)
+    made.service.store.write(lambda unit: unit.sessions.change(made.session_id, settled={**(kept or {}), **moments}))
+
+
+@pytest.mark.parametrize(
+    ("last", "whole", "shown", "read"),
+    [(4, 30, 0.0, []), (6, 30, 0.0, [6]), (6, 30, 0.9, [6, 60]), (6, 61, 0.0, [60]), (6, 61, 0.9, [60])],
+)
+def test_a_settled_session_reads_what_is_new_and_the_whole_hour_once_or_where_that_shows_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: float, whole: float, shown: float, read: list[int]
+) -> None:
+    with live(tmp_path) as made:
+        settled(made)
+        looked(made, last, whole)
+        minutes: list[int] = []
+
+        def evidence(*_: Any, **given: Any) -> Evidence:
+            minutes.append(round(given["minutes"]))
+            findings = (Finding("wal", "fault", shown, "so", tuple(made.agent.settings)),) if shown else ()
+            return Evidence("16.4", 1, 1.0, findings)
+
+        monkeypatch.setattr(circumstances, "evidence_of", evidence)
+        made.window()
+        assert minutes[: len(read)] == read
+        made.window()
+        assert len(made.advisor.asked) == (2 if shown else 1)
+        assert shown or len(minutes) == len(read), "it has just looked"

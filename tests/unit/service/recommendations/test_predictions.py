@@ -102,6 +102,18 @@ def test_what_no_model_has_seen_is_not_known_instead_of_predicted_to_change_noth
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("setting", ["fsync", "synchronous_commit"])
+def test_a_switch_that_can_lose_data_is_neither_predicted_nor_let_through(
+    tuned: tuple[Service, Agent], setting: str
+) -> None:
+    service, agent = tuned
+    told = service.take("POST", f"/v1/databases/{agent.database}/predictions", {"settings": {setting: "off"}})
+    assert told["predictions"] == {}
+    assert [(u["setting"], u["risk"]) for u in told["not_known"]] == [(setting, "durability")]
+    assert told["refusal"] is not None
+
+
+@pytest.mark.slow
 def test_an_operators_own_settings_are_not_predicted_from_what_they_are_not(tuned: tuple[Service, Agent]) -> None:
     service, agent = tuned
     ask = f"/v1/databases/{agent.database}/recommendations"
@@ -127,8 +139,9 @@ def test_beside_what_is_known_a_prediction_names_what_it_leaves_out(tuned: tuple
 def test_what_was_never_varied_is_far_however_sure_the_model_is(tuned: tuple[Service, Agent]) -> None:
     service, agent = tuned
     path = f"/v1/databases/{agent.database}/predictions"
-    far = service.take("POST", path, {"settings": {"shared_buffers": "3GB"}})["predictions"]["qps"]
-    assert (far["far"], far["unlike"]) == (True, ["shared_buffers"])
+    for size in ("3GB", "400GB"):
+        far = service.take("POST", path, {"settings": {"shared_buffers": size}})["predictions"]["qps"]
+        assert (far["far"], far["unlike"]) == (True, ["shared_buffers"])
     near = service.take("POST", path, {"settings": {}})["predictions"]["qps"]
     assert near["unlike"] == []
 

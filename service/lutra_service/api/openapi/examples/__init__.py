@@ -47,6 +47,7 @@ from lutra_service.api.openapi.examples.models import (
 )
 from lutra_service.api.openapi.examples.tuning import (
     change,
+    comparison,
     connections,
     ended_early,
     finalist,
@@ -127,6 +128,7 @@ EXAMPLES: dict[str, Example] = {
     "IntervalBody": interval,
     "LeftOutAnswer": prediction["record"],
     "LimitBody": limit,
+    "ComparisonAnswer": comparison,
     "JudgementAnswer": judgement,
     "LookedAtAnswer": looked_at,
     "MustReach": directive["must_reach"],
@@ -162,6 +164,7 @@ EXAMPLES: dict[str, Example] = {
     "NotKnownAnswer": not_known,
     "PredictionAnswer": prediction,
     "PredictionsAnswer": what_if,
+    "ForLoadAnswer": what_if["load"],
     "Problem": problem,
     "ProblemError": problem_error,
     "Readiness": {"status": "ready"},

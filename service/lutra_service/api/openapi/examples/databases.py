@@ -101,6 +101,7 @@ measured_window: Example = {
     "id": "win_52",
     "start": EVENING,
     "end": "2026-03-01T18:00:10Z",
+    "busy": 0.0,
     "metrics": metrics,
     **p99,
     "failure": None,

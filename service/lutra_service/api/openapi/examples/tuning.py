@@ -155,7 +155,7 @@ looked_at: Example = {
     "predicted_gain": None,
     "notes": [],
 }
-judgement: Example = {
+comparison: Example = {
     "metric": "p99_ms",
     "verdict": "better",
     "before": 60,
@@ -171,6 +171,7 @@ judgement: Example = {
     "rate_high": 1420.0,
     "sentence": "p99_ms 18 % lower, better (90 % interval: 25 % lower to 10 % lower), by 12 windows against 60 before",
 }
+judgement: Example = {**comparison, "follows": "", "together": None}
 recommendation: Example = {
     **shared,
     "id": RECOMMENDATION,
@@ -219,6 +220,7 @@ not_known: Example = {
 what_if: Example = {
     **{k: shared[k] for k in ("configuration", "predictions", "changes", "memory")},
     "not_known": [not_known],
+    "load": {"rate_of": "qps", "rate": 900.0, "low": 310.0, "high": 1420.0},
     "refusal": None,
     "warnings": [],
     "observations": 12,

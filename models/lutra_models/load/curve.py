@@ -1,0 +1,42 @@
+"""The shape that the logarithm of a metric may have over the logarithm of the offered rate: p99 grows faster than load.
+
+Shapes: q columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SPREADS = (1.1, 1.4, 1.7, 2.2)
+"""How many times the smallest rate the largest has to be for a straight line of the load, and for each parabola …"""
+BENDS = (0.0, 0.5, 0.85)
+"""… that begins at such a quantile of the loads."""
+A_COLUMN = 5
+"""Windows for each column of that curve."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line from the logarithm `origin` of a rate on, and a parabola from each of `begins` on; without a line none."""
+
+    origin: float
+    line: bool
+    begins: tuple[float, ...] = ()
+
+    @classmethod
+    def over(cls, rates: Sequence[float]) -> Curve:
+        """As much of it as so many windows at these rates can tell."""
+        ordered = sorted(math.log(rate) for rate in rates)
+        if not ordered:
+            return cls(0.0, False)
+        spread = ordered[-1] - ordered[0]
+        most = min(sum(spread >= math.log(least) for least in SPREADS), len(rates) // A_COLUMN)
+        begins = [ordered[int(share * len(ordered))] for share in BENDS[: max(most - 1, 0)]]
+        return cls(ordered[0], most > 0, tuple(begins))
+
+    def row(self, rate: float) -> list[float]:
+        """(q,) the columns at a rate."""
+        x = math.log(rate)
+        return [*([x - self.origin] if self.line else []), *(max(x - begin, 0.0) ** 2 for begin in self.begins)]

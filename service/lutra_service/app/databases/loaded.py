@@ -1,0 +1,21 @@
+"""Stored windows as what they are compared by: their load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lutra_models.judgement import LoadedWindow
+
+from lutra_service.db.schema.records import StoredReport
+
+
+def loaded(reports: Iterable[StoredReport], group: str | None = None) -> list[LoadedWindow]:
+    """Those that have a time. Without a `group` those under the same settings are of one."""
+    found = ((r, r.window_start, r.window_end) for r in reports)
+    return [
+        LoadedWindow(
+            start.timestamp(), (end - start).total_seconds(), r.metrics, r.context, group or r.settings_hash or ""
+        )
+        for r, start, end in found
+        if start is not None and end is not None
+    ]

@@ -1,0 +1,82 @@
+"""What is made of judgements at like load: what the model and the session tell of them, and when to ask again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from lutra_models.evidence import Change, Compared
+from lutra_models.knobs import Value
+from lutra_models.lifecycle import RecommendationKind as Kind
+
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.store import UnitOfWork
+
+COMPUTED = (Kind.SEARCH, Kind.HANDOVER)
+
+
+def unanswered_loss(unit: UnitOfWork, database: Database, session: Session) -> bool:
+    """Whether the last change is judged a loss, and its session has computed nothing since that was known."""
+    row = unit.recommendations.last_change(database.id)
+    lost_at = (row.judgement or {}).get("lost_at") if row is not None else None
+    if lost_at is None:
+        return False
+    asked = (r.created_at for r in unit.recommendations.outlined(session.id) if r.kind in COMPUTED)
+    return all(at < datetime.fromisoformat(lost_at) for at in asked)
+
+
+def gained(row: Recommendation) -> bool:
+    """Whether its change is judged better, by itself or with the changes of its session before it."""
+    judgement = row.judgement or {}
+    verdicts = [part.get("verdict") for part in (judgement, judgement.get("together") or {})]
+    return verdicts[0] != "worse" and "better" in verdicts
+
+
+def compared(unit: UnitOfWork, database: Database, session: Session) -> tuple[Compared, ...]:
+    """What the last change did, and then all of the session's together, as far as that is judged by its objective."""
+    row = unit.recommendations.last_change(database.id)
+    if row is None or row.judgement is None or row.judgement["metric"] != session.judged.metric:
+        return ()
+    told = [_compared(net_changes([row]), row.judgement)]
+    together = row.judgement.get("together")
+    if together is not None and row.session_id == session.id:
+        told.append(_compared(net_changes(changes_of(unit, session)), together))
+    return tuple(told)
+
+
+def sentence_of(unit: UnitOfWork, database_id: str, session: Session) -> str:
+    """What is said in its session of its last change, and of all of them together; empty where nothing is."""
+    row = unit.recommendations.last_change(database_id)
+    if row is None or row.session_id != session.id or row.judgement is None:
+        return ""
+    together = row.judgement.get("together")
+    parts = [f"{row.id}: {row.judgement['sentence']}.", row.judgement.get("follows", "")]
+    parts += [f"All changes of this session together: {together['sentence']}."] if together else []
+    return " ".join(part for part in parts if part)
+
+
+def is_loss(judgement: Document) -> bool:
+    """Of its change, or of all changes of its session together."""
+    return any(part.get("verdict") == "worse" for part in (judgement, judgement.get("together") or {}))
+
+
+def changes_of(unit: UnitOfWork, session: Session) -> list[Recommendation]:
+    """The session's changes that are active, in the order in which they became so."""
+    rows = unit.recommendations.of_kind(session.id, list(Kind))
+    made = [r for r in rows if session.is_about(r) and r.is_active and r.kind != Kind.ROLLBACK]
+    made = [r for r in made if r.changes and r.applied_at is not None]
+    return sorted(made, key=lambda r: r.applied_at or r.created_at)
+
+
+def net_changes(rows: Sequence[Recommendation]) -> list[Change]:
+    """What these changes came to: a setting that is back where it was has not changed."""
+    first, last = dict[str, Value](), dict[str, Value]()
+    for change in (c for r in rows for c in r.changes or ()):
+        first.setdefault(change["setting"], change["before"])
+        last[change["setting"]] = change["after"]
+    return [Change(n, before, last[n]) for n, before in first.items() if last[n] != before]
+
+
+def _compared(changes: Sequence[Change], judgement: Document) -> Compared:
+    return Compared(tuple(changes), judgement["verdict"], f"{judgement['sentence']}.", judgement["ratio"])
