@@ -1,7 +1,7 @@
 .PHONY: setup demo notebook test lint quick check dist bench attacks audit lab lock
 
 PY := .venv/bin/python
-MEMBERS := models client agent service lab
+MEMBERS := models client agent service lab public
 DIST := dist
 SPREAD := --dist loadfile --no-loadscope-reorder
 STAMP := .venv/.lutra-$(shell cat requirements.lock $(MEMBERS:%=%/pyproject.toml) | cksum | cut -d' ' -f1)
@@ -66,4 +66,4 @@ lab: setup  ## tune MariaDB, MySQL and PostgreSQL on a small host, an hour a stu
 lock:  ## re-resolve requirements.lock
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  $(MEMBERS:%=%/pyproject.toml) pyproject.toml --all-extras --group dev \
-	  $(patsubst %,--no-emit-package lutra-%,models client agent service) -o requirements.lock
+	  $(patsubst %,--no-emit-package lutra-%,models client agent service public) -o requirements.lock

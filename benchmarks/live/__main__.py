@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 from lutra_lab.servers.errors import LabError
+from lutra_models.errors import LutraError
 
 from benchmarks.lab.data import Setting
 from benchmarks.lab.labs import Size
@@ -47,7 +48,7 @@ def main(
         for scenario in [named(n) for n in names] or SCENARIOS:
             try:
                 run(scenario, plan, click.echo, results)
-            except (LabError, TimeoutError) as error:
+            except (LabError, LutraError, TimeoutError) as error:
                 click.echo(f"{scenario.name}: {error}", err=True)
     click.echo(f"wrote {write(results)}")
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import click
 
+from benchmarks.memory.beginning import beginning_command
 from benchmarks.memory.gain import gain_command
+from benchmarks.memory.importance import importance_command
 from benchmarks.memory.nearest import nearest_command
+from benchmarks.memory.public_tables import public_tables_command
 from benchmarks.memory.report import report_command
 from benchmarks.memory.training import training_command
 
@@ -15,7 +18,11 @@ def main() -> None:
     """Whether a fleet's past helps, what asking it costs, and what training takes."""
 
 
-for command in (gain_command, nearest_command, training_command, report_command):
+COMMANDS = (
+    *(gain_command, beginning_command, importance_command, nearest_command, training_command),
+    *(public_tables_command, report_command),
+)
+for command in COMMANDS:
     main.add_command(command)
 
 if __name__ == "__main__":

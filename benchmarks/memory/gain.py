@@ -32,8 +32,8 @@ RULES: tuple[Rule, ...] = get_args(Rule)
 NEWEST = 5
 EACH, DEALT_OUT = 8, 112
 """Two hundred workloads: eight of each of eleven tables, and those that teach nothing."""
-_LATER, _OTHER = " (later)", " (elsewhere)"
-TARGETS = (*(f"{name}{_LATER}" for name in sorted(TABLES)), f"sysbench20{_OTHER}")
+LATER, OTHER = " (later)", " (elsewhere)"
+TARGETS = (*(f"{name}{LATER}" for name in sorted(TABLES)), f"sysbench20{OTHER}")
 """The half of each table that no past workload saw; and a whole table of which only another one's past is known."""
 CHOSEN_ON = ("sysbench20 (later)", "tuna-tpcc (later)", "twitter__task11 (later)", "job20 (later)")
 """The targets at which the rule was looked at while it was made."""
@@ -94,15 +94,13 @@ class Run:
 
 
 def table_of(target: str) -> str:
-    return target.removesuffix(_LATER).removesuffix(_OTHER)
+    return target.removesuffix(LATER).removesuffix(OTHER)
 
 
 def target_task(target: str) -> WarmTask:
     """The target, kept on disk once it is built."""
     table = TABLES[table_of(target)]
-    return kept(
-        f"memory-{target}", lambda: warm_task(tables.parted(table(), 1) if target.endswith(_LATER) else table())
-    )
+    return kept(f"memory-{target}", lambda: warm_task(tables.parted(table(), 1) if target.endswith(LATER) else table()))
 
 
 def _snapshot(past: Remembered) -> Snapshot:
@@ -114,7 +112,7 @@ def _choice(rule: Rule, target: str, past: Sequence[Remembered], seed: int) -> C
     """Which of the past this target may lean on, by a rule, given what it has measured. Ages depend on the seed."""
     table = table_of(target)
     known = [
-        r for r in past if not (target.endswith(_OTHER) and r.variation.table == table and not r.variation.dealt_out)
+        r for r in past if not (target.endswith(OTHER) and r.variation.table == table and not r.variation.dealt_out)
     ]
     aged = [known[i] for i in np.random.default_rng([seed, 5]).permutation(len(known))]
     if rule == "none":

@@ -4,59 +4,90 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import numpy as np
 
-from benchmarks.memory.gain import RESULTS, RULES, TARGETS
+from benchmarks.memory import beginning, gain
+from benchmarks.memory.gain import RESULTS
 from benchmarks.tuning.markdown import missing, table
 from benchmarks.tuning.rows import Row, read
 from benchmarks.tuning.summary import latest
 
 AT = (5, 10, 20)
-PAIRS = (("memory", "none"), ("memory", "newest"), ("strangers", "none"), ("newest", "none"))
 DRAWS = 4000
 Scores = dict[str, dict[str, dict[int, Sequence[float]]]]
 """By target, rule and seed."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A part whose rules of choosing from the past are compared, and which pairs of them."""
+
+    name: str
+    title: str
+    rules: Sequence[str]
+    targets: Sequence[str]
+    pairs: Sequence[tuple[str, str]]
+
+
+COMPARED = (
+    Compared(
+        "gain",
+        "What the memory's choice adds",
+        gain.RULES,
+        gain.TARGETS,
+        (("memory", "none"), ("memory", "newest"), ("strangers", "none"), ("newest", "none")),
+    ),
+    Compared(
+        "beginning",
+        "What the public tables add to a first session",
+        beginning.RULES,
+        beginning.TARGETS,
+        (("public", "none"), ("strangers", "none")),
+    ),
+)
 
 
 @click.command("report")
 @click.option("--results", type=click.Path(file_okay=False, path_type=Path), default=RESULTS)
 def report_command(results: Path) -> None:
     """Write RESULTS.md beside the results."""
-    text = "\n\n".join(["# Memory results", _gain(results), _rows(results, "nearest"), _rows(results, "training")])
+    parts = [*(_compared(results, part) for part in COMPARED), _rows(results, "nearest"), _rows(results, "training")]
+    text = "\n\n".join(["# Memory results", *parts])
     (results.parent / "RESULTS.md").write_text(text + "\n")
     click.echo(text)
 
 
-def _gain(results: Path) -> str:
-    found = read(results / "gain.jsonl")
-    scores = complete(latest(found, ("budget",))) if found else {}
+def _compared(results: Path, part: Compared) -> str:
+    found = read(results / f"{part.name}.jsonl")
+    scores = complete(latest(found, ("budget",)), part.rules) if found else {}
     if not scores:
-        return f"## What the memory's choice adds\n\n{missing('gain')}"
-    seeds = min(len(rules[RULES[0]]) for rules in scores.values())
+        return f"## {part.title}\n\n{missing(part.name)}"
+    seeds = min(len(rules[part.rules[0]]) for rules in scores.values())
     said = (
-        f"{len(scores)} targets, at least {seeds} seeds each. Scores are of the configuration with the best reading, "
-        "at its true value: 0 is the default's, 1 the best known. Differences with their bootstrap 90 % intervals: "
-        "over seeds within each target, and over targets and seeds."
+        f"{len(scores)} targets, at least {seeds} seed{'s' if seeds > 1 else ''} each. Scores are of the configuration "
+        "with the best reading, at its true value: 0 is the default's, 1 the best known. Differences with their "
+        "bootstrap 90 % intervals: over seeds within each target, and over targets and seeds."
     )
     head = ["", *(f"@{k}" for k in AT)]
-    differences = [[f"{a} − {b}", *(_difference(scores, a, b, k) for k in AT)] for a, b in PAIRS]
-    each = [[t, *(_means(scores[t][rule]) for rule in RULES)] for t in TARGETS if t in scores]
+    differences = [[f"{a} − {b}", *(_difference(scores, a, b, k) for k in AT)] for a, b in part.pairs]
+    each = [[t, *(_means(scores[t][rule]) for rule in part.rules)] for t in part.targets if t in scores]
     at = " / ".join(f"@{k}" for k in AT)
-    parts = ["## What the memory's choice adds", said, table(head, differences), f"Means {at}:"]
-    return "\n\n".join([*parts, table(["target", *RULES], each)])
+    parts = [f"## {part.title}", said, table(head, differences), f"Means {at}:"]
+    return "\n\n".join([*parts, table(["target", *part.rules], each)])
 
 
-def complete(rows: Sequence[Row]) -> Scores:
+def complete(rows: Sequence[Row], wanted: Sequence[str]) -> Scores:
     """The seeds of each target that were run by every rule."""
     out: Scores = defaultdict(lambda: defaultdict(dict))
     for row in rows:
         out[row["target"]][row["rule"]][row["seed"]] = row["scores"]
     for target in list(out):
-        common = set.intersection(*(set(out[target][rule]) for rule in RULES))
-        out[target] = {rule: {s: out[target][rule][s] for s in sorted(common)} for rule in RULES}
+        common = set.intersection(*(set(out[target][rule]) for rule in wanted))
+        out[target] = {rule: {s: out[target][rule][s] for s in sorted(common)} for rule in wanted}
         if not common:
             del out[target]
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,6 @@ NUMBERS = {"metrics": "metric", "bounds": "bound"}
 PARTS = {**WORDS, **NUMBERS}
 """An observation's documents, and how the columns of each begin."""
 MOMENTS = ("start", "end", "received_at")
-BLOCK = 2_000
-"""Rows whose numbers are packed together: as Python's own they would take four times the memory."""
 Names = tuple[str, ...]
 Values = tuple[Any, ...]
 
@@ -40,7 +39,7 @@ class Observed:
     _count: int = 0
 
     def add(self, row: Mapping[str, Any]) -> None:
-        names = tuple(tuple(row[part]) for part in PARTS)
+        names = tuple(row["settings"]), tuple(row["context"]), tuple(row["metrics"]), tuple(row["bounds"])
         group = self._groups.get(names)
         if group is None:
             group = self._groups[names] = _Alike(tuple(n for n in row if n not in PARTS), names)
@@ -58,7 +57,8 @@ class Observed:
 
 @dataclass
 class _Alike:
-    """Rows with the same names in each document. What is set repeats from row to row, and is kept once."""
+    """Rows with the same names in each document. What is set repeats from row to row, and is kept once. What was
+    measured is packed: as Python's own numbers it would take four times the memory."""
 
     head: Names
     names: tuple[Names, ...]
@@ -66,36 +66,28 @@ class _Alike:
     _heads: list[Values] = field(default_factory=list)
     _set: dict[Values, int] = field(default_factory=dict)
     _codes: list[int] = field(default_factory=list)
-    _measured: list[Values] = field(default_factory=list)
-    _blocks: list[Any] = field(default_factory=list)
+    _measured: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, place: int, row: Mapping[str, Any]) -> None:
-        words = tuple(value for part in WORDS for value in row[part].values())
+        words = (*row["settings"].values(), *row["context"].values())
         self._places.append(place)
-        self._heads.append(tuple(row[name] for name in self.head))
+        self._heads.append(tuple([row[name] for name in self.head]))
         self._codes.append(self._set.setdefault(words, len(self._set)))
-        self._measured.append((*row["metrics"].values(), *row["bounds"].values()))
-        if len(self._measured) == BLOCK:
-            self._pack()
+        self._measured.extend(row["metrics"].values())
+        self._measured.extend(row["bounds"].values())
 
     def frame(self) -> pd.DataFrame:
         pandas, numpy, _ = _installed()
-        self._pack()
         titles = [f"{start}.{n}" for start, part in zip(PARTS.values(), self.names, strict=True) for n in part]
         said = sum(len(part) for part in self.names[: len(WORDS)])
         heads = pandas.DataFrame(dict(zip(self.head, zip(*self._heads, strict=True), strict=True)))
         distinct = zip(*self._set, strict=True) if said else ()
         words = pandas.DataFrame(dict(zip(titles[:said], distinct, strict=True)), index=range(len(self._set)))
         words = words.take(self._codes).reset_index(drop=True)
-        numbers = pandas.DataFrame(numpy.concatenate(self._blocks), columns=titles[said:])
+        measured = numpy.frombuffer(self._measured).reshape(len(self._places), len(titles) - said)
+        numbers = pandas.DataFrame(measured, columns=titles[said:])
         found: pd.DataFrame = pandas.concat([heads, words, numbers], axis=1)
         return found.set_index(pandas.Index(self._places))
-
-    def _pack(self) -> None:
-        numpy = _installed()[1]
-        width = sum(len(part) for part in self.names[len(WORDS) :])
-        self._blocks.append(numpy.array(self._measured, dtype=float).reshape(len(self._measured), width))
-        self._measured = []
 
 
 def _installed() -> tuple[Any, Any, Any]:

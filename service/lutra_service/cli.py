@@ -159,11 +159,13 @@ def _settings() -> Settings:
 def _add_commands() -> None:
     from lutra_service.commands.datasets import export, import_
     from lutra_service.commands.models import models
+    from lutra_service.commands.public import public
     from lutra_service.commands.tokens import audit, token
     from lutra_service.commands.train import train
 
     for command in (token, audit, models, train, export, import_):
         main.add_command(command)
+    import_.add_command(public)
 
 
 _add_commands()

@@ -50,7 +50,26 @@ def export(
         sys.stdout.buffer.writelines(chunks)
 
 
-@click.command("import")
+class Import(click.Group):
+    """What is not called as one of its commands is a file."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, args if args[0] in self.commands else ["file", *args])
+
+
+@click.group(
+    "import", cls=Import, context_settings={"ignore_unknown_options": True}, subcommand_metavar="SOURCE | public …"
+)
+def import_() -> None:
+    """Make measurements past workloads, which later sessions of the same engine learn from.
+
+    `lutra import SOURCE …` reads a file; its options are those of `lutra import file --help`.
+    """
+
+
+@import_.command("file")
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
 @click.option("--name", required=True, help="What the workload's database is called.")
 @click.option("--engine", required=True, help="The engine that was measured.")
@@ -65,7 +84,7 @@ def export(
 )
 @click.option("--sample", type=click.IntRange(3), help="Take so many rows, spread over what was measured.")
 @click.option("--label", help="Databases of one label share what was learned; without it, those that have none.")
-def import_(source: Path, goal: Goal, **given: Any) -> None:
+def import_file(source: Path, goal: Goal, **given: Any) -> None:
     """Make measurements of SOURCE a past workload, which later sessions of the same engine learn from.
 
     SOURCE is a CSV whose columns are settings and metrics (.gz too), an OpenBox history, or a folder of OtterTune's

@@ -120,9 +120,13 @@ class WorkerProcess:
                     pipe.close()
 
 
-def local_worker(limits: Limits, tasks: str = TASKS) -> WorkerProcess:
-    """A process on this machine that computes the functions of the module `tasks`."""
-    return WorkerProcess(["lutra_service.workers.worker_process", tasks, str(limits.memory_bytes)], limits.timeout_s)
+def local_worker(limits: Limits, tasks: str = TASKS, *, warm: bool = True) -> WorkerProcess:
+    """A process on this machine that computes the functions of the module `tasks`.
+
+    `warm`: it loads what some requests need before the first one comes, and not when one does.
+    """
+    program = ["lutra_service.workers.worker_process", tasks, str(limits.memory_bytes), *(["warm"] if warm else [])]
+    return WorkerProcess(program, limits.timeout_s)
 
 
 def _parsed(line: bytes) -> object:

@@ -21,11 +21,12 @@ Compute = Callable[[str, dict[str, Any]], Document]
 
 
 def main() -> None:
-    """Arguments: the module of the tasks, and how many bytes of memory the process may have."""
+    """Arguments: the module of the tasks, how many bytes of memory the process may have, and whether it is warmed."""
     tasks, memory_bytes = sys.argv[1], int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     module = import_module(tasks)
-    module.warm()
+    if "warm" in sys.argv[3:]:
+        module.warm()
     serve(partial(_call, module))
 
 

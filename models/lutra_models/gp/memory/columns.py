@@ -10,6 +10,8 @@ import numpy.typing as npt
 Kind = tuple[tuple[int, ...], Any, float]
 """A column's shape beyond its rows, its numbers' type, and what fills rows that hold nothing."""
 _LEAST = 64
+_SPARE = 8
+"""Beside so many rows room for one more is kept: all of it is memory in use."""
 
 
 class Columns:
@@ -27,7 +29,7 @@ class Columns:
         """Have room for this row."""
         if row < self._size:
             return
-        size = max(_LEAST, 2 * row)
+        size = max(_LEAST, row + 1 + row // _SPARE)
         for name, kind in self._kinds.items():
             longer = self._empty(kind, size)
             longer[: self._size] = self._columns[name]

@@ -97,28 +97,31 @@ class Strongest:
         for name in configurations[0]:
             if (number := self._names.known(f"setting {name}")) is not None:
                 here[number] = [self._value(c[name]) for c in configurations]
-        asked = here[self._rows["settings"][rows]]
-        told = self._on_line(rows, asked)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            logs = np.log(np.maximum(here, 1e-300))
+        settings = self._rows["settings"][rows]
+        asked = here[settings]
+        scaled = np.where(self._rows["log"][rows][:, :, None], logs[settings], asked)
+        told = self._on_line(rows, asked, scaled)
         for place in range(SPECIALS):
             met = asked == self._rows["specials"][rows][:, :, place, None]
             told = np.where(met, self._rows["special_gains"][rows][:, :, place, None], told)
         return np.asarray(np.where(np.isnan(asked), 0.0, told).sum(axis=1), dtype=float)
 
-    def _on_line(self, rows: Rows, asked: Array) -> Array:
-        """(w, s, n) gains at values: between two places of a number, or at a text."""
+    def _on_line(self, rows: Rows, asked: Array, scaled: Array) -> Array:
+        """(w, s, n) gains at values: between two places of a number by its `scaled` value, or at a text."""
         values, gains = self._rows["values"][rows], self._rows["gains"][rows]
         with np.errstate(invalid="ignore", divide="ignore"):
-            scaled = np.where(self._rows["log"][rows][:, :, None], np.log(np.maximum(asked, 1e-300)), asked)
             low, high = values[:, :, :1], values[:, :, -1:]
             share = np.clip((scaled - low) / np.maximum(high - low, 1e-12), 0.0, 1.0) * (PLACES - 1)
         share = np.where(np.isnan(share), 0.0, share)
         i = np.minimum(share.astype(np.int64), PLACES - 2)
         left, right = np.take_along_axis(gains, i, 2), np.take_along_axis(gains, i + 1, 2)
         told = left + (right - left) * (share - i)
-        text = asked >= TEXT
-        if np.any(text):
-            met = values[:, :, :, None] == asked[:, :, None, :]
-            told = np.where(text, np.sum(np.where(met, gains[:, :, :, None], 0.0), axis=2), told)
+        some = np.nonzero(np.any(asked >= TEXT, axis=2))
+        met = values[some][:, :, None] == asked[some][:, None, :]
+        at_text = np.sum(np.where(met, gains[some][:, :, None], 0.0), axis=1)
+        told[some] = np.where(asked[some] >= TEXT, at_text, told[some])
         return np.asarray(told)
 
     def _put_effect(self, row: int, i: int, effect: Effect) -> None:

@@ -5,7 +5,7 @@ What later sessions lean on sees it as any other past session. How it is stored 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from lutra_models.catalog import LiveSettings, meet, of_engine
 from lutra_models.digest import fingerprint
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.history import History, Observation
+from lutra_models.knobs import Choice, Knob, KnobSpace, Value
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
@@ -22,11 +23,13 @@ from lutra_models.metrics import Objective
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
 from lutra_service.app.access import audit
+from lutra_service.app.access.quota import verify_size
 from lutra_service.app.databases.registration import register
 from lutra_service.app.errors import InvalidRequest
 from lutra_service.app.memory import learned
 from lutra_service.common.documents import Document
 from lutra_service.common.ids import new_id
+from lutra_service.common.limits import REPORT_BYTES
 from lutra_service.db.schema.records import Recommendation, Session, Snapshot, StoredReport
 from lutra_service.db.store import UnitOfWork
 
@@ -40,7 +43,10 @@ AGENT = "import"
 
 @dataclass(frozen=True)
 class Workload:
-    """Measurements of one server under one load. `source` says where they come from, for people."""
+    """Measurements of one server under one load. `source` says where they come from, for people.
+
+    Raises NotEnoughObservations, and InvalidRequest or InvalidReport for more than is kept of any database.
+    """
 
     name: str
     source: str
@@ -58,6 +64,9 @@ class Workload:
                 f"{self.source} has {len(self.observations):,} rows, and {MOST:,} are kept: --sample {MOST} takes so "
                 "many, spread over what was measured"
             )
+        for observation in self.observations:
+            told = {"configuration": dict(observation.configuration), "metrics": dict(observation.metrics)}
+            verify_size(f"{self.source}: a row", told, REPORT_BYTES)
 
     @property
     def names(self) -> frozenset[str]:
@@ -110,16 +119,26 @@ def sampled(observations: Sequence[Observation], objective: Objective, most: int
 
 def question(workload: Workload) -> Document:
     """What a worker is asked to fit."""
+    return learned.request(serial.history_to_dict(history(workload, workload.context)))
+
+
+def history(workload: Workload, context: Mapping[str, Any]) -> History:
+    """What its model is fitted to. A setting's range holds all that was measured, as nothing is proposed from it."""
     seen = sampled(workload.observations, workload.objective, MODELLED)
     live = meet(workload.server)
-    history = History(
-        live.space(workload.policy),
-        workload.objective,
-        observations=seen,
-        current=live.values,
-        context=workload.context,
-    )
-    return learned.request(serial.history_to_dict(history, workload.server, workload.policy))
+    knobs = [_holding(knob, [o.configuration[knob.name] for o in seen]) for knob in live.space(workload.policy)]
+    return History(KnobSpace(knobs), workload.objective, observations=seen, current=live.values, context=context)
+
+
+def _holding(knob: Knob, values: Iterable[Value]) -> Knob:
+    domain = knob.domain
+    if isinstance(domain, Choice):
+        return knob
+    apart = domain.special
+    numbers = [v for v in values if not isinstance(v, str) and v not in apart and not (domain.log and v <= 0)]
+    low, high = min([domain.low, *numbers]), max([domain.high, *numbers])
+    same = (low, high) == (domain.low, domain.high)
+    return knob if same else replace(knob, domain=replace(domain, low=low, high=high, step=1))
 
 
 def keep(unit: UnitOfWork, workload: Workload, model: Document, lesson: Document) -> Session:

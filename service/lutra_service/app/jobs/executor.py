@@ -32,10 +32,11 @@ log = logging.getLogger(__name__)
 MakesWorker = Callable[[], Worker]
 
 
-def make_worker(settings: Settings) -> Worker:
+def make_worker(settings: Settings, *, warm: bool = True) -> Worker:
+    """`warm`: for requests that somebody waits for."""
     limits = Limits(settings.fit_timeout_s, settings.fit_memory_bytes)
     if settings.dask_scheduler is None:
-        return local_worker(limits)
+        return local_worker(limits, warm=warm)
     tls = (settings.dask_tls_ca, settings.dask_tls_cert, settings.dask_tls_key)
     return cluster_worker(Cluster(settings.dask_scheduler, *tls), limits)
 

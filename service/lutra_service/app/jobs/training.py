@@ -88,6 +88,7 @@ class Training:
         self._ends: Counter[str] = Counter()
         self._total = 0
         self._began = 0.0
+        self._ids: list[str] = []
         self._running: list[Worker] = []
         self._broken: list[Exception] = []
 
@@ -107,7 +108,7 @@ class Training:
 
     def run(self) -> Trained:
         """Raises NoWorker where nothing could compute."""
-        self._began, self._ends, self._broken = time.monotonic(), Counter(), []
+        self._began, self._ends, self._broken, self._ids = time.monotonic(), Counter(), [], []
         self._options = self._store.read(serving).options
         found = self._find()
         known, self._total = self._store.read(self._counted)
@@ -163,14 +164,22 @@ class Training:
     def _next(self) -> str | None:
         """A workload that nobody else fits; None where none is left. What others have in hand is waited for."""
         while not self._stopping.is_set():
-            for id_ in self._store.read(lambda u: u.workloads.unfitted(self._want, u.now, self._workers)):
+            id_ = self._named()
+            if id_ is not None:
                 if self._store.write(partial(self._claimed, id_)):
                     return id_
-            if not self._store.read(lambda u: u.workloads.count_unfitted(self._want)):
-                return None
-            if not self._store.read(lambda u: u.workloads.unfitted(self._want, u.now, 1)):
+            elif self._store.read(lambda u: u.workloads.count_unfitted(self._want)):
                 self._stopping.wait(WAIT_S)
+            else:
+                return None
         return None
+
+    def _named(self) -> str | None:
+        """One that is to be fitted, or was a moment ago. Looking for them takes all rows: many are found at once."""
+        with self._lock:
+            if not self._ids:
+                self._ids = self._store.read(lambda u: u.workloads.unfitted(self._want, u.now, BATCH))[::-1]
+            return self._ids.pop() if self._ids else None
 
     def _claimed(self, id_: str, unit: UnitOfWork) -> bool:
         return unit.workloads.claim(id_, self._want, unit.now, unit.now + timedelta(seconds=LEASE_S))

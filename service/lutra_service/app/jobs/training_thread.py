@@ -19,7 +19,7 @@ class TrainingThread:
 
     def __init__(self, store: Store, settings: Settings, executor: MakesWorker | None = None) -> None:
         self._store, self._settings = store, settings
-        self._make: MakesWorker = executor or partial(make_worker, settings)
+        self._make: MakesWorker = executor or partial(make_worker, settings, warm=False)
         self._stopping = threading.Event()
         self._training = Training(store, self._make)
         self._thread = threading.Thread(target=self._run, name="training", daemon=True)

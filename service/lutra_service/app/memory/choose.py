@@ -14,6 +14,8 @@ from lutra_service.db.repositories.workloads import Remembered
 from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 
+TOGETHER = 2 * CHOSEN
+"""Of the likeliest, so many are looked up at a time: mostly the first of them are enough."""
 PAST_READINGS = 3
 """Confirmed readings from which others learn from a session."""
 
@@ -49,8 +51,13 @@ def _chosen(
     """
     with ready(unit) as index:
         nearest = index.likeliest(asked, owners, LOOKED_AT, [own] if own else [], options)
-    rows = {r.id: r for r in _seen(unit, database, nearest)}
-    ids = chosen([(i, rows[i].database_id or i) for i in nearest if i in rows], database.id)
+    rows: dict[str, Remembered] = {}
+    ids: list[str] = []
+    for start in range(0, len(nearest), TOGETHER):
+        rows |= {r.id: r for r in _seen(unit, database, nearest[start : start + TOGETHER])}
+        ids = chosen([(i, rows[i].database_id or i) for i in nearest if i in rows], database.id)
+        if len(ids) == CHOSEN:
+            break
     if owners is None and len(ids) < CHOSEN and len(nearest) == LOOKED_AT:
         return None
     return [rows[id_] for id_ in ids]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from lutra_models.digest import fingerprint
 from lutra_models.gp.fitted.snapshot import Snapshot
@@ -22,6 +22,7 @@ from lutra_service.db.store import UnitOfWork
 
 MEASURED = ("format", "knobs", "objective", "limits", "observations", "context", "current", "aim")
 """What a history holds that a model is fitted to."""
+Outcome = Literal["new", "changed", "known"]
 NOTHING: Document = {"pending": [], "starts": [], "answers": {}, "baseline": None}
 
 
@@ -112,33 +113,31 @@ def of_session(unit: UnitOfWork, session: Session, database: Database, told: Doc
     return id_
 
 
-def imported(unit: UnitOfWork, history: History, engine: str, name: str) -> str:
-    """Keep a data set as a past workload of an engine; the workload's id. The same content is kept once.
+def imported(unit: UnitOfWork, history: History, engine: str, name: str) -> tuple[str, Outcome]:
+    """Keep a data set as a past workload of an engine: the workload's id, and what became of it.
 
-    Every database of the engine whose policy lets it learn from others may lean on it, once it was trained.
+    The same content is kept once. Of one name an engine has one: other content takes its place. Every database of the
+    engine whose policy lets it learn from others may lean on it, once it was trained.
     """
     document = {**{n: d for n, d in history_to_dict(history).items() if n in MEASURED}, **NOTHING}
     key = fingerprint(document)
-    known = unit.workloads.imported(key, engine)
+    known = unit.workloads.imported(engine, key=key)
     if known is not None:
-        return known
+        return known, "known"
+    values: Document = {
+        "key": key,
+        "metric": history.objective.metric,
+        "observations": len(history.observations),
+        "history": document,
+    }
+    before = unit.workloads.imported(engine, name=name)
+    if before is not None:
+        unit.workloads.learn(before, unit.now, **values, taught=None, snapshot_id=None, fitted_with=None)
+        return before, "changed"
     id_ = unit.new_id("wl")
-    unit.workloads.add(
-        Row(
-            id=id_,
-            key=key,
-            name=name,
-            engine=engine,
-            metric=history.objective.metric,
-            database_id=None,
-            session_id=None,
-            observations=len(history.observations),
-            history=document,
-            created_at=unit.now,
-            changed_at=unit.now,
-        )
-    )
-    return id_
+    made: Document = {"database_id": None, "session_id": None, "created_at": unit.now, "changed_at": unit.now}
+    unit.workloads.add(Row(id=id_, name=name, engine=engine, **made, **values))
+    return id_, "new"
 
 
 def merge(unit: UnitOfWork, id_: str, database_id: str) -> str | None:

@@ -16,7 +16,8 @@ from lutra_models.gp.memory.workload import Workload
 from lutra_service.db.repositories.workloads import Remembered
 from lutra_service.db.store import UnitOfWork
 
-BATCH = 500
+BATCH = 100
+"""Workloads that are read at a time: while they are, they take many times the room that they have in the index."""
 OVERLAP = timedelta(minutes=10)
 """Transactions end in another order than they began, and clocks of several hosts differ."""
 IMPORTED = "imported"

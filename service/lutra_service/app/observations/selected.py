@@ -116,11 +116,36 @@ def _line(row: Observed, metrics: tuple[str, ...]) -> str | None:
         if chosen is None:
             return None
         measured = json.dumps(chosen)
-    head = json.dumps(_head(row))[:-1]
+    bounds = "{}" if row.ended_early is None else json.dumps(_bounds(row))
     return (
-        f'{head}, "settings": {row.configuration}, "metrics": {measured}, "context": {row.context}, '
-        f'"bounds": {json.dumps(_bounds(row))}}}\n'
+        f'{_written_head(row)}, "settings": {row.configuration}, "metrics": {measured}, "context": {row.context}, '
+        f'"bounds": {bounds}}}\n'
     )
+
+
+def _written_head(row: Observed) -> str:
+    """`_head` as JSON, without its closing brace: what differs from row to row has nothing that JSON would escape."""
+    start, end, received = (_quoted(_moment(at)) for at in (row.window_start, row.window_end, row.received_at))
+    of = _same(row.database_id, row.engine, row.session_id, row.recommendation_id)
+    rest = _same_rest(row.windows, row.failure, row.p99_source, row.p99_of)
+    return f'{{"id": "{WINDOW}{row.id}", {of}, "start": {start}, "end": {end}, "received_at": {received}, {rest}'
+
+
+def _quoted(text: str | None) -> str:
+    return "null" if text is None else f'"{text}"'
+
+
+@lru_cache(maxsize=1024)
+def _same(database: str, engine: str, session: str | None, recommendation: str | None) -> str:
+    """What repeats from row to row is written once."""
+    told = {"database": database, "engine": engine, "session": session, "recommendation": recommendation}
+    return json.dumps(told)[1:-1]
+
+
+@lru_cache(maxsize=1024)
+def _same_rest(windows: int, failure: str | None, p99_source: str | None, p99_of: str | None) -> str:
+    told = {"windows": windows, "failure": failure, "p99_source": p99_source, "p99_of": p99_of}
+    return json.dumps(told)[1:-1]
 
 
 def _document(row: Observed, metrics: tuple[str, ...]) -> Document | None:

@@ -56,9 +56,10 @@ class Workloads(Repository[Workload]):
     def id_of_session(self, session_id: str) -> str | None:
         return self._db.execute(select(_C.id).where(_C.session_id == session_id)).scalar()
 
-    def imported(self, key: str, engine: str) -> str | None:
-        """The data set of this content, which belongs to no database."""
-        asked = select(_C.id).where(_C.key == key, _C.engine == engine, _C.database_id.is_(None))
+    def imported(self, engine: str, *, key: str | None = None, name: str | None = None) -> str | None:
+        """The data set of this content, or of this name, which belongs to no database."""
+        same = _C.name == name if key is None else _C.key == key
+        asked = select(_C.id).where(same, _C.engine == engine, _C.database_id.is_(None))
         return self._db.execute(asked).scalar()
 
     def siblings(self, database_id: str) -> list[Remembered]:

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from lutra_models.errors import InvalidReport
 from lutra_models.history import Observation
 from lutra_models.metrics import Objective
 from lutra_models.server import Host
-from lutra_service.app.imports import csv_file, json_files, mapping
+from lutra_service.app.imports import csv_file, json_files, mapping, raw
 from lutra_service.app.imports.raw import Broken, RawRow
-from lutra_service.app.imports.workload import sampled, unread_server
+from lutra_service.app.imports.workload import Workload, sampled, unread_server
 from lutra_service.cli import main
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
@@ -95,6 +96,22 @@ def test_what_is_no_text_is_refused_at_its_place(tmp_path: Path) -> None:
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(GOOD.encode())[:20])
     with pytest.raises(Broken, match=r"t\.csv\.gz: "):
         csv_file.read(tmp_path / "t.csv.gz")
+
+
+def test_more_text_than_a_file_may_hold_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(raw, "MOST_BYTES", 1 << 20)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"0" * (64 << 20)))
+    with pytest.raises(Broken, match=r"t\.csv\.gz: more than 1 MiB of text"):
+        csv_file.read(tmp_path / "t.csv.gz")
+
+
+def test_a_row_holds_no_more_than_a_report() -> None:
+    metrics = {f"counter_{n}": 1.0 for n in range(10_000)}
+    rows = [Observation({"work_mem": 64 + n}, {"tps": 1.0, **metrics}) for n in range(3)]
+    with pytest.raises(InvalidReport, match=r"t\.csv: a row: \d+ bytes are too many"):
+        Workload("past", "t.csv", LIVE, Objective("tps", "maximize"), rows)
 
 
 def openbox(folder: Path, observations: Any, indent: int | None = 1) -> list[RawRow]:

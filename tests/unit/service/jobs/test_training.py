@@ -57,7 +57,7 @@ def store(url: str) -> Iterator[Store]:
 
 def imported(store: Store, *levels: float) -> list[str]:
     return [
-        store.write(partial(lambda q, u: learned.imported(u, history(q), "postgresql", f"set {q}"), level))
+        store.write(partial(lambda q, u: learned.imported(u, history(q), "postgresql", f"set {q}")[0], level))
         for level in levels
     ]
 

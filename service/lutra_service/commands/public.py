@@ -1,0 +1,59 @@
+"""`lutra import public`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from lutra_service.app.imports.public import Read
+    from lutra_service.app.memory.learned import Outcome
+
+
+@click.command()
+def public() -> None:
+    """Make the public tables of lutra-public past workloads, so that a first session does not begin with nothing.
+
+    They are kept all or not at all, and once: what is there already stays as it is. Then they are fitted, as `lutra
+    train` does. Databases whose policy says `past: none` never see them.
+    """
+    from lutra_models.errors import LutraError
+
+    from lutra_service.app.imports.public import folder, keep, read
+    from lutra_service.app.jobs.executor import make_worker
+    from lutra_service.app.jobs.training import Training
+    from lutra_service.commands.opening import check_schema, opened
+    from lutra_service.commands.train import Teller
+    from lutra_service.common.settings import Settings
+    from lutra_service.workers.protocol import NoWorker
+
+    settings = Settings()
+    refusal = settings.refusal_of_scheduler()
+    if refusal is not None:
+        raise click.ClickException(refusal)
+    check_schema(settings)
+    try:
+        tables = read(folder())
+    except (LutraError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    with opened(settings) as store:
+        outcomes = store.write(lambda unit: keep(unit, tables))
+        tell(tables, outcomes)
+        try:
+            trained = Training(store, partial(make_worker, settings, warm=False), settings.workers, Teller()).run()
+        except NoWorker as error:
+            raise click.ClickException(f"kept, and not fitted yet ({error}): `lutra train` does it") from error
+    click.echo(str(trained))
+
+
+def tell(tables: list[Read], outcomes: list[Outcome]) -> None:
+    for one, outcome in zip(tables, outcomes, strict=True):
+        count, settings = len(one.history.observations), len(one.history.space.names)
+        click.echo(
+            f"{outcome}: {one.table.name}, {one.table.engine} {one.table.engine_version}: {count} observations of "
+            f"{settings} settings ({one.table.source}; {one.table.licence})"
+        )
+    if set(outcomes) <= {"known"}:
+        click.echo("nothing changed: all of them were there already")
