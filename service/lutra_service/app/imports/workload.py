@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from lutra_models import __version__, serial
 from lutra_models.catalog import LiveSettings, meet, of_engine
 from lutra_models.digest import fingerprint
 from lutra_models.errors import NotEnoughObservations
 from lutra_models.history import History, Observation
+from lutra_models.knobs import Value
 from lutra_models.lifecycle import Origin, SessionState
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
@@ -76,10 +76,8 @@ class Workload:
         return replace(self.live.server, settings=told)
 
     @property
-    def context(self) -> dict[str, Any]:
-        host = self.server.host
-        facts = {"engine": self.server.engine, "engine_version": self.server.version}
-        return {**facts, "memory_bytes": host.memory_bytes, "cores": host.cores}
+    def context(self) -> dict[str, Value]:
+        return self.server.circumstances
 
 
 def unread_server(engine: str, version: str, host: Host, names: Iterable[str] | None = None) -> LiveSettings:
