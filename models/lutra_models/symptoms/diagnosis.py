@@ -156,4 +156,4 @@ def _asked(cure: CureRow, engine: str, scope: Mapping[str, Any]) -> bool:
 
 def _wish(cure: CureRow, scope: Mapping[str, Any]) -> Wish:
     value = cure.value.value(scope)
-    return Wish(cure.setting, cure.way, value, told(cure.reason, {**scope, "after": value}))
+    return Wish(cure.setting, cure.way, value, told(cure.reason, {**scope, "after": value}), cure.whole)

@@ -44,6 +44,8 @@ class CureRow:
     when: Formula | None = None
     engines: tuple[str, ...] = ()
     """Where the setting is of some of the family's engines alone; empty for all of them."""
+    whole: bool = False
+    """Whether a part of the way, where the rules allow no more, cures nothing."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,8 @@ def _cure(entry: Mapping[str, Any]) -> CureRow:
     when = entry.get("when")
     value = Formula(entry["value"])
     made = None if when is None else Formula(when)
-    return CureRow(entry["setting"], entry["way"], value, entry["reason"], made, tuple(entry.get("engines", ())))
+    engines, whole = tuple(entry.get("engines", ())), bool(entry.get("whole", False))
+    return CureRow(entry["setting"], entry["way"], value, entry["reason"], made, engines, whole)
 
 
 def _verify(row: SymptomRow, metrics: Mapping[str, Measured]) -> None:

@@ -808,9 +808,12 @@ HOST = (
     Case(
         "page_tables_large",
         hosted(),
-        {"host.page_tables_bytes": 0.4 * GB},
+        {"host.page_tables_bytes": 0.4 * GB, "activity.connections": 90},
         {"host.page_tables_bytes": 0.15 * GB},
-        says="(vm.nr_hugepages) as large as the server's shared memory",
+        [{"host.page_tables_bytes": 100 * MB}],
+        {"vm.nr_hugepages": 112},
+        "Page tables hold 410 MB, 5 % of the server's memory: 90 connections map 208 MB",
+        policy=Policy(host=True),
     ),
     Case(
         "processors_stolen",
