@@ -485,7 +485,7 @@ class Host(TypedDict):
     """The file system that holds the data."""
     device: NotRequired[str | None]
     """The kind of the data's disk: spinning, network, nvme, virtual, composed or solid."""
-    huge_pages: NotRequired[str | None]
+    memory_pages: NotRequired[str | None]
     """Who gets transparent huge pages, and whether explicit ones are reserved."""
     machine: NotRequired[str | None]
     """What the firmware calls the machine; in some clouds the instance type."""

@@ -23,8 +23,8 @@ SERVER = "server"
 LARGEST_BYTES = 2**64
 MOST_CORES = 1e6
 LONGEST_FACT = 100
-HUGE_PAGES = "transparent_hugepage.enabled"
-"""The setting in whose place `Host.huge_pages` stands where it is not reported: what may move is no circumstance."""
+MEMORY_PAGES = "transparent_hugepage.enabled"
+"""The setting in whose place `Host.memory_pages` stands where it is not reported: what may move is no circumstance."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Host:
     """That of the data, by its name."""
     device: str | None = None
     """The kind of the data's disk: `nvme`, `network` …"""
-    huge_pages: str | None = None
+    memory_pages: str | None = None
     """Who gets transparent ones, and whether there are explicit ones."""
     machine: str | None = None
     """What the firmware calls it; in some clouds the instance type."""
@@ -78,7 +78,7 @@ class Host:
     @property
     def kind(self) -> dict[str, str]:
         """The facts that are told, by name."""
-        names = ("kernel", "allocator", "file_system", "device", "huge_pages", "machine")
+        names = ("kernel", "allocator", "file_system", "device", "memory_pages", "machine")
         return {name: text for name in names if (text := getattr(self, name)) is not None}
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class Server:
     @property
     def circumstances(self) -> dict[str, Value]:
         """What it is measured under, whatever its settings are: itself, its hardware, and the system beneath."""
-        kind = {n: t for n, t in self.host.kind.items() if n != "huge_pages" or HUGE_PAGES not in self.settings}
+        kind = {n: t for n, t in self.host.kind.items() if n != "memory_pages" or MEMORY_PAGES not in self.settings}
         sizes = {"memory_bytes": self.host.memory_bytes, "cores": self.host.cores}
         return {"engine": self.engine, "engine_version": self.version, **sizes, **kind}
 

@@ -64,7 +64,7 @@ def device(root: Path, folder: Path) -> str | None:
     return {"1": "spinning", "0": "solid"}.get(said)
 
 
-def huge_pages(root: Path) -> str | None:
+def memory_pages(root: Path) -> str | None:
     """`always`, `madvise` or `never`: who gets transparent ones; with `+explicit` where there are reserved ones."""
     kernel = Kernel(root)
     try:

@@ -44,7 +44,7 @@ class HostProbe:
             allocator=facts.allocator(self._root, pid),
             file_system=facts.file_system(self._root, data_dir or Path("/")),
             device=facts.device(self._root, data_dir or Path("/")),
-            huge_pages=facts.huge_pages(self._root),
+            memory_pages=facts.memory_pages(self._root),
             machine=facts.machine(self._root),
         )
 

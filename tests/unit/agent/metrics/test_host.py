@@ -173,13 +173,13 @@ def test_what_kind_of_machine_it_is_is_read_from_files(tmp_path: Path) -> None:
         "allocator": "jemalloc",
         "file_system": "xfs",
         "device": "nvme",
-        "huge_pages": "madvise",
+        "memory_pages": "madvise",
         "machine": "Amazon EC2 m7i.large",
     }
     (tmp_path / "root/proc/7/maps").write_text("7f02-7f03 r-xp 0 8:1 9 /lib/libc.so.6\n")
     (tmp_path / "root/proc/sys/vm/nr_hugepages").write_text("512\n")
     changed = probe.facts(7, tmp_path / "da ta").kind
-    assert (changed["allocator"], changed["huge_pages"]) == ("its own", "madvise+explicit")
+    assert (changed["allocator"], changed["memory_pages"]) == ("its own", "madvise+explicit")
     assert "allocator" not in probe.facts(8, tmp_path / "da ta").kind
     assert HostProbe(tmp_path / "nothing").facts(7, tmp_path).kind == {}
 
