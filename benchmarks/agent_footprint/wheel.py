@@ -1,4 +1,4 @@
-"""`lutra-agent[postgresql]` as a user installs it: built into wheels, installed into an empty environment."""
+"""`lutra-agent` as a user installs it, for one engine: built into wheels, installed into an empty environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 UNWANTED = ("numpy", "scipy", "gpy", "scikit-learn", "fastapi", "sqlalchemy", "lutra-service", "lutra-lab")
 
 
-def install(folder: Path) -> Path:
+def install(folder: Path, engine: str = "postgresql") -> Path:
     """Build, make the environment, install; returns its python. Raises CalledProcessError."""
     wheels, environment = folder / "wheels", folder / "environment"
     for member in ("models", "agent"):
@@ -28,7 +28,7 @@ def install(folder: Path) -> Path:
     python = environment / "bin" / "python"
     agent, models = (next(wheels.glob(f"lutra_{m}-*.whl")) for m in ("agent", "models"))
     constraint = ["--constraint", str(ROOT / "requirements.lock")]
-    _uv("pip", "install", "--python", str(python), *constraint, str(models), f"{agent}[postgresql]")
+    _uv("pip", "install", "--python", str(python), *constraint, str(models), f"{agent}[{engine}]")
     return python
 
 

@@ -512,7 +512,8 @@ class HistoryAnswer(TypedDict):
 
 
 class Host(TypedDict):
-    """What the server may use: container and cgroup limits where they are narrower than the machine."""
+    """What the server may use: container and cgroup limits where they are narrower than the machine; and what kind of
+    machine that is. What the host does not tell is None."""
 
     memory_bytes: int
     """The memory that the server may use."""
@@ -522,6 +523,18 @@ class Host(TypedDict):
     """The disk size that the formulas use: the data disk's size, or less where it is nearly full."""
     rotational: NotRequired[bool | None]
     """Whether the data's disk spins; null where that is unknown."""
+    kernel: NotRequired[str | None]
+    """The Linux kernel's version, by its first two numbers; null where that is unknown, as below."""
+    allocator: NotRequired[str | None]
+    """The library from which the server has its memory."""
+    file_system: NotRequired[str | None]
+    """The file system that holds the data."""
+    device: NotRequired[str | None]
+    """The kind of the data's disk: spinning, network, nvme, virtual, composed or solid."""
+    memory_pages: NotRequired[str | None]
+    """Who gets transparent huge pages, and whether explicit ones are reserved."""
+    machine: NotRequired[str | None]
+    """What the firmware calls the machine; in some clouds the instance type."""
 
 
 class HostRollback(TypedDict):

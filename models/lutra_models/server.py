@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from lutra_models.digest import fingerprint
-from lutra_models.knobs import Applies, Risk
+from lutra_models.knobs import Applies, Risk, Value
 
 SettingKind = Literal["integer", "real", "bool", "enum", "string"]
 Role = Literal["primary", "standby"]
@@ -22,6 +22,9 @@ SERVER = "server"
 
 LARGEST_BYTES = 2**64
 MOST_CORES = 1e6
+LONGEST_FACT = 100
+MEMORY_PAGES = "transparent_hugepage.enabled"
+"""The setting in whose place `Host.memory_pages` stands where it is not reported: what may move is no circumstance."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,9 @@ class ServerSetting:
 
 @dataclass(frozen=True)
 class Host:
-    """What the server may use: container and cgroup limits where they are narrower than the machine."""
+    """What the server may use: container and cgroup limits where they are narrower than the machine; and what kind of
+    machine that is. What the host does not tell is None.
+    """
 
     memory_bytes: int
     cores: float
@@ -57,8 +62,28 @@ class Host:
     """The disk size that the formulas use: the data disk's size, or less where it is nearly full."""
     rotational: bool | None = None
     """A spinning disk; None where nobody knows, as on most virtual machines."""
+    kernel: str | None = None
+    """`6.18`."""
+    allocator: str | None = None
+    """From which library the server has its memory, by name."""
+    file_system: str | None = None
+    """That of the data, by its name."""
+    device: str | None = None
+    """The kind of the data's disk: `nvme`, `network` …"""
+    memory_pages: str | None = None
+    """Who gets transparent ones, and whether there are explicit ones."""
+    machine: str | None = None
+    """What the firmware calls it; in some clouds the instance type."""
+
+    @property
+    def kind(self) -> dict[str, str]:
+        """The facts that are told, by name."""
+        names = ("kernel", "allocator", "file_system", "device", "memory_pages", "machine")
+        return {name: text for name in names if (text := getattr(self, name)) is not None}
 
     def __post_init__(self) -> None:
+        if long := [name for name, text in self.kind.items() if not 0 < len(text) <= LONGEST_FACT]:
+            raise ValueError(f"{long[0]} must have 1 to {LONGEST_FACT} characters, got {len(self.kind[long[0]])}")
         if not (0 < self.memory_bytes <= LARGEST_BYTES and 0 < self.cores <= MOST_CORES):
             raise ValueError(
                 f"memory and cores must be positive, and no more than {LARGEST_BYTES} and {MOST_CORES:g}, "
@@ -82,6 +107,13 @@ class Server:
     role: Role = "primary"
     peak_connections: int = 0
     identifier: str = ""
+
+    @property
+    def circumstances(self) -> dict[str, Value]:
+        """What it is measured under, whatever its settings are: itself, its hardware, and the system beneath."""
+        kind = {n: t for n, t in self.host.kind.items() if n != "memory_pages" or MEMORY_PAGES not in self.settings}
+        sizes = {"memory_bytes": self.host.memory_bytes, "cores": self.host.cores}
+        return {"engine": self.engine, "engine_version": self.version, **sizes, **kind}
 
     @property
     def settings_hash(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from lutra_models.symptoms import KINDS, CureRow, SymptomRow, of_engine
@@ -27,11 +28,20 @@ not spin. A symptom whose metrics are missing stays silent.
 
 
 def page() -> str:
-    return "\n".join([INTRODUCTION, *(line for title, engines in FAMILIES.items() for line in _family(title, engines))])
+    families = [(title, engines, _of_family(engines)) for title, engines in FAMILIES.items()]
+    told = [
+        line
+        for family in (*families, ("The Linux host beneath any engine", (), of_engine("")))
+        for line in _family(*family)
+    ]
+    return "\n".join([INTRODUCTION, *told])
 
 
-def _family(title: str, engines: Sequence[str]) -> Iterator[str]:
-    rows = list({row.name: row for engine in engines for row in of_engine(engine)}.values())
+def _of_family(engines: Sequence[str]) -> Sequence[SymptomRow]:
+    return list({row.name: row for engine in engines for row in of_engine(engine) if row.engines}.values())
+
+
+def _family(title: str, engines: Sequence[str], rows: Sequence[SymptomRow]) -> Iterator[str]:
     yield f"## {title}\n"
     for row in rows:
         yield from _row(row, engines)
@@ -51,9 +61,15 @@ def _row(row: SymptomRow, engines: Sequence[str]) -> Iterator[str]:
     yield f"- shows by `{row.measure}`, from {row.begins:g} to {row.full:g}{condition}{most}"
     yield f"- bounds: {row.threshold} [source]({row.source})"
     yield from map(_cure, row.cures)
+    if row.by_hand:
+        yield f"- where no cure is offered: {_shown(row.by_hand)}"
     if row.kind == "enough" and not row.cures:
         yield f"- needs no more: {', '.join(f'`{n}`' for n in row.settings)}"
     yield ""
+
+
+def _shown(text: str) -> str:
+    return re.sub(r"{(\w+):\w+}", r"`\1`", text)
 
 
 def _cure(cure: CureRow) -> str:

@@ -10,7 +10,8 @@ import psutil
 from lutra_models.server import Host
 
 from lutra_agent.engines.common.telemetry import Reading
-from lutra_agent.linux.disks import device_of, disk_of
+from lutra_agent.linux import facts, pressure
+from lutra_agent.linux.disks import device_of
 
 UNLIMITED_V1 = 1 << 60
 SECTOR_BYTES = 512
@@ -38,21 +39,30 @@ class HostProbe:
             memory_bytes=min([psutil.virtual_memory().total, *limits.memory_bytes()]),
             cores=min([float(cores), *limits.cores()]),
             disk_bytes=_disk_bytes(data_dir),
-            rotational=self._rotational(data_dir),
+            rotational=facts.rotational(self._root, data_dir or Path("/")),
+            kernel=facts.kernel_version(self._root),
+            allocator=facts.allocator(self._root, pid),
+            file_system=facts.file_system(self._root, data_dir or Path("/")),
+            device=facts.device(self._root, data_dir or Path("/")),
+            memory_pages=facts.memory_pages(self._root),
+            machine=facts.machine(self._root),
         )
 
     def reading(self, data_dir: Path | None = None, pid: int | None = None) -> Reading:
         """Load and free memory as gauges; processor times and the data disk's requests and bytes as counters.
 
-        Among them is the time that the hypervisor's other guests took, and for which a quota stopped the server `pid`.
+        Among them is the time that the hypervisor's other guests took, and for which a quota stopped the server `pid`;
+        what is swapped, waits to be written, and waits for a disk or for memory.
         """
         gauges = {"load1": os.getloadavg()[0], "memory_available_bytes": float(psutil.virtual_memory().available)}
+        gauges |= pressure.gauges(self._root)
         times = psutil.cpu_times()
         counters = {"cpu_user_s": times.user, "cpu_system_s": times.system}
         counters["cpu_iowait_s"] = getattr(times, "iowait", 0.0)
         counters["cpu_steal_s"] = getattr(times, "steal", 0.0)
         throttled = self._limits(self._servers(pid)).throttled_s()
-        return Reading({**counters, **throttled, **self._disk(data_dir)}, gauges)
+        pressed = pressure.counters(self._root)
+        return Reading({**counters, **pressed, **throttled, **self._disk(data_dir)}, gauges)
 
     def room(self, pid: int | None, data_dir: Path | None) -> dict[str, float]:
         """The share of the memory that the process may use which is free or can be freed, and the disk's free bytes."""
@@ -89,17 +99,6 @@ class HostProbe:
             "disk_write_bytes": fields[6] * SECTOR_BYTES,
             "disk_busy_ms": fields[9],
         }
-
-    def _rotational(self, data_dir: Path | None) -> bool | None:
-        disk = disk_of(self._root, data_dir or Path("/"))
-        said = "" if disk is None else _text(disk / "queue/rotational")
-        if disk is None or not said or (said == "1" and self._virtual(disk)):
-            return None
-        return said == "1"
-
-    def _virtual(self, disk: Path) -> bool:
-        """A hypervisor's disk: its driver says "spins" where nobody told it what lies beneath."""
-        return "virtio" in str(disk.resolve()) or "hypervisor" in _text(self._proc / "cpuinfo").split()
 
 
 class Cgroups:

@@ -52,6 +52,15 @@ class Diagnosis:
     evaluated: int = 0
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """A symptom before it has its cures: what it asks for, and what a person could do instead."""
+
+    symptom: Symptom
+    wishes: list[Wish]
+    by_hand: str
+
+
 def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindow]) -> Diagnosis:
     """What `windows`, all measured under the live settings, say of them.
 
@@ -60,7 +69,7 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
     server reports something that is no value.
     """
     seconds = sum(w.seconds for w in windows)
-    seen: list[tuple[Symptom, list[Wish]]] = []
+    seen: list[_Seen] = []
     evaluated = 0
     if windows:
         scope = _scope(live, seconds)
@@ -71,13 +80,22 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
                     found = _seen(row, engine, {**scope, **_measured(row, windows)})
                     seen += [] if found is None else [found]
                     evaluated += 1
-    seen.sort(key=lambda s: -s[0].strength)
+    seen.sort(key=lambda s: -s.symptom.strength)
     offers = Offers(live, policy)
-    symptoms = tuple(
-        replace(s, settings=tuple(n for n in s.settings if n in live.values), cures=offers.cures(wishes))
-        for s, wishes in seen
-    )
+    symptoms = tuple(_treated(s, live, offers.cures(s.wishes)) for s in seen)
     return Diagnosis(symptoms, len(windows), seconds, evaluated)
+
+
+def _treated(seen: _Seen, live: LiveSettings, cures: tuple[Cure, ...]) -> Symptom:
+    """With what may be offered; where that is nothing, with what a person could do."""
+    symptom = seen.symptom
+    helpless = seen.by_hand and not any(c.after is not None for c in cures)
+    return replace(
+        symptom,
+        sentence=f"{symptom.sentence} {seen.by_hand}" if helpless else symptom.sentence,
+        settings=tuple(n for n in symptom.settings if n in live.values),
+        cures=cures,
+    )
 
 
 def _scope(live: LiveSettings, seconds: float) -> dict[str, Any]:
@@ -100,8 +118,8 @@ def _defaults(row: SymptomRow, scope: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> tuple[Symptom, list[Wish]] | None:
-    """The symptom without its cures, and what it asks for; None where it does not show.
+def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
+    """The symptom without its cures; None where it does not show.
 
     Raises InvalidConfiguration where something that it reads is not there.
     """
@@ -128,7 +146,7 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> tuple[Symptom,
         row.source,
         row.follows,
     )
-    return symptom, wishes
+    return _Seen(symptom, wishes, told(row.by_hand, scope))
 
 
 def _asked(cure: CureRow, engine: str, scope: Mapping[str, Any]) -> bool:
@@ -137,4 +155,4 @@ def _asked(cure: CureRow, engine: str, scope: Mapping[str, Any]) -> bool:
 
 def _wish(cure: CureRow, scope: Mapping[str, Any]) -> Wish:
     value = cure.value.value(scope)
-    return Wish(cure.setting, cure.way, value, told(cure.reason, {**scope, "after": value}))
+    return Wish(cure.setting, cure.way, value, told(cure.reason, {**scope, "after": value}), cure.whole)

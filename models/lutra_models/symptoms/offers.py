@@ -22,12 +22,16 @@ UNTOUCHED = ("", "default", "override", "compiled", "compile-time", "auto")
 
 @dataclass(frozen=True)
 class Wish:
-    """What a symptom wants of one setting, in bytes, milliseconds or plain numbers, or as a word."""
+    """What a symptom wants of one setting, in bytes, milliseconds or plain numbers, or as a word.
+
+    Of a `whole` one a part cures nothing.
+    """
 
     setting: str
     way: Way
     value: Value
     reason: str
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,8 @@ class Offers:
             return None, f"a stronger symptom speaks for the other direction of {name}"
         space = self._live.space(replace(self._policy, movable=frozenset({name})))
         after = _inside(space[name], wish.value)
+        if wish.whole and _short(space[name], wish.value):
+            return None, f"{name} may not go as far as it would have to"
         if isinstance(after, str) or isinstance(before, str):
             refusal = next((r for rule in space.rules if (r := rule(self._with(name, after)))), None)
             return (None, refusal.message) if refusal else (after, None) if after != before else (None, None)
@@ -108,8 +114,8 @@ class Offers:
             return next((r for rule in space.rules if (r := rule(self._with(name, value)))), None)
 
         refusal = refused(after)
-        if refusal is None:
-            return after, None
+        if refusal is None or wish.whole:
+            return (after, None) if refusal is None else (None, refusal.message)
         domain = space[name].domain
         assert isinstance(domain, Number)
         nearer = _nearer(domain, before, after, lambda value: refused(value) is None)
@@ -139,6 +145,14 @@ def _inside(knob: Knob, wanted: Value) -> Value:
         return wanted
     value = domain.rounded(wanted / factor(domain.unit))
     return int(value) if domain.integer else float(f"{value:.6g}")
+
+
+def _short(knob: Knob, wanted: Value) -> bool:
+    """Whether the range ends before the wish."""
+    domain = knob.domain
+    if not isinstance(domain, Number) or isinstance(wanted, str):
+        return False
+    return domain.high < wanted / factor(domain.unit)
 
 
 def _farther(way: Way, value: float, other: Value) -> float:

@@ -1,4 +1,4 @@
-"""Symptoms as data: one TOML file for each family of engines, read once and checked whole."""
+"""Symptoms as data: one TOML file for each family of engines and one for the host, read once and checked whole."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ KINDS: Mapping[Kind, str] = {
 }
 SPAN_FACTS = ("seconds",)
 """The measured seconds; 1 where the host says that its disk does not spin, else 0."""
+HOST = "linux"
+"""The catalogue of the host's settings, beside every engine's own."""
 WEAKEST = 0.3
 """The strength of a symptom where it begins."""
 
@@ -42,6 +44,8 @@ class CureRow:
     when: Formula | None = None
     engines: tuple[str, ...] = ()
     """Where the setting is of some of the family's engines alone; empty for all of them."""
+    whole: bool = False
+    """Whether a part of the way, where the rules allow no more, cures nothing."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class SymptomRow:
     full strength: at most `most`, less than 1 where the evidence is indirect. `threshold` says where the two come from,
     `source` is its address. `numbers` are named parts of the formulas, in order. `settings` are those that it speaks
     of; in a symptom of the kind `enough` they need no more. `measured` is what the formulas read of the windows.
+    Without `engines` it is a symptom of the host, beneath any of them. `by_hand` says what a person could do where no
+    cure is offered.
     """
 
     name: str
@@ -76,6 +82,7 @@ class SymptomRow:
     cures: tuple[CureRow, ...]
     follows: tuple[str, ...] = ()
     """Symptoms that bring this one about: while one of them shows, its cure comes first, and may be enough."""
+    by_hand: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -89,10 +96,13 @@ class SymptomRow:
         if wrong := [c.way for c in self.cures if c.way not in get_args(Way)]:
             raise ValueError(f"{self.name}: {wrong[0]!r} is none of {get_args(Way)}")
 
+    def concerns(self, engine: str) -> bool:
+        return not self.engines or engine in self.engines
+
     def covers(self, engine: str, version: str) -> bool:
         parts = version_of(version)
         old_enough = self.until is None or parts[: len(self.until)] <= self.until
-        return engine in self.engines and self.since <= parts and old_enough
+        return self.concerns(engine) and self.since <= parts and old_enough
 
     def strength(self, measured: float) -> float:
         """From `WEAKEST` where it begins to `most`; 0 where it does not show."""
@@ -116,7 +126,7 @@ class SymptomRow:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return (self.sentence, *(c.reason for c in self.cures))
+        return (self.sentence, self.by_hand, *(c.reason for c in self.cures))
 
 
 @lru_cache(maxsize=1)
@@ -129,8 +139,8 @@ def rows() -> tuple[SymptomRow, ...]:
 
 
 def of_engine(engine: str) -> tuple[SymptomRow, ...]:
-    """Of every version; none for an engine of which no symptom is known."""
-    return tuple(r for r in rows() if engine in r.engines)
+    """Of every version, the host's among them: these alone for an engine of which no symptom is known."""
+    return tuple(r for r in rows() if r.concerns(engine))
 
 
 def from_document(document: Mapping[str, Any]) -> tuple[SymptomRow, ...]:
@@ -182,11 +192,12 @@ def _cure(entry: Mapping[str, Any]) -> CureRow:
     when = entry.get("when")
     value = Formula(entry["value"])
     made = None if when is None else Formula(when)
-    return CureRow(entry["setting"], entry["way"], value, entry["reason"], made, tuple(entry.get("engines", ())))
+    engines, whole = tuple(entry.get("engines", ())), bool(entry.get("whole", False))
+    return CureRow(entry["setting"], entry["way"], value, entry["reason"], made, engines, whole)
 
 
 def _verify(row: SymptomRow, metrics: Mapping[str, Measured]) -> None:
-    settings = {r.name for engine in row.engines for r in load(engine).rows}
+    settings = {r.name for name in (*row.engines, HOST) for r in load(name).rows}
     if unknown := set(row.settings) - settings:
         raise ValueError(f"{row.name}: no catalogue has {sorted(unknown)}")
     known = settings | set(FACTS) | set(UNITS) | set(SPAN_FACTS) | set(metrics) | set(row.defaults)

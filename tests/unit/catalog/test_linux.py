@@ -57,3 +57,14 @@ def test_steps_are_shown_as_people_type_them() -> None:
     assert [s.file for s in made.do] == ["/etc/sysctl.d/90-lutra.conf", ""]
     undone = ["sysctl -w vm.dirty_ratio=AS_BEFORE  # so that vm.dirty_bytes is 0", "# without vm.dirty_bytes"]
     assert [s.text for s in made.undo] == undone
+
+
+def test_the_machine_is_a_circumstance_and_what_may_be_moved_of_it_is_not() -> None:
+    host = Host(8 * GB, 4, kernel="6.18", memory_pages="madvise")
+    alone = Server("postgresql", "16", {}, host).circumstances
+    sizes = {"engine": "postgresql", "engine_version": "16", "memory_bytes": 8 * GB, "cores": 4}
+    assert alone == {**sizes, "kernel": "6.18", "memory_pages": "madvise"}
+    movable = {"transparent_hugepage.enabled": ServerSetting("madvise", options=("always", "madvise", "never"))}
+    assert Server("postgresql", "16", movable, host).circumstances == {**sizes, "kernel": "6.18"}
+    with pytest.raises(ValueError, match="kernel must have 1 to 100 characters, got 101"):
+        Host(8 * GB, 4, kernel="6" * 101)

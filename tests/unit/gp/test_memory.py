@@ -135,6 +135,16 @@ def test_before_anything_was_measured_the_circumstances_tell(taught: Workload) -
     assert index.likeliest(Question.of(larger, "postgresql"), ("db_1",), 8) == ["wl_64", "wl_8"]
 
 
+def test_a_workload_of_another_kernel_comes_later_however_much_its_context_says(taught: Workload) -> None:
+    index = Index()
+    load = {f"a_driver_says_{n}": n for n in range(12)}
+    for kernel in ("5.10", "6.18"):
+        index.put(f"wl_{kernel}", "postgresql", "db_1", replace(taught, context={**load, "kernel": kernel}))
+    for kernel, first in (("6.18", "wl_6.18"), ("5.10", "wl_5.10")):
+        asked = replace(workload(9, rows=6), context={**load, "kernel": kernel})
+        assert index.likeliest(Question.of(asked, "postgresql"), ("db_1",), 8)[0] == first
+
+
 def test_the_index_says_of_many_what_the_exact_ranking_says_of_one(taught: Workload, opposite: Workload) -> None:
     from lutra_models.gp.memory.columns import Names
     from lutra_models.gp.memory.effects import total

@@ -6,8 +6,10 @@ import json
 import math
 
 import numpy as np
+import pytest
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp import Snapshot, fit, recommend
+from lutra_models.gp.options import DEFAULT as KNOWN
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.space.space_map import Bridge
 from lutra_models.gp.transfer import similarity
@@ -135,6 +137,15 @@ def test_of_two_without_counters_the_one_with_the_same_level_weighs_most() -> No
     before = similarity.closeness(nothing, np.array([math.log(1000.0), 0.0]))
     assert before[1] > 0.99
     assert similarity.closeness(nothing[:1], np.array([math.log(1000.0)])).tolist() == [1.0]
+
+
+def test_of_two_alike_the_one_on_the_same_kernel_and_allocator_weighs_most() -> None:
+    here = {"cores": 4, "kernel": "6.18", "allocator": "jemalloc", "device": "nvme"}
+    same, other, silent = here, {**here, "kernel": "5.10", "allocator": "its own"}, {"cores": 4}
+    apart = [similarity.circumstances_apart(here, there, KNOWN.transfer) for there in (same, other, silent)]
+    assert apart == [0.0, 2 * KNOWN.transfer.context * KNOWN.transfer.other_text, 0.0]
+    before = similarity.closeness([np.array([0.3])] * 3, np.array(apart))
+    assert before[0] == before[2] == pytest.approx(before[1] * math.e)
 
 
 def test_nobody_listens_to_a_stranger() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lutra_models.catalog import meet
-from lutra_models.server import Policy, Server
+from lutra_models.server import Policy, Server, ServerSetting
 from lutra_models.symptoms import Diagnosis, MeasuredWindow, Symptom, SymptomRow, diagnose, of_engine
 
 from tests.support.mysql_servers import a_mysqld
@@ -34,6 +34,7 @@ class Case:
     cures: Mapping[str, Any] = field(default_factory=dict)
     says: str = ""
     seconds: float = HOUR
+    policy: Policy = field(default_factory=Policy)
 
     @property
     def row(self) -> SymptomRow:
@@ -48,7 +49,7 @@ class Case:
         return MeasuredWindow(self.seconds, metrics)
 
     def diagnosis(self, counted: Numbers, policy: Policy | None = None) -> Diagnosis:
-        return diagnose(meet(self.server), policy or Policy(), [self.of(counted)])
+        return diagnose(meet(self.server), policy or self.policy, [self.of(counted)])
 
     def seen(self, counted: Numbers) -> Symptom | None:
         return next((s for s in self.diagnosis(counted).symptoms if s.name == self.name), None)
@@ -767,4 +768,77 @@ REDIS = (
         [{"connections.connected": 9, "connections.blocked": 8}],
     ),
 )
-CASES = (*POSTGRESQL, *MYSQLDS, *REDIS)
+
+
+def hosted(**values: str) -> Server:
+    """A server whose agent opens the host's settings."""
+    kernel = {
+        "vm.swappiness": ServerSetting("60", "", "integer", 0, 200, applies="immediate"),
+        "vm.dirty_bytes": ServerSetting("0", "B", "integer", 0, 2**63 - 1, applies="immediate"),
+        "vm.dirty_background_bytes": ServerSetting("0", "B", "integer", 0, 2**63 - 1, applies="immediate"),
+        "vm.nr_hugepages": ServerSetting("0", "2048kB", "integer", 0, 2**31 - 1, applies="immediate"),
+        "data_disk.read_ahead_kb": ServerSetting("8192", "kB", "integer", 0, 2**31 - 1, applies="immediate"),
+    }
+    server = pg()
+    told = {n: replace(s, value=values.get(n, s.value)) for n, s in kernel.items()}
+    return replace(server, settings={**server.settings, **told})
+
+
+HOST = (
+    Case(
+        "swapping",
+        hosted(),
+        {"host.swap_in_bytes": HOUR * 2 * MB, "host.swap_out_bytes": HOUR * MB},
+        {"host.swap_in_bytes": HOUR * 127 * 1024},
+        [],
+        {"vm.swappiness": 10},
+        "2 MB came back from swap each second",
+        policy=Policy(host=True),
+    ),
+    Case(
+        "write_back_storm",
+        hosted(),
+        {"host.dirty_bytes": 400 * MB, "host.io_waiting_s": 0.5 * HOUR, "host.disk_write_bytes": HOUR * 40 * MB},
+        {"host.dirty_bytes": 79 * MB},
+        [{"host.io_waiting_s": 0.1 * HOUR}, {"host.dirty_bytes": 60 * MB, "host.disk_write_bytes": HOUR * 10 * MB}],
+        {"vm.dirty_background_bytes": 20 * MB, "vm.dirty_bytes": 160 * MB},
+        "400 MB wait to be written, 10 s of work for a disk that wrote 40 MB/s",
+        policy=Policy(host=True),
+    ),
+    Case(
+        "page_tables_large",
+        hosted(),
+        {"host.page_tables_bytes": 0.4 * GB, "activity.connections": 90},
+        {"host.page_tables_bytes": 0.15 * GB},
+        [{"host.page_tables_bytes": 100 * MB}],
+        {"vm.nr_hugepages": 112},
+        "Page tables hold 410 MB, 5 % of the server's memory: 90 connections map 208 MB",
+        policy=Policy(host=True),
+    ),
+    Case(
+        "processors_stolen",
+        hosted(),
+        {"host.cpu_steal_s": HOUR, "host.cpu_user_s": 2 * HOUR, "host.cpu_system_s": HOUR},
+        {"host.cpu_user_s": 9 * HOUR},
+        [{"host.cpu_steal_s": 0.04 * HOUR, "host.cpu_user_s": 0, "host.cpu_system_s": 0.01 * HOUR}],
+        says="took 25 % of the processor time",
+    ),
+    Case(
+        "processors_throttled",
+        hosted(),
+        {"host.cpu_throttled_s": 0.4 * HOUR},
+        {"host.cpu_throttled_s": 0.04 * HOUR},
+        says="kept its processors stopped for 400 ms of each second",
+    ),
+    Case(
+        "kernel_read_ahead_wasted",
+        hosted(),
+        {"database.blks_read": 100_000, "host.disk_read_bytes": 8 * GB},
+        {"host.disk_read_bytes": 1.4 * GB},
+        [{"database.blks_read": 900}, {"host.disk_read_bytes": 60 * MB, "database.blks_read": 1000}],
+        {"data_disk.read_ahead_kb": 128},
+        "The disk read 8 GB in 1 h, and the server asked the kernel for 781 MB.",
+        policy=Policy(host=True),
+    ),
+)
+CASES = (*POSTGRESQL, *HOST, *MYSQLDS, *REDIS)

@@ -12,6 +12,7 @@ from tests.support.servers import a_server
 from tests.unit.symptoms.cases import CASES, Case
 
 SPILLS = next(c for c in CASES if c.name == "sorts_spill")
+PAGES = next(c for c in CASES if c.name == "page_tables_large")
 SMALL = next(c for c in CASES if c.name == "buffers_small")
 
 
@@ -54,3 +55,16 @@ def test_the_memory_limit_leaves_as_much_as_fits_and_says_so() -> None:
 
 def test_a_range_of_the_policy_bounds_the_cure() -> None:
     assert cure(SPILLS, Policy(ranges={"work_mem": ("1MB", "10MB")})).after == 10240
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        (Policy(host=True, memory_fraction=0.05), "above the limit"),
+        (Policy(host=True, ranges={"vm.nr_hugepages": (0, 50)}), "may not go as far as it would have to"),
+    ],
+)
+def test_of_huge_pages_too_few_are_none(policy: Policy, why: str) -> None:
+    found = cure(PAGES, policy)
+    assert found.after is None
+    assert why in str(found.obstacle)

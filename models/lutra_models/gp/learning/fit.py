@@ -123,10 +123,12 @@ class _Fitter:
         own = self._posterior(metric, group, readings, belief)
         if not usable:
             return _Fitted(own, (), own)
-        where = prior_mean.counters_in(self.history, [self.snapshots[i] for i in usable], options)
+        theirs = [self.snapshots[i] for i in usable]
+        where = prior_mean.counters_in(self.history, theirs, options)
+        apart = prior_mean.circumstances_of(self.history, theirs, options)
         codes = self.encoding.codes(group.configurations)
         past = list(usable.values())
-        trends, with_trends = prior_mean.weighed(past, readings, codes, own, where, options)
+        trends, with_trends = prior_mean.weighed(past, readings, codes, own, where, apart, options)
         if not trends:
             return _Fitted(own, (), own)
         helped = self._posterior(metric, group, with_trends, belief, trends)

@@ -16,7 +16,7 @@ from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.transfer.similarity import magnitude
 from lutra_models.knobs import Value
 
-_ENTRIES = 12
+_ENTRIES = 24
 TEXT = 1e6
 """Numbers are kept by their logarithms; from here on a value stands for a text."""
 COLUMNS: dict[str, Kind] = {

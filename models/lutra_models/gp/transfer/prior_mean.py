@@ -57,19 +57,20 @@ def weighed(
     codes: Array,
     own: GaussianProcess,
     where: Sequence[Array],
+    apart: Array,
     options: Transfer,
 ) -> tuple[tuple[Trend, ...], Readings]:
     """The trends that survive, centred on the rows here, and the readings with their columns.
 
     `codes` (n, k) of the readings' rows, `own` the posterior without any trend, `where` the places of this workload's
-    counters in each past one.
+    counters in each past one, `apart` (p,) how far the circumstances are.
     """
     if not trends:
         return (), readings
     said = [t.gp.latent(t.bridge.features(codes)) for t in trends]
     means, variances = np.array([m for m, _ in said]), np.array([v for _, v in said])
     gaps = np.array([_gap(readings, t.gp) for t in trends])
-    before = similarity.closeness(where, gaps, options)
+    before = similarity.closeness(where, gaps + apart, options)
     weights = similarity.weights(readings.z, own.noise * own.share[: own.read], means, variances, before, options)
     kept = [i for i in range(len(trends)) if weights[i] > options.least_weight]
     centred = [replace(trends[i], centre=float(np.mean(trends[i].column(codes)))) for i in kept]
@@ -96,3 +97,9 @@ def counters_in(history: History, past: Sequence[Snapshot], options: Transfer) -
     names = set(rows[0]).intersection(*rows) if rows else set()
     here = {n: float(np.median([row[n] for row in rows])) for n in names}
     return similarity.places(here, [s.signature for s in past], options)
+
+
+def circumstances_of(history: History, past: Sequence[Snapshot], options: Transfer) -> Array:
+    """(p,) how far the context here is from that of each past one, see `similarity.circumstances_apart`."""
+    here = history.context or {}
+    return np.array([similarity.circumstances_apart(here, s.context, options) for s in past])

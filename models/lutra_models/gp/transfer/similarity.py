@@ -27,6 +27,7 @@ from scipy.special import ndtr, softmax
 from lutra_models.gp.fitted.snapshot import Signature
 from lutra_models.gp.options import DEFAULT, Transfer
 from lutra_models.gp.space.encoding import Array
+from lutra_models.knobs import Value
 
 
 def places(here: Mapping[str, float], past: Sequence[Signature], options: Transfer = DEFAULT.transfer) -> list[Array]:
@@ -60,11 +61,22 @@ def strangers(places: Sequence[Array], options: Transfer = DEFAULT.transfer) -> 
     return np.array(far, dtype=bool)
 
 
+def circumstances_apart(here: Mapping[str, Value], there: Mapping[str, Value], options: Transfer) -> float:
+    """How far two contexts are apart in what both name: numbers by their ratio, texts by being others."""
+    return options.context * sum(_unlike(here[name], there[name], options) for name in here.keys() & there.keys())
+
+
+def _unlike(one: Value, other: Value, options: Transfer) -> float:
+    if isinstance(one, str) or isinstance(other, str):
+        return options.other_text * (one != other)
+    return min(abs(float(magnitude(float(one)) - magnitude(float(other)))), options.most_context)
+
+
 def closeness(places: Sequence[Array], gaps: Array, options: Transfer = DEFAULT.transfer) -> Array:
     """(p,) belief in each past workload before anything is ranked, which sums to 1; all 0 where all are strangers.
 
-    `gaps` (p,) is how far, on a logarithm, the readings here lie outside those there: another host has other levels,
-    but of many workloads one with the same levels is likelier to be alike.
+    `gaps` (p,) is how far, on a logarithm, the readings here lie outside those there, and their circumstances are
+    apart: another host has other levels, but of many workloads one with the same levels is likelier to be alike.
     """
     welcome = ~strangers(places, options)
     if not np.any(welcome):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from lutra_models import __version__, serial
 from lutra_models.catalog import LiveSettings, meet, of_engine
@@ -85,10 +84,8 @@ class Workload:
         return replace(self.live.server, settings=told)
 
     @property
-    def context(self) -> dict[str, Any]:
-        host = self.server.host
-        facts = {"engine": self.server.engine, "engine_version": self.server.version}
-        return {**facts, "memory_bytes": host.memory_bytes, "cores": host.cores}
+    def context(self) -> dict[str, Value]:
+        return self.server.circumstances
 
 
 def unread_server(engine: str, version: str, host: Host, names: Iterable[str] | None = None) -> LiveSettings:

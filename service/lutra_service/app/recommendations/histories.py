@@ -110,16 +110,8 @@ def _starts(unit: UnitOfWork, at: ServerContext, session: Session, seen: list[Ob
     return [rule_based]
 
 
-def context(at: ServerContext) -> dict[str, str | int | float]:
-    host = at.server.host
-    reported = at.database.context or {}
-    return {
-        "engine": at.server.engine,
-        "engine_version": at.server.version,
-        "memory_bytes": host.memory_bytes,
-        "cores": host.cores,
-        **reported,
-    }
+def context(at: ServerContext) -> dict[str, Value]:
+    return {**at.server.circumstances, **(at.database.context or {})}
 
 
 def observations(unit: UnitOfWork, session: Session, space: KnobSpace) -> list[Observation]:

@@ -137,8 +137,72 @@ def test_a_number_that_is_another_programs_is_not_taken_for_the_server(tmp_path:
     assert probe.room(7, None)["memory_free_share"] > 0
 
 
+MOUNTS = "1 0 8:1 / / rw - ext4 /dev/root rw\n2 1 8:2 / {data}/da\\040ta rw shared:1 - xfs /dev/vdb rw\n"
+
+
+def machine(root: Path, data: Path, disk: str, files: dict[str, str]) -> HostProbe:
+    """`disk` holds `data`; process 7 is the server."""
+    data.mkdir()
+    write(
+        root,
+        {f"sys/devices/{disk}/queue/rotational": "0\n", **{f"sys/devices/{disk}/{n}": t for n, t in files.items()}},
+    )
+    number = data.stat().st_dev
+    (root / "sys/dev/block").mkdir(parents=True)
+    (root / f"sys/dev/block/{os.major(number)}:{os.minor(number)}").symlink_to(root / "sys/devices" / disk)
+    write(
+        root,
+        {
+            "proc/sys/kernel/osrelease": "6.18.44-cloud\n",
+            "proc/sys/vm/nr_hugepages": "0\n",
+            "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+            "sys/class/dmi/id/sys_vendor": "Amazon EC2\n",
+            "sys/class/dmi/id/product_name": "m7i.large\n",
+            "proc/self/mountinfo": MOUNTS.format(data=data.parent),
+            "proc/7/cmdline": "/usr/sbin/served\0",
+            "proc/7/maps": "7f00-7f01 r-xp 0 8:1 9 /usr/lib/libjemalloc.so.2\n7f02-7f03 r-xp 0 8:1 9 /lib/libc.so.6\n",
+        },
+    )
+    return HostProbe(root, ("served",))
+
+
+def test_what_kind_of_machine_it_is_is_read_from_files(tmp_path: Path) -> None:
+    probe = machine(tmp_path / "root", tmp_path / "da ta", "pci0/nvme0n1", {})
+    assert probe.facts(7, tmp_path / "da ta").kind == {
+        "kernel": "6.18",
+        "allocator": "jemalloc",
+        "file_system": "xfs",
+        "device": "nvme",
+        "memory_pages": "madvise",
+        "machine": "Amazon EC2 m7i.large",
+    }
+    (tmp_path / "root/proc/7/maps").write_text("7f02-7f03 r-xp 0 8:1 9 /lib/libc.so.6\n")
+    (tmp_path / "root/proc/sys/vm/nr_hugepages").write_text("512\n")
+    changed = probe.facts(7, tmp_path / "da ta").kind
+    assert (changed["allocator"], changed["memory_pages"]) == ("its own", "madvise+explicit")
+    assert "allocator" not in probe.facts(8, tmp_path / "da ta").kind
+    assert HostProbe(tmp_path / "nothing").facts(7, tmp_path).kind == {}
+
+
 @pytest.mark.parametrize(
-    ("said", "device", "flags", "rotational"),
+    ("disk", "files", "kind"),
+    [
+        ("nvme1n1", {"device/model": "Amazon Elastic Block Store\n"}, "network"),
+        ("vda", {}, "virtual"),
+        ("dm-0", {}, "composed"),
+        ("md127", {}, "composed"),
+        ("sda", {}, "solid"),
+        ("sda", {"queue/rotational": "1\n"}, "spinning"),
+    ],
+)
+def test_a_disk_is_of_the_kind_that_its_name_and_its_model_tell(
+    tmp_path: Path, disk: str, files: dict[str, str], kind: str
+) -> None:
+    assert machine(tmp_path / "root", tmp_path / "data", disk, files).facts(7, tmp_path / "data").device == kind
+
+
+@pytest.mark.parametrize(
+    ("said", "disk", "flags", "rotational"),
     [
         ("0", "pci/nvme0n1", "fpu", False),
         ("1", "pci/ata1/sda", "fpu", True),
@@ -148,11 +212,8 @@ def test_a_number_that_is_another_programs_is_not_taken_for_the_server(tmp_path:
     ],
 )
 def test_that_a_hypervisors_disk_spins_is_not_believed(
-    tmp_path: Path, said: str, device: str, flags: str, rotational: bool | None
+    tmp_path: Path, said: str, disk: str, flags: str, rotational: bool | None
 ) -> None:
-    number = tmp_path.stat().st_dev
-    disk = tmp_path / "sys/devices" / device
-    write(tmp_path, {"proc/cpuinfo": f"processor : 0\nflags : {flags}\n", f"sys/devices/{device}/queue/rotational": said})
-    (tmp_path / "sys/dev/block").mkdir(parents=True)
-    (tmp_path / f"sys/dev/block/{os.major(number)}:{os.minor(number)}").symlink_to(disk)
-    assert HostProbe(tmp_path).facts(data_dir=tmp_path).rotational is rotational
+    probe = machine(tmp_path / "root", tmp_path / "data", disk, {"queue/rotational": said})
+    (tmp_path / "root/proc/cpuinfo").write_text(f"processor : 0\nflags : {flags}\n")
+    assert probe.facts(data_dir=tmp_path / "data").rotational is rotational

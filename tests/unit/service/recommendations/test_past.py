@@ -25,9 +25,10 @@ class Learning(Fakes):
 
     def __init__(self) -> None:
         self.past = 0
+        self.context: Document = {}
 
     def recommend(self, request: Mapping[str, Any]) -> Document:
-        self.past = len(request["past"])
+        self.past, self.context = len(request["past"]), request["history"]["context"]
         return {**super().recommend(request), "snapshot": a_model(request)}
 
 
@@ -122,6 +123,15 @@ def test_many_short_sessions_of_one_database_do_not_push_the_others_out(service:
 
 
 @pytest.mark.slow
+def test_what_kind_of_machine_it_is_belongs_to_the_context(service: Service, fakes: Learning) -> None:
+    agent = registered(service, "here")
+    machine = {"kernel": "6.18", "allocator": "jemalloc", "file_system": "xfs", "device": "nvme", "machine": "A B"}
+    agent.facts = {"host": {"memory_bytes": 8 << 30, "cores": 4, "memory_pages": "never", **machine}}
+    agent.send()
+    tuned(service, agent)
+    assert fakes.context.items() >= {"engine": "postgresql", "memory_pages": "never", **machine}.items()
+
+
 def test_a_policy_from_before_shares_as_the_default_does(service: Service) -> None:
     one, two = registered(service, "one"), registered(service, "two")
     service.store.write(lambda u: u.databases.change(one.database, policy={"restart": True}))

@@ -1,0 +1,54 @@
+"""What the kernel says of memory and disks under pressure: /proc/vmstat, and the files of its stall times."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+COUNTED = {"pswpin": "swap_in_bytes", "pswpout": "swap_out_bytes"}
+HELD = {
+    "nr_dirty": "dirty_bytes",
+    "nr_writeback": "dirty_bytes",
+    "nr_page_table_pages": "page_tables_bytes",
+}
+STALLS = {"io": "io_waiting_s", "memory": "memory_waiting_s"}
+
+
+def counters(root: Path) -> dict[str, float]:
+    """Bytes that went to swap and came back, and the seconds in which some process waited for a disk or for memory."""
+    waited = {
+        name: total for file, name in STALLS.items() if (total := _some(root / "proc/pressure" / file)) is not None
+    }
+    return {**_summed(root, COUNTED), **waited}
+
+
+def gauges(root: Path) -> dict[str, float]:
+    """Bytes that wait to be written or are being written, and those of page tables."""
+    return _summed(root, HELD)
+
+
+def _summed(root: Path, names: dict[str, str]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for line in _text(root / "proc/vmstat").splitlines():
+        name, _, pages = line.partition(" ")
+        if name in names and pages.isdigit():
+            found[names[name]] = found.get(names[name], 0.0) + int(pages) * PAGE
+    return found
+
+
+def _some(file: Path) -> float | None:
+    """Seconds, of `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234` in microseconds."""
+    for line in _text(file).splitlines():
+        who, _, rest = line.partition(" ")
+        total = rest.rpartition("total=")[2]
+        if who == "some" and total.isdigit():
+            return int(total) / 1e6
+    return None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:  # also where the kernel was started without it
+        return ""
