@@ -100,13 +100,17 @@ class Store:
         metrics |= {n: v for n, v in content.metrics.items() if any(part in n for part in KEPT)}
         return Reading(active, {**metrics, **({"p99_ms": content.latency.p99_ms} if content.latency else {})})
 
+    def up(self) -> None:
+        """Start it where it is down, and wait until it has read its data. Raises DidNotStart."""
+        if not self._local.control.up():
+            self._local.control.start()
+
     def close(self) -> None:
         self._local.engine.health.close()
 
     def _applied(self, configuration: Configuration) -> str:
         """Why it is not active; empty where it is. Raises DidNotStart."""
-        if not self._local.control.up():
-            self._local.control.start()
+        self.up()
         self._local.executor.recover()
         outcome = self._local.executor.execute(
             Directive(
@@ -143,6 +147,7 @@ def opened(study: Study, folder: Path, driver: dict[str, Any]) -> Iterator[Store
                 run(host.command(server.start_command))
             place = Store(study, server, host, folder, driver)
             try:
+                place.up()
                 yield place
             finally:
                 place.close()
@@ -165,14 +170,13 @@ def _beside(engine: Engine, server: ScratchRedis, folder: Path) -> Engine:
 
 
 def _filled(server: ScratchRedis, study: Study) -> None:
-    """Each name is written three times on average, so that nearly all are there. Raises LabError."""
+    """Each name is written three times on average, so that nearly all are there; a stop keeps them. Raises LabError."""
     due = study.options.get("save", "")
     server.sql('CONFIG SET save "" appendfsync no')
     argv = ["redis-benchmark", "-p", str(server.port), *FILL, "-n", str(3 * study.keys), "-r", str(study.keys), "-q"]
     done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode != 0:
         raise LabError(f"{argv[0]}: exit {done.returncode}: {done.stderr[-300:]}")
-    server.sql("SAVE")
     server.sql(f'CONFIG SET save "{due}" appendfsync {study.options.get("appendfsync", "everysec")}')
 
 
