@@ -141,13 +141,13 @@ def opened(study: Study, folder: Path, driver: dict[str, Any]) -> Iterator[Store
             SmallHost(f"lutra-stores-{study.name}", device(folder), study.limits) as host,
             ScratchRedis(folder / "server", options=study.options) as server,
         ):
-            with host.unhurried():
-                _filled(server, study)
-                server.stop()
-                run(host.command(server.start_command))
             place = Store(study, server, host, folder, driver)
             try:
-                place.up()
+                with host.unhurried():
+                    _filled(server, study)
+                    server.stop()
+                    run(host.command(server.start_command))
+                    place.up()
                 yield place
             finally:
                 place.close()

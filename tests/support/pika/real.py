@@ -17,6 +17,8 @@ for word; do case $word in --config=*) file=${word#*=};; esac; done
 echo 4194305 >"$(sed -n 's/^pid file = //p' "$file")"
 """
 """In place of the one that it starts, which would listen on every address: no process has this number."""
+NEEDED = {"daemonize": "no", "databases": "1", "maxclients": "10000", "timeout": "60", "root-connection-num": "2"}
+"""Without `databases` it ends; of what else its file lacks it makes 0."""
 FOLDERS = {"log": "log", "db": "db", "dump": "dump", "db-sync": "dbsync"}
 OPTIONS = {n: n.replace("-", "_") for n in ("write-buffer-size", "arena-block-size", "max-write-buffer-number")}
 
@@ -36,7 +38,7 @@ class RealPika(RecordedPika):
         self._daemon = Daemon(argv, str(self.pid_file), str(self.log), self.port)
         self._daemon.write(self.control_file)
         folders = {f"{name}-path": f"{self.directory}/{folder}/" for name, folder in FOLDERS.items()}
-        given = {"port": str(self.port), "network-interface": "lo", "daemonize": "no", **folders, **self.options}
+        given = {"port": str(self.port), "network-interface": "lo", **NEEDED, **folders, **self.options}
         self.file.write_text("# pika.conf\n" + "".join(f"{name} : {value}\n" for name, value in given.items()))
 
     def engines_own(self) -> dict[str, str]:
