@@ -10,8 +10,8 @@ from benchmarks.lab.session import Row
 from benchmarks.stores.studies import DEFAULT, Study
 from benchmarks.tuning.rows import read
 
-HEAD = "| entrant | p99, ms | against the default | QPS | against the default | peak memory, GiB | moved |\n"
-RULE = "|---|--:|--:|--:|--:|--:|---|\n"
+HEAD = "| entrant | p99, ms | against the default | QPS | against the default | peak memory, GiB | last fork, ms | moved |\n"
+RULE = "|---|--:|--:|--:|--:|--:|--:|---|\n"
 
 
 def table(study: Study, results: Path) -> str:
@@ -22,10 +22,11 @@ def table(study: Study, results: Path) -> str:
 def _line(rows: Sequence[Row], name: str) -> str:
     own = [r for r in rows if r["entrant"] == name]
     if not own:
-        return f"| {name} | | | | | | not measured |\n"
+        return f"| {name} | | | | | | | not measured |\n"
     cells = [_middle(own, "p99_ms", "{:.2f}"), _against(rows, name, "p99_ms")]
     cells += [_middle(own, "qps", "{:,.0f}"), _against(rows, name, "qps")]
     cells += [_middle(own, "peak_memory_bytes", "{:.2f}", lambda v: v / 2**30)]
+    cells += [_middle(own, "persistence.latest_fork_us", "{:.1f}", lambda v: v / 1000)]
     moved = ", ".join(f"`{n}` {v}" for n, v in own[-1]["moved"].items()) or "nothing"
     return f"| {name} | {' | '.join(cells)} | {moved} |\n"
 

@@ -43,7 +43,7 @@ def test_a_session_finds_a_configuration_beyond_the_cliff(
         made = document(server, str(served.client.base_url).rstrip("/"), tmp_path / "state", **sections)
         file = write_toml(tmp_path / "agent.toml", made)
         line = agent_command(
-            "tune", file, token, "--trials", str(TRIALS), "--verification-rounds", "1", "--seed", "5"
+            "tune", file, token, "--trials", str(TRIALS), "--verification-rounds", "3", "--seed", "5"
         ).splitlines()[0]
         tuned = variables(server)
     session = line.split()[1].rstrip(":")

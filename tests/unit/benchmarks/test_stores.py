@@ -31,6 +31,7 @@ def test_ratios_are_within_a_round(tmp_path: Path) -> None:
 
     def row(entrant: str, number: int, p99_ms: float) -> str:
         metrics = {"p99_ms": p99_ms, "qps": 1000 / p99_ms, "peak_memory_bytes": 2**30}
+        metrics["persistence.latest_fork_us"] = 1500
         made = {"kind": "round", "entrant": entrant, "number": number, "metrics": metrics, "failure": None}
         return json.dumps({**made, "moved": {"hz": 20}})
 
