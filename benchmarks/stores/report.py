@@ -10,7 +10,7 @@ from benchmarks.lab.session import Row
 from benchmarks.stores.studies import DEFAULT, Study
 from benchmarks.tuning.rows import read
 
-HEAD = "| entrant | p99, ms | against the default | QPS | against the default | peak memory, GiB | last fork, ms | moved |\n"
+HEAD = "| entrant | p99, ms | against the default | QPS | against the default | peak, GiB | last fork, ms | moved |\n"
 RULE = "|---|--:|--:|--:|--:|--:|--:|---|\n"
 
 

@@ -80,8 +80,8 @@ def _chosen(row: KnobRow, policy: Policy) -> bool:
 class _Effects:
     """Whether a setting has an effect on this server: a session asks again after each trial, and its space stays one.
 
-    So what a setting needs is fulfilled too where the `moving` settings may come to fulfil it, and where a configuration
-    that the server ran under, as the session's own beginning, did.
+    So what a setting needs is fulfilled too where the `moving` settings may come to fulfil it, and where a
+    configuration that the server ran under, as the session's own beginning, did.
     """
 
     moving: frozenset[str]

@@ -6,6 +6,7 @@ import os
 import re
 
 from lutra_lab.servers.daemon import Daemon
+from lutra_lab.servers.loads import Load
 
 from tests.support.pika.scratch import RecordedPika
 
@@ -40,6 +41,11 @@ class RealPika(RecordedPika):
         folders = {f"{name}-path": f"{self.directory}/{folder}/" for name, folder in FOLDERS.items()}
         given = {"port": str(self.port), "network-interface": "lo", **NEEDED, **folders, **self.options}
         self.file.write_text("# pika.conf\n" + "".join(f"{name} : {value}\n" for name, value in given.items()))
+
+    def load(self, scale: int) -> Load:
+        """As the cliff was measured."""
+        driver = {"kind": "redis-benchmark", "clients": 50, "writes": 1.0, "keys": 10_000_000, "data_size": 512}
+        return Load("sets by 50 clients", {**driver, "warmup_s": 1, "duration_s": 3})
 
     def engines_own(self) -> dict[str, str]:
         """By RocksDB's log, which tells what it began with and each value that it was given since."""

@@ -43,4 +43,5 @@ class RecordedPika(ScratchRedis):
         return dict(line.split("|") for line in self.sql("ENGINE").splitlines())
 
     def load(self, scale: int) -> Load:
-        return Load("sets by 4 clients", {"kind": "command", "command": [sys.executable, str(LOAD)]})
+        driver = {"kind": "command", "command": [sys.executable, str(LOAD)], "warmup_s": 0.2, "duration_s": 1}
+        return Load("sets by 4 clients", driver)
