@@ -80,6 +80,11 @@ class SmallHost:
         counted = {words[1].lower(): int(words[2]) for words in lines if words[0] == self._device}
         return {kind: counted.get(kind, 0) for kind in ("read", "write")}
 
+    def held_bytes(self) -> int:
+        """What the processes of the group hold in memory now, without the cache of their files."""
+        lines = (line.split() for line in (self._memory / "memory.stat").read_text().splitlines())
+        return next(int(number) for name, number in lines if name == "total_rss")
+
     def _throttle(self, read_iops: int, write_iops: int) -> None:
         for kind, number in (("read", read_iops), ("write", write_iops)):
             (self._disk / f"blkio.throttle.{kind}_iops_device").write_text(f"{self._device} {number}")

@@ -28,6 +28,8 @@ from lutra_lab.servers.redis.scratch import ROOT as VALKEY_ROOT
 from lutra_lab.servers.redis.scratch import ScratchRedis
 
 from tests.support.leftovers import NEW_SERVERS
+from tests.support.pika.real import PROGRAM as REAL_PIKA
+from tests.support.pika.real import RealPika
 from tests.support.pika.scratch import RecordedPika
 
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
@@ -54,10 +56,13 @@ VARIANTS: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = 
     "postgres15": (ScratchPostgres, lambda: DEBIAN_15),
     "redis8": (ScratchRedis, lambda: VALKEY_ROOT),
     "pika": (RecordedPika, lambda: None),
+    "real pika": (RealPika, lambda: None),
 }
 """The servers that tests ask for by name: an engine's usual one, or a version of it; with its programs' folder."""
 POSTGRES: tuple[str, ...] = ("postgres15", "postgres18")
 MYSQLDS: tuple[str, ...] = ("mariadb", "mysql")
+PIKAS: tuple[str, ...] = ("pika", "real pika") if REAL_PIKA else ("pika",)
+"""The recorded one, and where LUTRA_PIKA_BIN names a program, that."""
 
 
 def missing(what: str) -> None:

@@ -18,21 +18,29 @@ REMEDY = "agent.ranges = 'server' in the agent's own file allows what the server
 def within_ranges(live: LiveSettings, changes: Iterable[Change], known: Sequence[Active]) -> None:
     """Raises ApplyRefused. A range holds the value that is active now, and those of the configurations before."""
     references = [live.values, *(live.values.replace(values_of(live, active)) for active in known)]
+    changes = tuple(changes)
+    together = frozenset(c.name for c in changes)
     for change in changes:
         # The references differ in one setting's own value alone as far as its range is concerned.
         own = {r[change.name]: r for r in references}
-        domains = [_domain(live, change.name, reference) for reference in own.values()]
+        domains = [_domain(live, change.name, together, reference) for reference in own.values()]
         if not any(_inside(change.after, domain) for domain in domains):
             problem = f"{change.name}: {change.after_text} is outside {domains[0]}, where the catalogue searches"
             raise ApplyRefused("invalid_value", f"{problem}; {REMEDY}")
 
 
-def _domain(live: LiveSettings, name: str, reference: Configuration) -> Domain:
-    policy = Policy(movable=frozenset((name,)), durability=True, host=True)
+def _domain(live: LiveSettings, name: str, together: frozenset[str], reference: Configuration) -> Domain:
+    """What the setting needs may be changed with it: `together` are all that are."""
+    needs = live.rows[name].needs
+    movable = [{name} | (needs.names & together)] if needs else []
     try:
-        return live.space(policy, reference)[name].domain
+        for names in (*movable, {name}):
+            space = live.space(Policy(movable=frozenset(names), durability=True, host=True), reference)
+            if name in space:
+                return space[name].domain
     except InvalidConfiguration as error:
         raise ApplyRefused("invalid_value", f"{error}; {REMEDY}") from error
+    raise AssertionError(f"{name} is alone in a space without it")
 
 
 def _inside(value: Value, domain: Domain) -> bool:

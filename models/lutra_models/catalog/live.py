@@ -27,8 +27,9 @@ class LiveSettings(ReportedSettings):
     ) -> KnobSpace:
         """The settings that may move. Ranges hold `reference` (else the live values); rules judge memory and couplings.
 
-        `known` are configurations that the server ran under: what needs no more memory in any part passes. Raises
-        InvalidConfiguration where the policy contradicts the server, or no setting is left.
+        `known` are configurations that the server ran under: what needs no more memory in any part passes, and what has
+        an effect there may move. Raises InvalidConfiguration where the policy contradicts the server, or no setting is
+        left.
         """
         return spaces.space(self, policy, reference, known)
 

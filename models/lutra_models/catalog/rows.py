@@ -41,8 +41,8 @@ class KnobRow:
     `tune` says whether it is searched without being named. `since` and `until` are versions, both included: an `until`
     of (10, 5) covers 10.5.9. `legal` are the options that the server takes besides those that are searched, for servers
     that do not tell them. The server rounds a value to a multiple of `multiple_of`. Where the live server does not
-    fulfil `needs`, the setting has no effect there and does not move; one that is `fixed` is only shown. `source` is
-    the setting source that keeps it.
+    fulfil `needs`, and nothing that moves with it may come to, the setting has no effect there and does not move; one
+    that is `fixed` is only shown. `source` is the setting source that keeps it.
     """
 
     name: str

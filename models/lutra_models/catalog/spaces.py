@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.rows import KnobRow
@@ -36,10 +36,12 @@ def space(
     held = reported.values if reference is None else reported.values.replace(reference)
     knobs: list[Knob] = []
     reasons: list[str] = []
-    for row in (reported.rows[name] for name in reported.values):
-        if not _chosen(row, policy):
-            continue
-        why = _obstacle(row, reported.server.settings[row.name], policy, reported.overlay)
+    known = tuple(known)
+    rows = [row for row in (reported.rows[name] for name in reported.values) if _chosen(row, policy)]
+    obstacles = {row.name: _obstacle(row, reported.server.settings[row.name], policy) for row in rows}
+    effects = _Effects.of(reported, {n for n, why in obstacles.items() if why is None}, known)
+    for row in rows:
+        why = obstacles[row.name] or effects.lacking(row)
         if why is None:
             try:
                 knobs.append(_knob(reported, policy, row, held[row.name]))
@@ -74,7 +76,31 @@ def _chosen(row: KnobRow, policy: Policy) -> bool:
     return row.tune and policy.admits(row.risk)
 
 
-def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy, facts: Overlay) -> str | None:
+@dataclass(frozen=True)
+class _Effects:
+    """Whether a setting has an effect on this server: a session asks again after each trial, and its space stays one.
+
+    So what a setting needs is fulfilled too where the `moving` settings may come to fulfil it, and where a
+    configuration that the server ran under, as the session's own beginning, did.
+    """
+
+    moving: frozenset[str]
+    scopes: tuple[Mapping[str, float | str], ...]
+
+    @classmethod
+    def of(cls, reported: ReportedSettings, moving: Iterable[str], known: Iterable[Mapping[str, Value]]) -> _Effects:
+        overlay = reported.overlay
+        return cls(frozenset(moving), (overlay.base, *(overlay.scope(c) for c in known)))
+
+    def lacking(self, row: KnobRow) -> str | None:
+        """Why it has none."""
+        needs = row.needs
+        if needs is None or needs.names & (self.moving - {row.name}) or any(needs(scope) for scope in self.scopes):
+            return None
+        return f"has no effect on this server: it needs {needs}"
+
+
+def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy) -> str | None:
     if row.name in policy.pins:
         return "is pinned"
     if setting.shadowed:
@@ -87,8 +113,6 @@ def _obstacle(row: KnobRow, setting: ServerSetting, policy: Policy, facts: Overl
         return "needs a restart, which is not allowed"
     if (setting.kind in ("integer", "real")) != (row.kind in ("integer", "real")):
         return f"is a {setting.kind} on this server, not a {row.kind}"
-    if row.needs is not None and not row.needs(facts.base):
-        return f"has no effect on this server: it needs {row.needs}"
     return None
 
 

@@ -69,6 +69,8 @@ def test_its_data_outlive_a_stop_and_a_crash_and_nothing_of_it_outlives_its_end(
             server.sql(statement)
         server.stop()
         assert (server.pid, accepts(server.port), server.pid_file.exists()) == (None, False, False)
+        with pytest.raises(LabError):
+            server.sql(known(engine).stored)
         run(server.start_command)
         first = server.pid
         assert (server.sql(known(engine).stored), first is not None) == ("7", True)

@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.agents import document, write_toml
 from tests.support.commands import agent_command
-from tests.support.engines import scratch
+from tests.support.engines import PIKAS, scratch
 from tests.support.served import Served
 from tests.support.subjects import variables
 
 TRIALS = 4
 SMALL = "14045392"
-BELOW = 1000
-"""Four clients get no more on this side: one write in 3 ms."""
+BEYOND = 3
+"""On the far side at least so many times as much is written as on the near one, where each write waits for the disk."""
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One service for all of them: it takes longer to start than a session."""
+    with Served(tmp_path_factory.mktemp("service")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("pika", PIKAS)
 @pytest.mark.parametrize("restart", [False, True], ids=["live alone", "with restarts"])
-def test_a_session_finds_a_configuration_beyond_the_cliff(restart: bool, served: Served, tmp_path: Path) -> None:
-    about = {"name": f"pika {restart}", "engine": "pika", "policy": {"restart": restart}}
+def test_a_session_finds_a_configuration_beyond_the_cliff(
+    pika: str, restart: bool, served: Served, tmp_path: Path
+) -> None:
+    about = {"name": f"{pika} {restart}", "engine": "pika", "policy": {"restart": restart}}
     database = served.api.take("POST", "/v1/databases", about)["id"]
     path = f"/v1/databases/{database}/tokens"
     token = served.api.take("POST", path, {"name": "its agent", "scopes": ["agent"]})["token"]
-    with scratch("pika", **{"max-write-buffer-size": SMALL}) as server:
-        driver = {**server.load(1).driver, "warmup_s": 0.2, "duration_s": 1}
-        sections = {"service": {"database": database}, "driver": driver}
+    with scratch(pika, **{"max-write-buffer-size": SMALL}) as server:
+        sections = {"service": {"database": database}, "driver": server.load(1).driver}
         made = document(server, str(served.client.base_url).rstrip("/"), tmp_path / "state", **sections)
         file = write_toml(tmp_path / "agent.toml", made)
         line = agent_command(
@@ -37,6 +47,6 @@ def test_a_session_finds_a_configuration_beyond_the_cliff(restart: bool, served:
         tuned = variables(server)
     session = line.split()[1].rstrip(":")
     trials = served.api.take("GET", f"/v1/sessions/{session}/trials")["items"]
-    assert trials[0]["measured"]["qps"] < BELOW
-    assert max(trial["measured"]["qps"] for trial in trials) > 3 * BELOW
+    assert [trial for trial in trials if not trial["measured"]] == []
+    assert max(trial["measured"]["qps"] for trial in trials) > BEYOND * trials[0]["measured"]["qps"]
     assert int(tuned["arena-block-size"]) < int(tuned["max-write-buffer-size"]) * 7 / 8

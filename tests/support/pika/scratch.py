@@ -38,5 +38,10 @@ class RecordedPika(ScratchRedis):
         given = {"port": str(self.port), **self.options}
         self.file.write_text("# pika.conf\n" + "".join(f"{name} : {value}\n" for name, value in given.items()))
 
+    def engines_own(self) -> dict[str, str]:
+        """What the storage engine has been given, whatever the server tells."""
+        return dict(line.split("|") for line in self.sql("ENGINE").splitlines())
+
     def load(self, scale: int) -> Load:
-        return Load("sets by 4 clients", {"kind": "command", "command": [sys.executable, str(LOAD)]})
+        driver = {"kind": "command", "command": [sys.executable, str(LOAD)], "warmup_s": 0.2, "duration_s": 1}
+        return Load("sets by 4 clients", driver)

@@ -100,7 +100,12 @@ class ScratchRedis(ScratchServer):
     def session(self, dbname: str | None = None) -> Iterator[Session]:
         import redis
 
-        client = redis.Redis(self.host, self.port, protocol=2, decode_responses=True, single_connection_client=True)
+        try:
+            # It dials here already.
+            client = redis.Redis(self.host, self.port, protocol=2, decode_responses=True, single_connection_client=True)
+            client.ping()
+        except redis.RedisError as error:
+            raise LabError(str(error)) from error
         client.response_callbacks.clear()
 
         def run(command: str) -> str:
@@ -109,10 +114,6 @@ class ScratchRedis(ScratchServer):
             except redis.RedisError as error:
                 raise LabError(f"{command}: {error}") from error
 
-        try:
-            client.ping()
-        except redis.RedisError as error:
-            raise LabError(str(error)) from error
         with client:
             yield run
 

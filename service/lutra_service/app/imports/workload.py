@@ -119,7 +119,7 @@ def question(workload: Workload) -> Document:
     return learned.request(serial.history_to_dict(history(workload, workload.context)))
 
 
-def history(workload: Workload, context: Mapping[str, Any]) -> History:
+def history(workload: Workload, context: Mapping[str, Value]) -> History:
     """What its model is fitted to. A setting's range holds all that was measured, as nothing is proposed from it."""
     seen = sampled(workload.observations, workload.objective, MODELLED)
     live = meet(workload.server)

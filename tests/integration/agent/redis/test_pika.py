@@ -1,4 +1,4 @@
-"""A pika, as one was recorded: the suite of every engine, and each of its traps."""
+"""A pika, as one was recorded, and a real one where there is one: the suite of every engine, and each of its traps."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lutra_lab.servers.base import ScratchServer
 
 from tests.support.conformance import EngineConformance, Subject
-from tests.support.engines import scratch
+from tests.support.engines import PIKAS, scratch
+from tests.support.pika.scratch import RecordedPika
 from tests.support.subjects import subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -18,22 +18,18 @@ SMALL = "14045392"
 """max-write-buffer-size as the case study had it."""
 
 
-@pytest.fixture(scope="class")
-def server() -> Iterator[ScratchServer]:
-    with scratch("pika", **{"max-write-buffer-size": SMALL}) as server:
+@pytest.fixture(scope="class", params=PIKAS)
+def server(request: pytest.FixtureRequest) -> Iterator[RecordedPika]:
+    with scratch(request.param, **{"max-write-buffer-size": SMALL}) as server:
+        assert isinstance(server, RecordedPika)
         yield server
 
 
 @pytest.fixture
-def subject(server: ScratchServer, tmp_path: Path) -> Iterator[Subject]:
+def subject(server: RecordedPika, tmp_path: Path) -> Iterator[Subject]:
     found = subject_of(server, tmp_path / "state")
     yield found
     found.engine.health.close()
-
-
-def engines_own(server: ScratchServer) -> dict[str, str]:
-    """What the storage engine has been given, whatever the server tells."""
-    return dict(line.split("|") for line in server.sql("ENGINE").splitlines())
 
 
 class TestEngine(EngineConformance):
@@ -70,30 +66,30 @@ class TestTraps:
         assert subject.fresh() == before
 
     def test_a_live_change_outlasts_a_restart_under_the_name_that_the_file_has(
-        self, server: ScratchServer, subject: Subject
+        self, server: RecordedPika, subject: Subject
     ) -> None:
         assert subject.do("rec_1", {"max-write-buffer-number": 5}).state == "applied"
         assert b"max-write-buffer-num : 5\n" in (subject.file() or b"")
         server.stop()
         server.start()
-        assert subject.fresh()["max-write-buffer-number"] == engines_own(server)["max-write-buffer-number"] == "5"
+        assert subject.fresh()["max-write-buffer-number"] == server.engines_own()["max-write-buffer-number"] == "5"
 
-    def test_a_unit_in_the_file_is_read_as_the_server_reads_it(self, server: ScratchServer, subject: Subject) -> None:
+    def test_a_unit_in_the_file_is_read_as_the_server_reads_it(self, server: RecordedPika, subject: Subject) -> None:
         assert subject.do("rec_unit", {"arena-block-size": "2MB"}).state == "applied"
         assert b"arena-block-size : 2097152\n" in (subject.file() or b"")
 
     def test_an_answer_of_err_although_the_value_was_taken_ends_with_the_old_value(
-        self, server: ScratchServer, subject: Subject
+        self, server: RecordedPika, subject: Subject
     ) -> None:
         server.sql("CONFIG SET max-cache-files 4000")  # somebody else: from now on it answers so
-        before, engine = subject.fresh(), engines_own(server)
+        before, engine = subject.fresh(), server.engines_own()
         outcome = subject.do("rec_err", {"write-buffer-size": 32 << 20}, restart_allowed=False)
         assert (outcome.state, outcome.code) == ("reverted", "invalid_value")
         assert "Unsupport option member" in outcome.message
         assert subject.fresh() == before
-        assert engines_own(server) == engine
+        assert server.engines_own() == engine
 
-    def test_an_ok_that_was_none_is_found_by_reading_back(self, server: ScratchServer, subject: Subject) -> None:
+    def test_an_ok_that_was_none_is_found_by_reading_back(self, server: RecordedPika, subject: Subject) -> None:
         source = subject.engine.own
         steps = source.undo("max-client-response-size", None, "3000000000", False)
         with pytest.raises(Exception, match="said OK to 3000000000 and tells -1294967296"):

@@ -1,4 +1,4 @@
-"""What is a Redis's own: rights, a server without a file, memory in use, the ways to it."""
+"""What is a Redis's own: rights, its file, a server without one, memory in use, the ways to it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,42 @@ import pytest
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family
 from lutra_agent.errors import ApplyRefused, ConfigError, DatabaseUnavailable, LoginRefused
+from lutra_agent.runtime.compose import running
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.ports import accepts, free_port
 from lutra_models.catalog import meet
+from lutra_models.wire import Outcome
 
+from tests.support.agents import TOKEN, config
+from tests.support.certificates import authority
+from tests.support.certificates import server as certificate
 from tests.support.conformance import HOST
 from tests.support.engines import program, scratch
-from tests.support.subjects import engine_of, subject_of
+from tests.support.fake_engine import NoSignals
+from tests.support.fake_service import FakeService, serving
+from tests.support.subjects import engine_of, subject_of, variables
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+
+ODD = b"""# ours
+hz 20
+requirepass ""
+user reader on nopass ~r:* +get
+
+HZ 15
+# no newline at its end: maxmemory-samples 4"""
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
+    with serving(FakeService()) as found:
+        yield found
+
+
+def outcomes(service: FakeService) -> list[Outcome]:
+    return [o for r in service.reports for o in r.outcomes]
 
 
 @pytest.fixture(scope="module", params=["redis", "valkey"])
@@ -106,11 +134,41 @@ def test_of_several_settings_one_that_the_server_refuses_changes_none(server: Sc
     engine.health.close()
 
 
+def test_what_nobody_confirmed_is_taken_back_byte_by_byte_and_the_server_never_writes_its_file(
+    service: FakeService, tmp_path: Path
+) -> None:
+    """Also where it was started anew meanwhile, by somebody else and with the agent away."""
+    with scratch("redis") as server:
+        server.stop()
+        server.file.write_bytes(server.file.read_bytes() + ODD)
+        server.start()
+        before, file = variables(server), server.file.read_bytes()
+        server.sql("CONFIG SET slowlog-max-len 77")  # somebody's own, and in no file
+        made = config(server, service.url, tmp_path / "state", "reload_only")
+        made = replace(made, guard=replace(made.guard, confirm_s=3))
+        service.offer("rec_1", {"hz": 33, "maxmemory-samples": 9})
+        with running(made, signals=NoSignals()) as loop:
+            loop.run(ended=lambda: bool(outcomes(service)))
+        written = server.file.read_bytes()
+        assert written == file.replace(b"hz 20\n", b"").replace(b"HZ 15\n", b"") + b"\nhz 33\nmaxmemory-samples 9\n"
+        server.crash()
+        server.start()
+        assert variables(server) == {**before, "hz": "33", "maxmemory-samples": "9"}
+        with running(made, signals=NoSignals()) as loop:
+            loop.run(ended=lambda: len(outcomes(service)) == 2)
+        assert [o.code for o in outcomes(service)] == [None, "not_confirmed"]
+        assert variables(server) == before
+        assert server.file.read_bytes() == file
+        assert "rewrite" not in server.sql("INFO commandstats")
+
+
 def test_a_server_without_a_file_takes_what_is_live_and_nothing_that_needs_a_restart(tmp_path: Path) -> None:
     with without_a_file(tmp_path) as port, connected(port) as engine:
         source = engine.own
         assert source.settings_file() is None
-        assert source.permissions(["hz", "tcp-backlog"]).changeable == {"hz"}
+        found = source.permissions(["hz", "tcp-backlog"])
+        assert found.changeable == {"hz"}
+        assert "its next start forgets every change" in found.explanation
         live = meet(engine.server(HOST))
         source.execute([s for c in live.changes({"hz": 25}) for s in source.plan(c, restart=False)])
         assert source.read()["hz"].value == "25"
@@ -139,6 +197,27 @@ def test_a_password_goes_by_a_socket_or_where_that_is_meant(tmp_path: Path, monk
             engine.health.ping()
         monkeypatch.delenv("REDISCLI_AUTH")
         with connected(port) as engine, pytest.raises(LoginRefused):
+            engine.health.ping()
+
+
+def test_tls_is_to_a_server_that_proves_itself_and_a_password_goes_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ca, other = authority(tmp_path), authority(tmp_path, "other")
+    made, key = certificate(tmp_path, ca)
+    monkeypatch.setenv("REDISCLI_AUTH", "open sesame")
+    port = free_port()
+    tls = ("--tls-port", str(port), "--tls-cert-file", str(made), "--tls-key-file", str(key))
+    tls += ("--tls-ca-cert-file", str(ca), "--tls-auth-clients", "no", "--requirepass", "open sesame")
+    with without_a_file(tmp_path, *tls):
+        for verify in ("identity", "ca"):
+            with connected(port, tls_ca=ca, tls_verify=verify) as engine:
+                assert engine.server(HOST).role == "primary"
+            with connected(port, tls_ca=other, tls_verify=verify) as engine, pytest.raises(DatabaseUnavailable):
+                engine.health.ping()
+        with connected(port, host="localhost", tls_ca=ca) as engine, pytest.raises(DatabaseUnavailable):
+            engine.health.ping()  # the certificate is one for another name
+        with connected(port, host="localhost", tls_ca=ca, tls_verify="ca") as engine:
             engine.health.ping()
 
 

@@ -100,7 +100,8 @@ class RedisSource:
     def _without_file(self, names: Iterable[str]) -> Permissions:
         """A server that was started without a file takes what is live, and forgets it with its next start."""
         live = frozenset(n for n in names if not self._restarts(n))
-        how = "the server was started without a file: what needs a restart cannot be kept for it"
+        how = "the server was started without a file: its next start forgets every change"
+        how += ", and what needs a restart cannot be kept for it"
         return Permissions(live, True, explanation=how)
 
     def _restarts(self, name: str) -> bool:

@@ -1,0 +1,213 @@
+"""A Redis on a small host that gets configurations, of the server and of the kernel, from the agent's own parts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lutra_agent import drivers
+from lutra_agent.clock import SystemClock
+from lutra_agent.config.types import AgentConfig, Config, RestartConfig, ServiceConfig
+from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.families import family
+from lutra_agent.errors import DidNotStart, DriverFailed
+from lutra_agent.linux.client import HelperProgram
+from lutra_agent.linux.kernel import SETTINGS, Kernel
+from lutra_agent.linux.places import Places
+from lutra_agent.linux.source import LinuxHost
+from lutra_agent.metrics.measure import Measure
+from lutra_agent.runtime.compose import local_database
+from lutra_lab.servers.errors import LabError
+from lutra_lab.servers.redis.scratch import ScratchRedis
+from lutra_models.catalog import meet
+from lutra_models.knobs import Configuration
+from lutra_models.server import Server
+from lutra_models.wire import Directive
+
+from benchmarks.lab.data import database_of, run
+from benchmarks.lab.place import Reading
+from benchmarks.lab.small_host import SmallHost, device
+from benchmarks.stores.studies import CLIENTS, VALUE_BYTES, Study
+
+TIMEOUT_S = 300.0
+LOOK_S = 0.1
+FILL = ("-t", "set", "-c", "50", "-P", "50", "-d", str(VALUE_BYTES))
+HELPER = (
+    "import sys; from pathlib import Path; from lutra_agent.linux.helper import Places, main; "
+    "main([], Places(Path('/'), *map(Path, sys.argv[1:])))"
+)
+KEPT = ("latest_fork", "rdb_", "aof_")
+
+
+class Store:
+    """Measures the server as it starts with its data read again. `driver` is the load of every measurement."""
+
+    def __init__(
+        self, study: Study, server: ScratchRedis, host: SmallHost, folder: Path, driver: dict[str, Any]
+    ) -> None:
+        self._host = host
+        clock = SystemClock()
+        database = database_of(server)
+        restart = RestartConfig(
+            command=host.command(server.restart_command),
+            start_command=host.command(server.start_command),
+            timeout_s=TIMEOUT_S,
+            data_dir=server.data_dir,
+        )
+        agent = AgentConfig(folder / "agent", mode="lab", durability=True)
+        config = Config(ServiceConfig("http://127.0.0.1", "lab"), database, agent, restart, driver=driver)
+        engine = family(database.engine).open(database)
+        self._local = local_database(config, clock, _beside(engine, server, folder) if study.kernel else engine)
+        self._driver = drivers.build(driver, database)
+        self._clock = clock
+        local = self._local
+        self._measure = Measure(local.engine.telemetry, local.engine.health, local.probe, clock, local.data_dir)
+
+    def look(self) -> Server:
+        return self._local.read_server()
+
+    @property
+    def context(self) -> dict[str, Any]:
+        return self._driver.context()
+
+    def measured(self, configuration: Configuration) -> Reading:
+        """Make it active with a restart, and put the load on it."""
+        with self._host.unhurried():
+            try:
+                problem = self._applied(configuration)
+            except DidNotStart as error:
+                return Reading(configuration, {}, f"did_not_start: {error}")
+            if problem:
+                return Reading(configuration, {}, problem)
+        active = meet(self.look()).values.restrict(configuration)
+        before = self._host.requests()
+        with _watched(self._host) as held:
+            try:
+                content = self._measure.driven(self._driver)
+            except DriverFailed as error:
+                return Reading(active, {}, f"driver_failed: {error}")
+        writes = self._host.requests()["write"] - before["write"]
+        metrics = {"qps": content.metrics["qps"], "disk_writes": float(writes), "peak_memory_bytes": float(max(held))}
+        metrics |= {n: v for n, v in content.metrics.items() if any(part in n for part in KEPT)}
+        return Reading(active, {**metrics, **({"p99_ms": content.latency.p99_ms} if content.latency else {})})
+
+    def up(self) -> None:
+        """Start it where it is down, and wait until it has read its data. Raises DidNotStart."""
+        if not self._local.control.up():
+            self._local.control.start()
+
+    def close(self) -> None:
+        self._local.engine.health.close()
+
+    def _applied(self, configuration: Configuration) -> str:
+        """Why it is not active; empty where it is. Raises DidNotStart."""
+        self.up()
+        self._local.executor.recover()
+        outcome = self._local.executor.execute(
+            Directive(
+                id=uuid.uuid4().hex,
+                recommendation="lab",
+                settings=dict(configuration),
+                restart_allowed=True,
+                measure=True,
+                expires_at=self._clock.now() + timedelta(hours=1),
+            )
+        )
+        if outcome.state != "applied":
+            return f"{outcome.code}: {outcome.message}"
+        if not outcome.restarted:
+            self._local.control.restart()
+        return ""
+
+
+@contextmanager
+def opened(study: Study, folder: Path, driver: dict[str, Any]) -> Iterator[Store]:
+    """A store with the study's data, as it is found. Everything is gone, and the kernel as before, afterwards."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    try:
+        with (
+            _kernel(study.kernel),
+            SmallHost(f"lutra-stores-{study.name}", device(folder), study.limits) as host,
+            ScratchRedis(folder / "server", options=study.options) as server,
+        ):
+            place = Store(study, server, host, folder, driver)
+            try:
+                with host.unhurried():
+                    _filled(server, study)
+                    server.stop()
+                    run(host.command(server.start_command))
+                    place.up()
+                yield place
+            finally:
+                place.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def driver_of(study: Study, warmup_s: float, duration_s: float) -> dict[str, Any]:
+    load = {"kind": "redis-benchmark", "clients": CLIENTS, "writes": 1.0, "keys": study.keys, "data_size": VALUE_BYTES}
+    return {**load, "warmup_s": warmup_s, "duration_s": duration_s}
+
+
+def _beside(engine: Engine, server: ScratchRedis, folder: Path) -> Engine:
+    """With the kernel's settings, by the program that root runs; what it makes to last lies in this folder."""
+    etc = folder / "etc"
+    places = Places(Path("/"), etc / "sysctl.d/90-lutra.conf", etc / "host.conf", folder / "memory", etc)
+    paths = [str(p) for p in (places.sysctls, places.devices, places.memory, places.system)]
+    helper = HelperProgram((sys.executable, "-I", "-c", HELPER, *paths))
+    return replace(engine, sources=(*engine.sources, LinuxHost(helper, lambda: server.data_dir, places)))
+
+
+def _filled(server: ScratchRedis, study: Study) -> None:
+    """Each name is written three times on average, so that nearly all are there; a stop keeps them. Raises LabError."""
+    due = study.options.get("save", "")
+    server.sql('CONFIG SET save "" appendfsync no')
+    argv = ["redis-benchmark", "-p", str(server.port), *FILL, "-n", str(3 * study.keys), "-r", str(study.keys), "-q"]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise LabError(f"{argv[0]}: exit {done.returncode}: {done.stderr[-300:]}")
+    server.sql(f'CONFIG SET save "{due}" appendfsync {study.options.get("appendfsync", "everysec")}')
+
+
+@contextmanager
+def _kernel(found: Mapping[str, str]) -> Iterator[None]:
+    """The kernel with these settings; within, a session may move them. As before afterwards."""
+    kernel = Kernel(Path("/"), None)
+    touched = [SETTINGS[n] for n in ("transparent_hugepage.enabled", "transparent_hugepage.defrag", "vm.swappiness")]
+    before = {s: kernel.read(s) for s in touched} if found else {}
+    try:
+        for name, value in found.items():
+            kernel.write(SETTINGS[name], value)
+        yield
+    finally:
+        for setting, value in before.items():
+            kernel.write(setting, value)
+
+
+@contextmanager
+def _watched(host: SmallHost) -> Iterator[list[int]]:
+    """What the processes within hold, read several times a second."""
+    found, ended = [host.held_bytes()], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(LOOK_S):
+            found.append(host.held_bytes())
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        ended.set()
+        thread.join()
