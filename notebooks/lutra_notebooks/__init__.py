@@ -1,4 +1,5 @@
-"""What the notebooks in `book` share: tables of what `lutra_client` reads, and charts of them. Users of the REST interface.
+"""What the notebooks in `book` share: tables of what `lutra_client` reads, and charts of them.
 
-`start` opens the client. Rooms: `charts` above the tables `fleet`, `settings`, `forecasts`, `racing`, `versions`.
+`opened.start` gives the client; `charts` are drawn of the tables of `fleet`, `settings`, `forecasts`, `racing` and
+`versions`. `command` is `lutra notebook`.
 """

@@ -110,18 +110,20 @@ def _components(table: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
 
 
 def resemblance(client: Client, found: Sequence[WorkloadAnswer], most: int = COMPARED) -> pd.DataFrame:
-    """A row a pair of the newest `most` workloads, as the memory sees it from `workload`: `place` (1 is the most alike),
-    `distance` and `agreement`. Pairs of strangers, of other engines and of other objectives are missing."""
+    """A row a pair of the newest `most` workloads, as the memory sees it from `workload`: `place` (1 is the most
+    alike), `distance` and `agreement`. Pairs of strangers, of other engines and of other objectives are missing."""
     compared = found[:most]
     names = labels(found)
     rows = [
-        {"workload": names[w["id"]], "other": names[like["workload"]], "place": place, **_likeness(like)}
+        {
+            "workload": names[w["id"]],
+            "other": names[like["workload"]],
+            "place": place,
+            "distance": like["distance"],
+            "agreement": like["agreement"],
+        }
         for w in compared
         for place, like in enumerate(client.list_nearest_workloads(w["id"], count=64)["items"], 1)
         if like["workload"] in names
     ]
     return pd.DataFrame(rows, columns=["workload", "other", "place", "distance", "agreement"])
-
-
-def _likeness(like: dict[str, float | None]) -> dict[str, float | None]:
-    return {"distance": like["distance"], "agreement": like["agreement"]}

@@ -22,7 +22,9 @@ def _against(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     x = alt.X("measured:Q", title=f"measured {metric}", scale=scale, axis=axis)
     y = alt.Y("median:Q", title=f"predicted {metric}", scale=scale, axis=axis)
     chart = alt.Chart(group)
-    bars = chart.mark_rule(opacity=0.45).encode(x=x, y=alt.Y("low:Q", title=f"predicted {metric}", scale=scale), y2="high")
+    bars = chart.mark_rule(opacity=0.45).encode(
+        x=x, y=alt.Y("low:Q", title=f"predicted {metric}", scale=scale), y2="high"
+    )
     colour = alt.Color("held:N", title="inside").scale(domain=[True, False], range=["#4c78a8", "#e45756"])
     dots = chart.mark_point(filled=True, size=45).encode(
         x=x, y=y, color=colour.legend(orient="bottom"), tooltip=["database", "trial", "measured", "median"]

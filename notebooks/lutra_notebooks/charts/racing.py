@@ -31,7 +31,9 @@ def race(table: pd.DataFrame, title: str) -> alt.LayerChart:
     chart = alt.Chart(table)
     x = alt.X("trial:Q", title="trials").axis(tickMinStep=1)
     colour = alt.Color("entrant:N", title="options").legend(orient="bottom", labelLimit=220)
-    line = chart.mark_line(point=True).encode(x=x, y=alt.Y("mean(missed):Q", title="missed of the best (%)"), color=colour)
+    line = chart.mark_line(point=True).encode(
+        x=x, y=alt.Y("mean(missed):Q", title="missed of the best (%)"), color=colour
+    )
     band = chart.mark_area(opacity=0.12).encode(
         x=x, y=alt.Y("min(missed):Q", title="missed of the best (%)"), y2="max(missed):Q", color=colour
     )

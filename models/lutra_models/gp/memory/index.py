@@ -163,4 +163,3 @@ def _least(rows: npt.NDArray[np.intp], far: Array, values: Array, count: int) ->
         return rows, far
     kept = np.sort(np.argpartition(values, count - 1)[:count])
     return rows[kept], far[kept]
-
