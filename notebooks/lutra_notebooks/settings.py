@@ -28,7 +28,7 @@ ENDS = ("median", "low", "high")
 
 def effects(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:
     """A row a workload and setting: by how many percent the setting moved the objective from one end of its range to
-    the other (`size`), the `deviation` of that in percent, whether it is `sure`, and the `best` value for it.
+    the other (`size`), the `deviation` of that in percent, whether it is `sure`, and the value at which the metric was highest (`highest_at`).
 
     In the unit of the metric where it was not compared by ratios (`relative` is false).
     """
@@ -40,7 +40,7 @@ def effects(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:
         for effect in lesson["effects"]
     ]
     columns = ["workload", "engine", "metric", "setting", "size", "deviation", "sure", "highest_at", "relative"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns).astype({"sure": bool, "relative": bool})
 
 
 def _effect(lesson: LessonAnswer, effect: EffectAnswer) -> dict[str, object]:

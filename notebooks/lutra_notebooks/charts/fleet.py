@@ -7,25 +7,39 @@ import pandas as pd
 
 
 def fleet_map(places: pd.DataFrame) -> alt.Chart:
-    """A point a workload, a panel an engine; the axes say which share of the differences they keep."""
+    """A point a workload, a panel an engine; the axes say which share of the differences they keep, and have one scale:
+    near on the map is near."""
     panels = [_panel(group, engine) for engine, group in places.groupby("engine")]
     return alt.concat(*panels, columns=2).resolve_scale(color="shared", size="shared")
 
 
 def _panel(group: pd.DataFrame, engine: str) -> alt.LayerChart:
     first = group.iloc[0]
-    x = alt.X("x:Q", title=f"first component ({first.x_share:.0%} of the differences)").scale(padding=45)
-    y = alt.Y("y:Q", title=f"second component ({first.y_share:.0%})").scale(padding=25)
-    chart = alt.Chart(group)
-    points = chart.mark_circle(opacity=0.8).encode(
+    far = 1.35 * max(float(group[["x", "y"]].abs().max().max()), 1e-9)
+    plain = alt.Axis(labels=False, ticks=False, tickCount=5)
+    many = len(group) > 1
+    titles = (
+        f"first component ({first.x_share:.0%} of the differences)" if many else "there is nothing to compare it with",
+        f"second component ({first.y_share:.0%})" if many else "",
+    )
+    x, y = (
+        kind(f"{name}:Q", title=title, axis=plain).scale(domain=[-far, far], nice=False)
+        for kind, name, title in ((alt.X, "x", titles[0]), (alt.Y, "y", titles[1]))
+    )
+    ranked = group.assign(above=group.y.rank(method="first") % 2 == 1)
+    chart = alt.Chart(ranked)
+    points = chart.mark_circle(opacity=0.7).encode(
         x=x,
         y=y,
-        size=alt.Size("trials:Q", title="trials").scale(range=[60, 320]).legend(orient="bottom"),
+        size=alt.Size("trials:Q", title="trials").scale(range=[60, 320]).legend(orient="bottom", tickCount=3, format="d"),
         color=alt.Color("objective:N", title="objective").legend(orient="bottom"),
         tooltip=["workload", "objective", "trials"],
     )
-    names = chart.mark_text(dy=-14, limit=160).encode(x=x, y=y, text="workload:N")
-    return (points + names).properties(width=330, height=260, title=str(engine))
+    names = (
+        chart.transform_filter(alt.datum.above == above).mark_text(dy=dy, limit=160).encode(x=x, y=y, text="workload:N")
+        for above, dy in ((True, -15), (False, 17))
+    )
+    return alt.layer(points, *names).properties(width=330, height=330, title=str(engine))
 
 
 def signatures(counters: pd.DataFrame, most: int = 6) -> alt.Chart:

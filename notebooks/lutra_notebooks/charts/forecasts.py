@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 
 def against(table: pd.DataFrame) -> alt.Chart:
     """A panel a metric: what was predicted, with its interval, over what was measured; on the line it was exact.
 
-    Both axes are logarithmic where everything is positive, so that databases of any size fit on one panel.
+    Both axes are logarithmic where readings are positive, so that databases of any size fit on one panel; an interval's
+    lower end is then drawn at a hundredth of the median, where it is lower than that.
     """
     return alt.hconcat(*(_against(group, str(metric)) for metric, group in table.groupby("metric")))
 
 
 def _against(group: pd.DataFrame, metric: str) -> alt.LayerChart:
+    positive = bool((group[["measured", "median"]] > 0).all(axis=None))
+    if positive:
+        group = group.assign(low=np.maximum(group.low, 0.01 * group["median"]))
     ends = [float(group[["measured", "low"]].min().min()), float(group[["measured", "high"]].max().max())]
-    scale = alt.Scale(type="log", nice=False) if ends[0] > 0 else alt.Scale(zero=False)
+    scale = alt.Scale(type="log" if positive else "linear", domain=ends, nice=False)
     axis = alt.Axis(tickCount=5, format="~s")
     line = alt.Chart(pd.DataFrame({"measured": ends, "median": ends})).mark_line(color="grey", strokeDash=[4, 4])
     x = alt.X("measured:Q", title=f"measured {metric}", scale=scale, axis=axis)
@@ -67,7 +72,7 @@ def over_time(table: pd.DataFrame) -> alt.Chart:
 
 def _in_time(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     chart = alt.Chart(group)
-    x = alt.X("at:T", title="when it was predicted (UTC)").axis(labelOverlap=True, tickCount=5).scale(padding=12)
+    x = alt.X("at:T", title="when it was predicted (UTC)").axis(labelOverlap=True, tickCount=5).scale(type="utc", padding=12)
     y = alt.Y("held:Q", title=f"{metric} inside").axis(format="%").scale(domain=[0, 1])
     bars = chart.mark_rule().encode(x=x, y=alt.Y("low:Q", title=f"{metric} inside"), y2="high:Q")
     line = chart.mark_line(point=True).encode(x=x, y=y)

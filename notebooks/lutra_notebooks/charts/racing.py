@@ -28,13 +28,13 @@ def scores(table: pd.DataFrame) -> alt.Chart:
 
 def race(table: pd.DataFrame, title: str) -> alt.LayerChart:
     """By how much the best row so far misses the best of all, the mean over the seeds and their spread."""
-    chart = alt.Chart(table)
+    chart, scale = alt.Chart(table), alt.Scale(domain=[0, float(table.missed.max())])
     x = alt.X("trial:Q", title="trials").axis(tickMinStep=1)
     colour = alt.Color("entrant:N", title="options").legend(orient="bottom", labelLimit=220)
     line = chart.mark_line(point=True).encode(
         x=x, y=alt.Y("mean(missed):Q", title="missed of the best (%)"), color=colour
     )
     band = chart.mark_area(opacity=0.12).encode(
-        x=x, y=alt.Y("min(missed):Q", title="missed of the best (%)"), y2="max(missed):Q", color=colour
+        x=x, y=alt.Y("min(missed):Q", title="missed of the best (%)", scale=scale), y2="max(missed):Q", color=colour
     )
     return (band + line).properties(width=420, height=240, title=title)

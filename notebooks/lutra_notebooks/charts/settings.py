@@ -18,7 +18,7 @@ def strengths(effects: pd.DataFrame, engine: str, most: int = 15) -> alt.LayerCh
     chart = alt.Chart(table[table.setting.isin(order)])
     x = alt.X("workload:N", title=None).axis(labelAngle=-40, labelLimit=160, orient="top", labelAlign="left")
     y = alt.Y("setting:N", title=None, sort=order).axis(labelLimit=220)
-    colour = alt.Color("size:Q", title="moved by (%)").scale(scheme="oranges", domainMin=0)
+    colour = alt.Color("size:Q", title="moved by (%)").scale(scheme="oranges", type="sqrt", domainMin=0)
     squares = chart.mark_rect().encode(
         x=x, y=y, color=colour, tooltip=["workload", "setting", alt.Tooltip("size", format=".1f"), "highest_at"]
     )
@@ -38,13 +38,18 @@ def _curves_of(table: pd.DataFrame, name: str, unit: str) -> alt.LayerChart:
     log = bool(table["log"].iloc[0]) and bool((table.value > 0).all())
     scale = alt.Scale(type="log" if log else "linear", nice=False)
     x = alt.X("value:Q", title=f"{name} ({unit})" if unit else name, scale=scale).axis(tickCount=4, format="~s")
-    colour = alt.Color("workload:N", title="workload").legend(orient="bottom", columns=3, labelLimit=160)
+    colour = alt.Color("workload:N", title="workload").legend(orient="bottom", columns=3, labelLimit=160, symbolOpacity=1)
     chart = alt.Chart(table)
     band = chart.mark_area(opacity=0.15).encode(
-        x=x, y=alt.Y("low:Q", title="objective, % from its mean"), y2="high:Q", color=colour
+        x=x, y=alt.Y("low:Q", title="objective, % from its mean", scale=_whole(table)), y2="high:Q", color=colour
     )
     line = chart.mark_line(point=True).encode(x=x, y="gain:Q", color=colour)
     return (band + line).properties(width=300, height=180)
+
+
+def _whole(table: pd.DataFrame) -> alt.Scale:
+    """From the lowest to the highest end of an interval: of itself a scale sees the lower ends alone."""
+    return alt.Scale(domain=[float(table.low.min()), float(table.high.max())])
 
 
 def slices(table: pd.DataFrame, knobs: dict[str, Knob], metric: str) -> alt.Chart:
@@ -65,7 +70,7 @@ def _slice(table: pd.DataFrame, knob: Knob, metric: str) -> alt.LayerChart:
     number = isinstance(domain, Number)
     band = chart.mark_area(opacity=0.2) if number else chart.mark_rule(opacity=0.5, strokeWidth=3)
     middle = chart.mark_line() if number else chart.mark_point(filled=True, size=60)
-    shown = band.encode(x=x, y=alt.Y("low:Q", title=metric).scale(zero=False), y2="high:Q")
+    shown = band.encode(x=x, y=alt.Y("low:Q", title=metric, scale=_whole(table)), y2="high:Q")
     best = alt.Chart(table.head(1)).mark_rule(color="firebrick", strokeDash=[4, 4])
     at_best = best.encode(x=alt.X("best:Q" if number else "best:N", title=title))
     return (shown + middle.encode(x=x, y="median:Q") + at_best).properties(width=215, height=160)
@@ -83,7 +88,7 @@ def interactions(table: pd.DataFrame) -> alt.Chart:
 def surface(table: pd.DataFrame, one: Knob, other: Knob, metric: str) -> alt.Chart:
     """The objective over two settings at once, averaged over what was measured of the others."""
     axes = {
-        side: kind(f"{knob.name}:O", title=_titled(knob), sort=None).axis(labelOverlap=True, format="~s", labelAngle=0)
+        side: kind(f"{knob.name}:O", title=_titled(knob), sort=None).axis(labelOverlap=True, format=".3~s", labelAngle=0)
         if isinstance(knob.domain, Number)
         else kind(f"{knob.name}:N", title=knob.name).axis(labelAngle=0)
         for side, kind, knob in (("x", alt.X, one), ("y", alt.Y, other))

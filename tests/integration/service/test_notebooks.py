@@ -42,7 +42,7 @@ def fleet(served: Served) -> Fleet:
 @pytest.fixture(scope="module")
 def kernel(fleet: Fleet) -> Iterator[KernelManager]:
     """One for all notebooks of a fleet: starting it and importing pandas takes longer than most of them."""
-    manager = KernelManager()
+    manager = KernelManager(transport="ipc")
     token = fleet.served.api.take("POST", "/v1/tokens", {"name": "data science", "scopes": ["models"]})["token"]
     environment = {**fleet.served.env, "LUTRA_URL": str(fleet.served.client.base_url), "LUTRA_TOKEN": token}
     manager.start_kernel(env=environment, cwd=str(fleet.served.directory))

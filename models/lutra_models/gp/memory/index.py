@@ -41,7 +41,7 @@ class Likeness:
     """How a past workload resembles one that is asked about.
 
     `distance` is that of signatures, levels and circumstances, from 0 on. `agreement` is how well its effects rank what
-    was measured there: from one half, as by tossing a coin, to 1; None before there are two configurations to rank.
+    was measured there, from 0 to 1: one half is as good as tossing a coin; None before there are two to rank.
     """
 
     id: str
