@@ -67,7 +67,7 @@ def _surprise(measured: float, median: float, low: float, high: float, level: fl
 def calibration(table: pd.DataFrame, by: Sequence[str] = ("metric",)) -> pd.DataFrame:
     """A row a level from 5 % to 95 % and group: the share of readings that lay inside an interval of this level
     (`held`), out of `n`. The intervals of other levels follow from the one that was stored, as a normal one's."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for key, group in table.groupby(list(by)):
         named = dict(zip(by, key, strict=True))
         for level in LEVELS:
@@ -80,7 +80,7 @@ def hit_rate(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """A row a group: how many readings were predicted (`n`), the share inside its interval (`held`) with the 90 %
     interval of that share (`low`, `high`; Wilson's), the median absolute `error` as a share, the intervals' median
     `width` as a share of the median, and the `level` that `held` should come to."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for key, group in table.groupby(list(by), sort=True):
         low, high = _wilson(int(group.held.sum()), len(group))
         width = float(((group.high - group.low) / group["median"].abs()).median())

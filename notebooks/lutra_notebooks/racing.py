@@ -6,20 +6,15 @@ Shapes: m candidates.
 
 from __future__ import annotations
 
-import importlib
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from statistics import NormalDist, fmean
 
 import numpy as np
 import pandas as pd
 from lutra_client import Client
 from lutra_client.schemas import ModelAnswer
-from lutra_models import extensions
 from lutra_models.gp import Options, fit
 from lutra_models.gp.documents import read
 from lutra_models.gp.scoring import score_session
@@ -136,26 +131,3 @@ def _picked(
     mean, deviation = sign * scaled(median), np.maximum((scaled(high) - scaled(low)) / (2 * Z), 1e-9)
     best = max(sign * float(scaled(np.asarray(table[c]))) for c in seen)
     return int(np.argmax(acquisition(options.search.acquisition).score(mean, deviation, best)))
-
-
-def lend(kind: type) -> str:
-    """Let this process find a surrogate or an acquisition that was written in the notebook; its name, for the options.
-
-    It is what an installed package does by its entry points, until the notebook ends: the service knows nothing of it.
-    """
-    name = str(kind.name)  # type: ignore[attr-defined]
-    group = extensions.SURROGATES if hasattr(kind, "fit") else extensions.ACQUISITIONS
-    folder = Path(tempfile.mkdtemp(prefix="lutra-notebook-"))
-    metadata = folder / f"notebook_{name}-0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: notebook-{name}\nVersion: 0\n")
-    (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {kind.__module__}:{kind.__qualname__}\n")
-    sys.path[:] = [str(folder), *(p for p in sys.path if not _lends(Path(p), metadata.name))]
-    importlib.invalidate_caches()
-    extensions.plugged.cache_clear()
-    return name
-
-
-def _lends(folder: Path, metadata: str) -> bool:
-    """Whether an earlier call made this folder for the same name."""
-    return folder.name.startswith("lutra-notebook-") and (folder / metadata).is_dir()

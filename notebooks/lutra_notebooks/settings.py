@@ -28,7 +28,8 @@ ENDS = ("median", "low", "high")
 
 def effects(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:
     """A row a workload and setting: by how many percent the setting moved the objective from one end of its range to
-    the other (`size`), the `deviation` of that in percent, whether it is `sure`, and the value at which the metric was highest (`highest_at`).
+    the other (`size`), the `deviation` of that in percent, whether it is `sure`, and the value at which the metric was
+    highest (`highest_at`).
 
     In the unit of the metric where it was not compared by ratios (`relative` is false).
     """

@@ -10,7 +10,7 @@ from itertools import islice
 
 import pandas as pd
 from lutra_client import Client, TimedOut
-from lutra_client.schemas import ModelDetailAnswer, RecommendationAnswer
+from lutra_client.schemas import ModelDetailAnswer, RecommendationAnswer, ShadowScoreAnswer
 
 SHOWN = ("held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
 EVERY_S = 0.2
@@ -38,56 +38,33 @@ def scored(client: Client, ids: Iterable[str], timeout_s: float = 3600.0) -> lis
     ]
 
 
-def scorecards(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
-    """A row a model version: its scorecard, and the fingerprint of the `data` that it was computed from; only equal
-    fingerprints may be compared."""
+def compared(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
+    """A row a model version: the means of its scorecard over the past `sessions` that all of them were scored on with
+    the same trials. A session that went on meanwhile is left out, for it was another one to each."""
     rows = [
-        {"model": m["name"], "id": m["id"], "state": m["state"], **{n: card[n] for n in SHOWN}, "data": _data(m)}
+        {"model": m["name"], "id": m["id"], "state": m["state"], **dict(scored)}
         for m in found
         if (card := m["scorecard"]) is not None
+        for scored in card["by_session"]
+        if scored.get("n")
     ]
-    return pd.DataFrame(rows, columns=["model", "id", "state", *SHOWN, "data"]).set_index("model")
+    table = pd.DataFrame(rows, columns=["model", "id", "state", "session", "n", *SHOWN])
+    alike = table.groupby("session").n.agg(["count", "nunique"])
+    shared = alike.index[(alike["count"] == len(found)) & (alike["nunique"] == 1)]
+    grouped = table[table.session.isin(shared)].groupby(["model", "id", "state"], sort=False)
+    told = grouped[list(SHOWN)].mean().assign(sessions=grouped.session.nunique())
+    return told.reset_index(["id", "state"])
 
 
-def by_session(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
-    """A row a model version and past session: `log_score` and `regret`."""
-    rows = [
-        {"model": m["name"], "session": s["session"], "log_score": s["log_score"], "regret": s["regret"]}
-        for m in found
-        if (card := m["scorecard"]) is not None
-        for s in card["by_session"]
-        if s.get("failed") is None
-    ]
-    return pd.DataFrame(rows, columns=["model", "session", "log_score", "regret"])
-
-
-def _data(model: ModelDetailAnswer) -> str:
-    return "" if model["data"] is None else model["data"]["fingerprint"]
-
-
-def better(found: Sequence[ModelDetailAnswer]) -> ModelDetailAnswer | None:
-    """The candidate with the highest log score, where that is higher than the champion's on the same data and its
-    regret no more than a hundredth higher; None where no candidate is."""
-    (champion,) = (m for m in found if m["serves"])
-    best = champion
-    for one in found:
-        mine, theirs = one["scorecard"], best["scorecard"]
-        if mine is None or theirs is None or _data(one) != _data(champion):
-            continue
-        if _number(mine["log_score"]) > _number(theirs["log_score"]) and _no_worse(one, champion):
-            best = one
-    return None if best is champion else best
-
-
-def _no_worse(one: ModelDetailAnswer, champion: ModelDetailAnswer) -> bool:
-    mine, theirs = one["scorecard"], champion["scorecard"]
-    assert mine is not None
-    assert theirs is not None
-    return mine["regret"] is None or theirs["regret"] is None or mine["regret"] <= theirs["regret"] + 0.01
-
-
-def _number(value: float | None) -> float:
-    return float("-inf") if value is None else value
+def better(table: pd.DataFrame, champion: str) -> str | None:
+    """Of a `compared` table the id of the candidate with the highest log score, where that is higher than the
+    champion's, whose id is given, and its regret no more than a hundredth higher; None where no candidate is better."""
+    own = table[table.id == champion]
+    if own.empty:
+        return None
+    regret = table.regret.fillna(0.0) <= float(own.regret.fillna(0.0).iloc[0]) + 0.01
+    others = table[(table.log_score > float(own.log_score.iloc[0])) & regret]
+    return None if others.empty else str(others.id.iloc[int(others.log_score.argmax())])
 
 
 def watched(client: Client, ids: Iterable[str], readings: int = 10, timeout_s: float = 60.0) -> pd.DataFrame:
@@ -101,11 +78,13 @@ def watched(client: Client, ids: Iterable[str], readings: int = 10, timeout_s: f
             )
         except TimedOut:
             found = client.get_model(id_)
-        if found["in_shadow"] is not None:
-            for who in ("candidate", "served"):
-                told = found["in_shadow"][who]  # type: ignore[literal-required]
-                rows.append({"model": found["name"], "predicted by": who, **{n: told[n] for n in SHADOW}})
+        rows += [{"model": found["name"], "predicted by": who, **dict(told)} for who, told in _both(found)]
     return pd.DataFrame(rows, columns=["model", "predicted by", *SHADOW])
+
+
+def _both(model: ModelDetailAnswer) -> list[tuple[str, ShadowScoreAnswer]]:
+    beside = model["in_shadow"]
+    return [] if beside is None else [("candidate", beside["candidate"]), ("what served", beside["served"])]
 
 
 def _readings(model: ModelDetailAnswer) -> int:

@@ -9,7 +9,7 @@ import pandas as pd
 def fleet_map(places: pd.DataFrame) -> alt.Chart:
     """A point a workload, a panel an engine; the axes say which share of the differences they keep, and have one scale:
     near on the map is near."""
-    panels = [_panel(group, engine) for engine, group in places.groupby("engine")]
+    panels = [_panel(group, str(engine)) for engine, group in places.groupby("engine")]
     return alt.concat(*panels, columns=2).resolve_scale(color="shared", size="shared")
 
 
@@ -31,7 +31,9 @@ def _panel(group: pd.DataFrame, engine: str) -> alt.LayerChart:
     points = chart.mark_circle(opacity=0.7).encode(
         x=x,
         y=y,
-        size=alt.Size("trials:Q", title="trials").scale(range=[60, 320]).legend(orient="bottom", tickCount=3, format="d"),
+        size=alt.Size("trials:Q", title="trials")
+        .scale(range=[60, 320])
+        .legend(orient="bottom", tickCount=3, format="d"),
         color=alt.Color("objective:N", title="objective").legend(orient="bottom"),
         tooltip=["workload", "objective", "trials"],
     )
@@ -39,7 +41,7 @@ def _panel(group: pd.DataFrame, engine: str) -> alt.LayerChart:
         chart.transform_filter(alt.datum.above == above).mark_text(dy=dy, limit=160).encode(x=x, y=y, text="workload:N")
         for above, dy in ((True, -15), (False, 17))
     )
-    return alt.layer(points, *names).properties(width=330, height=330, title=str(engine))
+    return alt.layer(points, *names).properties(width=330, height=330, title=engine)
 
 
 def signatures(counters: pd.DataFrame, most: int = 6) -> alt.Chart:

@@ -72,7 +72,11 @@ def over_time(table: pd.DataFrame) -> alt.Chart:
 
 def _in_time(group: pd.DataFrame, metric: str) -> alt.LayerChart:
     chart = alt.Chart(group)
-    x = alt.X("at:T", title="when it was predicted (UTC)").axis(labelOverlap=True, tickCount=5).scale(type="utc", padding=12)
+    x = (
+        alt.X("at:T", title="when it was predicted (UTC)")
+        .axis(labelOverlap=True, tickCount=5)
+        .scale(type="utc", padding=12)
+    )
     y = alt.Y("held:Q", title=f"{metric} inside").axis(format="%").scale(domain=[0, 1])
     bars = chart.mark_rule().encode(x=x, y=alt.Y("low:Q", title=f"{metric} inside"), y2="high:Q")
     line = chart.mark_line(point=True).encode(x=x, y=y)

@@ -38,7 +38,9 @@ def _curves_of(table: pd.DataFrame, name: str, unit: str) -> alt.LayerChart:
     log = bool(table["log"].iloc[0]) and bool((table.value > 0).all())
     scale = alt.Scale(type="log" if log else "linear", nice=False)
     x = alt.X("value:Q", title=f"{name} ({unit})" if unit else name, scale=scale).axis(tickCount=4, format="~s")
-    colour = alt.Color("workload:N", title="workload").legend(orient="bottom", columns=3, labelLimit=160, symbolOpacity=1)
+    colour = alt.Color("workload:N", title="workload").legend(
+        orient="bottom", columns=3, labelLimit=160, symbolOpacity=1
+    )
     chart = alt.Chart(table)
     band = chart.mark_area(opacity=0.15).encode(
         x=x, y=alt.Y("low:Q", title="objective, % from its mean", scale=_whole(table)), y2="high:Q", color=colour
@@ -88,7 +90,9 @@ def interactions(table: pd.DataFrame) -> alt.Chart:
 def surface(table: pd.DataFrame, one: Knob, other: Knob, metric: str) -> alt.Chart:
     """The objective over two settings at once, averaged over what was measured of the others."""
     axes = {
-        side: kind(f"{knob.name}:O", title=_titled(knob), sort=None).axis(labelOverlap=True, format=".3~s", labelAngle=0)
+        side: kind(f"{knob.name}:O", title=_titled(knob), sort=None).axis(
+            labelOverlap=True, format=".3~s", labelAngle=0
+        )
         if isinstance(knob.domain, Number)
         else kind(f"{knob.name}:N", title=knob.name).axis(labelAngle=0)
         for side, kind, knob in (("x", alt.X, one), ("y", alt.Y, other))
