@@ -14,6 +14,8 @@ import pandas as pd
 from lutra_client import Client
 from lutra_client.schemas import WorkloadAnswer
 
+from lutra_notebooks.naming import told_apart
+
 MOST = 2_000
 """Workloads that are read, the newest."""
 COMPARED = 24
@@ -28,8 +30,7 @@ def workloads(client: Client, most: int = MOST) -> list[WorkloadAnswer]:
 
 def labels(found: Sequence[WorkloadAnswer]) -> dict[str, str]:
     """By id what people call a workload: its database's name, with the id's end where several have that name."""
-    named = Counter(w["name"] for w in found)
-    return {w["id"]: w["name"] if named[w["name"]] == 1 else f"{w['name']} …{w['id'][-4:]}" for w in found}
+    return told_apart({w["id"]: w["name"] for w in found})
 
 
 def overview(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:

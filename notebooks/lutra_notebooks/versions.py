@@ -12,6 +12,8 @@ import pandas as pd
 from lutra_client import Client, TimedOut
 from lutra_client.schemas import ModelDetailAnswer, RecommendationAnswer, ShadowScoreAnswer
 
+from lutra_notebooks.naming import told_apart
+
 SHOWN = ("held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
 EVERY_S = 0.2
 SHADOW = ("n", "held_90", "width_90", "log_score", "error")
@@ -41,8 +43,9 @@ def scored(client: Client, ids: Iterable[str], timeout_s: float = 3600.0) -> lis
 def compared(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
     """A row a model version: the means of its scorecard over the past `sessions` that all of them were scored on with
     the same trials. A session that went on meanwhile is left out, for it was another one to each."""
+    names = told_apart({m["id"]: m["name"] for m in found})
     rows = [
-        {"model": m["name"], "id": m["id"], "state": m["state"], **dict(scored)}
+        {"model": names[m["id"]], "id": m["id"], "state": m["state"], **dict(scored)}
         for m in found
         if (card := m["scorecard"]) is not None
         for scored in card["by_session"]

@@ -35,7 +35,7 @@ def workload(name: str, reads: float, writes: float) -> Any:
     return {
         "id": f"wl_{name}",
         "name": name,
-        "engine": "toykv",
+        "engine": "postgresql",
         "metric": "qps",
         "observations": 9,
         "teaches": True,
@@ -78,7 +78,7 @@ def test_nothing_known_gives_empty_tables() -> None:
 
 def test_an_effect_is_shown_in_percent_and_is_sure_two_deviations_from_nothing() -> None:
     table = settings.importance(settings.effects([workload("one", 10, 5), workload("two", 11, 5)]))
-    assert table.loc[("toykv", "a")].round(1).to_dict() == {"mean": 22.1, "sure": 2.0, "varied": 2.0}
+    assert table.loc[("postgresql", "a")].round(1).to_dict() == {"mean": 22.1, "sure": 2.0, "varied": 2.0}
 
 
 def test_settings_that_act_for_themselves_do_not_interact_and_those_that_act_together_do() -> None:
@@ -91,7 +91,7 @@ def test_settings_that_act_for_themselves_do_not_interact_and_those_that_act_tog
 
 
 def predicted(low: float, high: float, measured: list[float]) -> pd.DataFrame:
-    known = {"database": "shop", "engine": "toykv", "session": "ts_1", "trial": 1, "model": "mv_1", "metric": "qps"}
+    known = {"database": "shop", "engine": "postgresql", "session": "ts_1", "trial": 1, "model": "mv", "metric": "qps"}
     rows = [
         {
             **known,
