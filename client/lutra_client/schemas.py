@@ -77,7 +77,7 @@ class AlikeAnswer(TypedDict):
     """How far signatures, levels and circumstances are apart; 0 is not at all."""
     agreement: float | None
     """How well its effects rank what was measured of the one that was asked about: the probability that they give to
-    each comparison, from 0.5 (as by tossing a coin) to 1; null where there is nothing to compare."""
+    each comparison, from 0 to 1, where 0.5 is as good as tossing a coin; null where there is nothing to compare."""
 
 
 class AlikeAnswers(TypedDict):

@@ -26,7 +26,7 @@ SURE = {"shift": 4.0, "sigma": 0.1}
 ABSURD = {
     "surrogate": {"name": "numpy", "wary": SURE, "local": SURE, "broad": SURE},
     "search": QUICK,
-    "calibration": {"worse": 0.1, "better": 0.1, "noise": 0.1},
+    "calibration": {"worse": 0.1, "better": 0.1, "noise": 0.01},
 }
 """Is sure before it has seen anything that settings do not matter, and sure of that."""
 
