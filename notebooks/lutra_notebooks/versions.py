@@ -16,6 +16,8 @@ from lutra_notebooks.naming import told_apart
 
 SHOWN = ("held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
 EVERY_S = 0.2
+REGRET_ALLOWED = 0.05
+"""What is not clearly more: the regret of some sessions moves by as much where the past that they use grew meanwhile."""
 SHADOW = ("n", "held_90", "width_90", "log_score", "error")
 
 
@@ -61,11 +63,11 @@ def compared(found: Sequence[ModelDetailAnswer]) -> pd.DataFrame:
 
 def better(table: pd.DataFrame, champion: str) -> str | None:
     """Of a `compared` table the id of the candidate with the highest log score, where that is higher than the
-    champion's, whose id is given, and its regret no more than a hundredth higher; None where no candidate is better."""
+    champion's, whose id is given, and its regret not clearly higher; None where no candidate is better."""
     own = table[table.id == champion]
     if own.empty:
         return None
-    regret = table.regret.fillna(0.0) <= float(own.regret.fillna(0.0).iloc[0]) + 0.01
+    regret = table.regret.fillna(0.0) <= float(own.regret.fillna(0.0).iloc[0]) + REGRET_ALLOWED
     others = table[(table.log_score > float(own.log_score.iloc[0])) & regret]
     return None if others.empty else str(others.id.iloc[int(others.log_score.argmax())])
 
