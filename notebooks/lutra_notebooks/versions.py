@@ -17,7 +17,7 @@ from lutra_notebooks.naming import told_apart
 SHOWN = ("held_90", "width_90", "log_score", "error", "rank_correlation", "regret")
 EVERY_S = 0.2
 REGRET_ALLOWED = 0.05
-"""What is not clearly more: the regret of some sessions moves by as much where the past that they use grew meanwhile."""
+"""What is not clearly more: a regret moves by as much where the past that sessions use grew between two scorings."""
 SHADOW = ("n", "held_90", "width_90", "log_score", "error")
 
 
