@@ -21,6 +21,8 @@ from tests.support.served import Served
 pytestmark = pytest.mark.slow
 LOADING = ("text/html", "application/javascript")
 """What a browser would run; a chart that is drawn with such a one asks another host for its script."""
+PATIENCE_S = 300
+"""A busy machine is no failure."""
 STORES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)]
 
 
@@ -42,10 +44,14 @@ def fleet(served: Served) -> Fleet:
 @pytest.fixture(scope="module")
 def kernel(fleet: Fleet) -> Iterator[KernelManager]:
     """One for all notebooks of a fleet: starting it and importing pandas takes longer than most of them."""
-    manager = KernelManager(transport="ipc")
+    manager = KernelManager()
     token = fleet.served.api.take("POST", "/v1/tokens", {"name": "data science", "scopes": ["models"]})["token"]
     environment = {**fleet.served.env, "LUTRA_URL": str(fleet.served.client.base_url), "LUTRA_TOKEN": token}
     manager.start_kernel(env=environment, cwd=str(fleet.served.directory))
+    waiting = manager.blocking_client()
+    waiting.start_channels()
+    waiting.wait_for_ready(timeout=PATIENCE_S)
+    waiting.stop_channels()
     yield manager
     manager.shutdown_kernel(now=True)
 
@@ -65,7 +71,7 @@ def run(name: str, kernel: KernelManager) -> Told:
     """In a kernel that has forgotten what other notebooks said."""
     notebook = nbformat.read(BOOK / f"{name}.ipynb", as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
-    client = NotebookClient(notebook, km=kernel, timeout=120)
+    client = NotebookClient(notebook, km=kernel, timeout=PATIENCE_S, startup_timeout=PATIENCE_S)
     client.execute()
     outputs = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
     shown: list[dict[str, Any]] = [o["data"] for o in outputs if o.output_type == "execute_result"]
