@@ -1,7 +1,7 @@
 .PHONY: setup demo notebook test lint quick check dist bench attacks audit lab lock
 
 PY := .venv/bin/python
-MEMBERS := models client agent service lab public
+MEMBERS := models client agent service lab notebooks public
 DIST := dist
 SPREAD := --dist loadfile --no-loadscope-reorder
 STAMP := .venv/.lutra-$(shell cat requirements.lock $(MEMBERS:%=%/pyproject.toml) | cksum | cut -d' ' -f1)
@@ -23,7 +23,7 @@ demo: setup  ## tune an embedded PostgreSQL 18 under pgbench, start to end
 	.venv/bin/lutra demo
 
 notebook: setup  ## open the notebooks in JupyterLab; they read LUTRA_URL and LUTRA_TOKEN
-	.venv/bin/jupyter lab --notebook-dir notebooks
+	.venv/bin/lutra notebook --folder notebooks/lutra_notebooks/book
 
 test: setup  ## every test that this machine can run
 	$(PY) -m pytest -n auto $(SPREAD)

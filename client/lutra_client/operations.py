@@ -527,6 +527,26 @@ class Operations:
         """Retire a candidate. It can still be promoted later."""
         return Request("POST", path("/v1/models/{model}/retire", model=model))
 
+    @pages
+    def list_workloads(
+        self, *, engine: str | None = None, database: str | None = None, limit: int | None = None
+    ) -> Request[schemas.WorkloadAnswer]:
+        """Every workload with its signature, its circumstances and what it taught, newest first.
+
+        engine: Only workloads of this engine.
+        database: Only workloads of this database.
+        limit: How many items a page has at most."""
+        return Request("GET", path("/v1/workloads"), query=given(engine=engine, database=database, limit=limit))
+
+    @call
+    def list_nearest_workloads(self, workload: str, /, *, count: int | None = None) -> Request[schemas.AlikeAnswers]:
+        """The workloads of the same engine and metric that resemble this one most, by the rule that recommendations use.
+
+        Here every workload counts. A recommendation uses only those that both databases' policies allow.
+
+        count: How many are wanted."""
+        return Request("GET", path("/v1/workloads/{workload}/nearest", workload=workload), query=given(count=count))
+
     @call
     def check_alive(self) -> Request[schemas.Alive]:
         """Is the service there?"""

@@ -66,6 +66,27 @@ class AgentStatus(TypedDict):
     """The directive whose change is not confirmed yet."""
 
 
+class AlikeAnswer(TypedDict):
+    """A workload that resembles the one that was asked about."""
+
+    workload: str
+    """Its id."""
+    name: str
+    """Its database's name."""
+    distance: float
+    """How far signatures, levels and circumstances are apart; 0 is not at all."""
+    agreement: float | None
+    """How well its effects rank what was measured of the one that was asked about: the probability that they give to
+    each comparison, from 0 to 1, where 0.5 is as good as tossing a coin; null where there is nothing to compare."""
+
+
+class AlikeAnswers(TypedDict):
+    """The workloads that are most alike, the most alike first."""
+
+    items: list[AlikeAnswer]
+    """The workloads. One whose counters lie outside what the other one ever showed is left out."""
+
+
 class Alive(TypedDict):
     """The service answers."""
 
@@ -301,6 +322,25 @@ class Directive(TypedDict):
     """What the operator has set on the service for this database."""
     expires_at: str
     """The agent starts no change after this."""
+
+
+class EffectAnswer(TypedDict):
+    """What one setting did to a metric, the others as they were measured: one curve."""
+
+    setting: str
+    """The setting."""
+    values: list[int | float | str]
+    """Its values, in the server's own unit, in ascending order; of a choice its options."""
+    gains: list[float]
+    """At each value, the difference from the curve's mean: in the metric's unit, or of its logarithm."""
+    deviation: float
+    """The deviation of the belief in the curve, in the same unit."""
+    log: NotRequired[bool]
+    """Whether the values are spaced by their logarithms."""
+    choice: NotRequired[bool]
+    """Whether the values are options."""
+    special: NotRequired[int]
+    """So many values at the end are special ones, such as 0 for `off`, which are no part of the curve."""
 
 
 class EndedEarly(TypedDict):
@@ -663,6 +703,21 @@ class LeftOutAnswer(TypedDict):
     """The number of readings until now."""
     held: int
     """So many of them lay inside their interval when they were predicted without themselves."""
+
+
+class LessonAnswer(TypedDict):
+    """What a workload taught of one metric."""
+
+    log: bool
+    """Whether all of this is of the metric's logarithm: then a difference of 0.1 is about 10 %."""
+    low: float
+    """The least reading."""
+    high: float
+    """The greatest reading."""
+    rest: float
+    """The variance of the readings that the sum of the effects does not explain."""
+    effects: list[EffectAnswer]
+    """What each setting did, the strongest first; none of a setting that was always the same."""
 
 
 class LimitBody(TypedDict):
@@ -1983,3 +2038,37 @@ class WindowAnswer(TypedDict):
     """The recommendation whose settings it measured."""
     windows: int
     """How many windows it merges: more than one for old windows."""
+
+
+class WorkloadAnswer(TypedDict):
+    """What a session, or an imported data set, left for others to learn from."""
+
+    id: str
+    """Its id."""
+    name: str
+    """The database's name."""
+    engine: str
+    """The engine; only workloads of one engine are compared."""
+    metric: str
+    """The objective's metric."""
+    database: str | None
+    """The database; null for a data set that belongs to none."""
+    session: str | None
+    """The session that it comes from: its history is that of the workload."""
+    observations: int
+    """How many configurations were measured, or failed."""
+    created_at: str
+    """When it became known."""
+    changed_at: str
+    """When something changed of it last."""
+    teaches: bool
+    """Whether others learn from it: it was fitted, and was not merged into another one."""
+    merged_into: str | None
+    """The workload of the same database that says the same, and stays in its place."""
+    signature: dict[str, list[float]]
+    """Of each counter that tells workloads apart, the deciles from the least to the greatest reading; empty before
+    it was fitted."""
+    context: dict[str, int | float | str]
+    """The circumstances: version, hardware, load and the like."""
+    lessons: dict[str, LessonAnswer]
+    """What it taught, by metric, the objective's first; empty before it was fitted."""

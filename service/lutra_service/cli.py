@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 ELSEWHERE = "lutra.commands"
 """The group of entry points by which another distribution brings commands."""
+BRINGS = {"demo": "lutra-lab", "notebook": "lutra-notebooks"}
+"""By command the distribution of ours that brings it."""
 
 
 class Commands(click.Group):
-    """What an operator can fix ends with one line, not with a traceback; `demo` comes with lutra-lab."""
+    """What an operator can fix ends with one line, not with a traceback. Other distributions bring commands."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted([*super().list_commands(context), *entry_points(group=ELSEWHERE).names])
@@ -30,8 +32,8 @@ class Commands(click.Group):
         for found in entry_points(group=ELSEWHERE, name=name):
             command: click.Command = found.load()
             return command
-        if name == "demo":
-            raise click.UsageError("`lutra demo` comes with another distribution: pip install lutra-lab")
+        if name in BRINGS:
+            raise click.UsageError(f"`lutra {name}` comes with another distribution: pip install {BRINGS[name]}")
         return None
 
     def invoke(self, context: click.Context) -> Any:

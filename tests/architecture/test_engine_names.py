@@ -11,7 +11,13 @@ from lutra_agent.engines.families import FAMILIES
 from lutra_models.catalog import load
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ("agent/lutra_agent", "models/lutra_models", "service/lutra_service", "lab/lutra_lab")
+SOURCES = (
+    "agent/lutra_agent",
+    "models/lutra_models",
+    "service/lutra_service",
+    "lab/lutra_lab",
+    "notebooks/lutra_notebooks",
+)
 ROOMS = (
     "agent/lutra_agent/engines/",
     "agent/lutra_agent/drivers/",
@@ -35,6 +41,7 @@ ALLOWED = {
             "__init__": ("max_connections", "work_mem"),
             "agents": ("work_mem",),
             "databases": ("max_connections", "work_mem"),
+            "memory": ("work_mem",),
             "tuning": ("ALTER SYSTEM", "max_connections", "work_mem"),
         }.items()
     },  # what an example shows

@@ -15,6 +15,7 @@ DISTRIBUTIONS = (
     "agent/lutra_agent",
     "service/lutra_service",
     "lab/lutra_lab",
+    "notebooks/lutra_notebooks",
 )
 MOST_MODULES = 15
 LONGEST_CHAIN = 16

@@ -17,7 +17,7 @@ from lutra_service.cli import main as lutra
 
 from tests.docs.pages import ROOT, name, pages, prose
 
-SOURCES = tuple(ROOT / member for member in ("models", "agent", "service"))
+SOURCES = tuple(ROOT / member for member in ("models", "agent", "service", "notebooks"))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def found(texts: Iterator[Text], words: tuple[Private, ...] = WORDS) -> list[str
 def documentation() -> Iterator[Text]:
     for page in pages():
         yield from (Text(f"{name(page)}:{line}", text) for line, text in prose(page))
-    for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
+    for notebook in sorted((ROOT / "notebooks").rglob("*.ipynb")):
         cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "markdown"]
         yield from (Text(name(notebook), line) for cell in cells for line in cell["source"])
 

@@ -12,6 +12,7 @@ from lutra_service.api.headers import SafeHeaders
 from lutra_service.api.http.deps import bearer
 from lutra_service.api.http.problems import problem
 from lutra_service.api.http.queries import known_parameters
+from lutra_service.api.memory import workloads
 from lutra_service.api.models import models
 from lutra_service.api.observations import observations
 from lutra_service.api.openapi import description, docs
@@ -32,6 +33,7 @@ ROUTERS = (
     observations.router,
     knobs.router,
     models.router,
+    workloads.router,
     health.router,
 )
 

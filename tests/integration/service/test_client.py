@@ -101,6 +101,7 @@ def test_every_operation_is_carried_out(served: Served, client: Client, asked: A
     _decisions(client, carrying)
     assert isinstance(client.history(session), History)
     _tables(client, database, session, tmp_path)
+    _memory(client, session)
     _models(client)
     assert asked.names == {name for *_, name in OPERATIONS}
 
@@ -181,6 +182,13 @@ def _models(client: Client) -> None:
     assert client.retire_model(made[1])["state"] == "retired"
     assert client.get_model(made[0])["state"] == "retired"
     assert {m["id"] for m in client.list_models()} > set(made)
+
+
+def _memory(client: Client, session: str) -> None:
+    (workload,) = (w for w in client.list_workloads(engine="postgresql") if w["session"] == session)
+    assert {e["setting"] for e in workload["lessons"]["qps"]["effects"]} >= {"work_mem"}
+    assert workload["id"] not in [a["workload"] for a in client.list_nearest_workloads(workload["id"])["items"]]
+    assert "lessons.qps.low" in client.list_workloads().to_frame()
 
 
 def _tables(client: Client, database: str, session: str, folder: Path) -> None:

@@ -1,51 +1,126 @@
-"""Notebooks run from the first cell to the last against a running service."""
+"""The notebooks run from the first cell to the last against a running service with a small fleet of tuned databases."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
+from lutra_lab.servers.postgresql import ScratchPostgres
+from lutra_notebooks.book_folder import BOOK
 from nbclient import NotebookClient
 
+from tests.support.engines import a_database
+from tests.support.fleet import Fleet, a_fleet
 from tests.support.served import Served
-from tests.support.sessions import tune
 
 pytestmark = pytest.mark.slow
 LOADING = ("text/html", "application/javascript")
 """What a browser would run; a chart that is drawn with such a one asks another host for its script."""
-NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
+PATIENCE_S = 300
+"""A busy machine is no failure."""
+STORES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)]
 
 
-def run(name: str, folder: Path) -> list[str]:
-    """The text of every answer, in order."""
-    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}}).execute()
-    answers = [
-        o for c in notebook.cells if c.cell_type == "code" for o in c.outputs if o.output_type == "execute_result"
-    ]
-    shown = [o["data"] for o in answers]
+@pytest.fixture(scope="module", params=STORES)
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with ExitStack() as stack:
+        url = None
+        if request.param == "postgresql":
+            server: ScratchPostgres = request.getfixturevalue("store_postgres")
+            url = stack.enter_context(a_database(server))
+        yield stack.enter_context(Served(tmp_path_factory.mktemp("fleet"), url, LUTRA_SWEEP_S="0.2"))
+
+
+@pytest.fixture(scope="module")
+def fleet(served: Served) -> Fleet:
+    return a_fleet(served)
+
+
+@pytest.fixture(scope="module")
+def kernel(fleet: Fleet) -> Iterator[KernelManager]:
+    """One for all notebooks of a fleet: starting it and importing pandas takes longer than most of them."""
+    manager = KernelManager()
+    token = fleet.served.api.take("POST", "/v1/tokens", {"name": "data science", "scopes": ["models"]})["token"]
+    environment = {**fleet.served.env, "LUTRA_URL": str(fleet.served.client.base_url), "LUTRA_TOKEN": token}
+    manager.start_kernel(env=environment, cwd=str(fleet.served.directory))
+    waiting = manager.blocking_client()
+    waiting.start_channels()
+    waiting.wait_for_ready(timeout=PATIENCE_S)
+    waiting.stop_channels()
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a notebook answered, cell by cell, and how many charts it drew."""
+
+    texts: list[str]
+    charts: int
+
+    def holding(self, words: str) -> str:
+        return next(text for text in self.texts if words in text)
+
+
+def run(name: str, kernel: KernelManager) -> Told:
+    """In a kernel that has forgotten what other notebooks said."""
+    notebook = nbformat.read(BOOK / f"{name}.ipynb", as_version=4)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    client = NotebookClient(notebook, km=kernel, timeout=PATIENCE_S, startup_timeout=PATIENCE_S)
+    client.execute()
+    outputs = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
+    shown: list[dict[str, Any]] = [o["data"] for o in outputs if o.output_type == "execute_result"]
     assert not [d for d in shown if any("http" in str(d.get(kind, "")) for kind in LOADING)]
-    return [d.get("text/plain", "") for d in shown]
+    printed = [o["text"] for o in outputs if o.output_type == "stream"]
+    assert not [o for o in outputs if o.output_type == "stream" and o["name"] == "stderr"], printed
+    return Told([*printed, *(d.get("text/plain", "") for d in shown)], sum("image/svg+xml" in d for d in shown))
 
 
-def test_a_session_is_refitted_and_drawn(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, _, session = tune(served, trials=6)
-    monkeypatch.setenv("LUTRA_URL", str(served.client.base_url))
-    monkeypatch.setenv("LUTRA_TOKEN", served.token)
-    answers = run("01_retrain.ipynb", tmp_path)
-    assert answers[0].startswith(f"'{session}: 7 observations")
-    assert "held" in answers[1]
-    assert sum("Chart" in a for a in answers) == 2
+def test_the_fleets_workloads_are_mapped_and_alike_ones_are_named(fleet: Fleet, kernel: KernelManager) -> None:
+    told = run("01_workloads", kernel)
+    assert told.charts == 3
+    nearest = dict(line.split()[:2] for line in told.holding("most alike").splitlines()[2:])
+    assert (nearest["shop"], nearest["till"]) == ("till", "shop")
+    assert (nearest["warehouse"], nearest["books"]) == ("books", "warehouse")
+    assert "sessions-cache" not in nearest  # the only one of its engine
 
 
-def test_a_session_whose_predictions_are_still_to_come_is_refitted_too(
-    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, _, session = tune(served, trials=2)
-    monkeypatch.setenv("LUTRA_URL", str(served.client.base_url))
-    monkeypatch.setenv("LUTRA_TOKEN", served.token)
-    answers = run("01_retrain.ipynb", tmp_path)
-    assert answers[0].startswith(f"'{session}: 3 observations")
-    assert "no trial was predicted" in answers[2]
-    assert sum("Chart" in a for a in answers) == 1
+def test_what_matters_is_found_over_the_workloads_and_in_one_session(fleet: Fleet, kernel: KernelManager) -> None:
+    told = run("02_settings", kernel)
+    assert told.charts == 5
+    assert "max_wal_size" in told.holding("varied")
+
+
+def test_predictions_are_compared_with_what_was_measured(fleet: Fleet, kernel: KernelManager) -> None:
+    told = run("03_forecasts", kernel)
+    assert told.charts == 6
+    assert all(member in told.holding("width") for member in fleet.members)
+
+
+def test_options_and_a_surrogate_of_ones_own_race_against_the_champion(fleet: Fleet, kernel: KernelManager) -> None:
+    told = run("04_retrain", kernel)
+    assert told.charts == 3
+    assert told.holding("the suite that Lutra's own surrogates pass")
+    assert "tpcc at azure" in told.texts[-1] or told.holding("'tpcc at azure': '40 trials")
+    assert all(entrant in told.holding("rank_correlation") for entrant in ("champion", "mine", "mine, two priors"))
+    assert [m["id"] for m in fleet.served.api.take("GET", "/v1/models")["items"] if m["serves"]] == [fleet.champion]
+
+
+def test_the_better_candidate_is_promoted_serves_and_is_rolled_back(fleet: Fleet, kernel: KernelManager) -> None:
+    with fleet.members["till"].at_work(trials=200):
+        told = run("05_promote", kernel)
+    assert told.charts == 2
+    assert "'narrower intervals' is the champion" in told.holding("is the champion")
+    assert f"was computed by {fleet.better}" in told.holding(f"computed by {fleet.better}")
+    assert f"was computed by {fleet.champion}" in told.holding(f"computed by {fleet.champion}")
+    scores = {m: fleet.served.api.take("GET", f"/v1/models/{m}") for m in (fleet.champion, fleet.better, fleet.absurd)}
+    cards = [scores[m]["scorecard"]["log_score"] for m in (fleet.better, fleet.champion, fleet.absurd)]
+    assert cards == sorted(cards, reverse=True)
+    shadow = scores[fleet.absurd]["in_shadow"]
+    assert shadow["candidate"]["log_score"] < shadow["served"]["log_score"]
+    assert [m["state"] for m in scores.values()] == ["champion", "retired", "candidate"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +34,19 @@ COMPARED_AT = 12
 RANKED_AT = 40
 """The same where pairs of configurations are ranked."""
 _NONE = -1
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How a past workload resembles one that is asked about.
+
+    `distance` is that of signatures, levels and circumstances, from 0 on. `agreement` is how well its effects rank what
+    was measured there, from 0 to 1: one half is as good as tossing a coin; None before there are two to rank.
+    """
+
+    id: str
+    distance: float
+    agreement: float | None
 
 
 class Index:
@@ -95,6 +109,17 @@ class Index:
 
         Of equals the one with the later id comes first. Strangers are left out.
         """
+        return [found.id for found in self.ranked(asked, owners, count, without, options)]
+
+    def ranked(
+        self,
+        asked: Question,
+        owners: Collection[str] | None,
+        count: int,
+        without: Collection[str] = (),
+        options: Options = DEFAULT,
+    ) -> list[Likeness]:
+        """`likeliest`, each with what its place rests on."""
         rows = self._of(asked, owners, without)
         if not len(rows):
             return []
@@ -105,9 +130,12 @@ class Index:
         rows, far = _least(rows[~strange], far[~strange], far[~strange], COMPARED)
         unlike = far + (len(asked.values) - 1) * math.log(2.0) * (1.0 - lessons.agreement(rows, asked, COMPARED_AT))
         rows, far = _least(rows, far, unlike, count)
-        doubted = far - lessons.claims(rows, asked, RANKED_AT, options)
-        ids = sorted(((str(self._ids[row]), i) for i, row in enumerate(rows)), reverse=True)
-        return [id_ for id_, i in sorted(ids, key=lambda found: doubted[found[1]])]
+        claims = lessons.claims(rows, asked, RANKED_AT, options)
+        order = sorted(range(len(rows)), key=lambda i: str(self._ids[rows[i]]), reverse=True)
+        order.sort(key=lambda i: far[i] - claims[i])
+        pairs = len(asked.values) - 1
+        agreed = [float(np.exp(c / pairs)) if pairs > 0 else None for c in claims]
+        return [Likeness(str(self._ids[rows[i]]), float(far[i]), agreed[i]) for i in order]
 
     def _of(self, asked: Question, owners: Collection[str] | None, without: Collection[str]) -> npt.NDArray[np.intp]:
         """The rows of these owners that know the metric."""

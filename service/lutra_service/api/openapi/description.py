@@ -23,6 +23,7 @@ TAGS = {
     "observations": "All that was measured, as data sets: JSON lines, CSV, Parquet.",
     "predictions": "What-if: the p99 and QPS of given settings.",
     "models": "Model versions: register, score, run in the shadow, promote, roll back.",
+    "memory": "The workloads of the fleet: signatures, what each taught, which resemble which.",
     "protection": "Guardrails, their events, and maintenance windows.",
     "tokens": "Who may do what.",
     "audit": "Who did what, and when.",
@@ -35,6 +36,7 @@ PATH_PARAMETERS = {
     "session": "A tuning session's id, `ts_…`.",
     "recommendation": "A recommendation's id, `rec_…`.",
     "model": "A model version's id, `mv_…`.",
+    "workload": "A workload's id, `wl_…`.",
     "token": "A token's id, `tok_…`; not its secret.",
 }
 _WAIT = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}

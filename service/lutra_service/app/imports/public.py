@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lutra_models.catalog.units import parse_number
 from lutra_models.history import History
+from lutra_models.knobs import Value
 from lutra_models.metrics import Goal, Objective
 from lutra_models.server import Host
 from pydantic import Field, ValidationError
@@ -95,7 +96,8 @@ def _history(place: Path, table: Table) -> History:
     if not rows:
         raise Broken(f"{file}:1:1: there is no row")
     found = observations(rows, table, columns(table, rows[0], live, objective.metric), live, objective.metric)
-    told = {"engine": table.engine, "engine_version": table.engine_version, "memory_bytes": host.memory_bytes}
+    told: dict[str, Value] = {"engine": table.engine, "engine_version": table.engine_version}
+    told["memory_bytes"] = host.memory_bytes
     context = told if table.cores is None else {**told, "cores": table.cores}
     return history(Workload(table.name, table.file, live, objective, found), context)
 

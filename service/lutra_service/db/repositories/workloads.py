@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from lutra_models.lifecycle import RecommendationState as State
-from sqlalchemy import ColumnElement, and_, false, func, or_, select
+from sqlalchemy import ColumnElement, and_, false, func, null, or_, select
 from sqlalchemy import Table as SqlTable
 
 from lutra_service.common.documents import Document
@@ -24,6 +24,8 @@ LOOKED_AT = (
     *(_C.id, _C.engine, _C.metric, _C.database_id, _C.session_id, _C.observations),
     *(_C.snapshot_id, _C.merged_into, _C.taught.is_not(None).label("is_taught")),
 )
+_WITHOUT_HISTORY = [null().label(c.name) if c.name == "history" else c for c in _C]
+"""A history is most of what is stored of a workload."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,20 @@ class Workloads(Repository[Workload]):
 
     def read(self, ids: Sequence[str]) -> list[Remembered]:
         return self._looked(select(*LOOKED_AT, _C.taught).where(_C.id.in_(ids)))
+
+    def listed(
+        self, limit: int, after: str | None, *, engine: str | None = None, database_id: str | None = None
+    ) -> list[Workload]:
+        """Without their histories, newest first."""
+        wanted = {_C.engine: engine, _C.database_id: database_id}
+        where = [column == value for column, value in wanted.items() if value is not None]
+        asked = select(*_WITHOUT_HISTORY).where(*where).order_by(_C.id.desc()).limit(limit)
+        return self._many(asked if after is None else asked.where(_C.id < after))
+
+    def some(self, ids: Collection[str]) -> dict[str, Workload]:
+        """Without their histories, by id; those that are still there and were not merged."""
+        asked = select(*_WITHOUT_HISTORY).where(_C.id.in_(ids), _C.merged_into.is_(None))
+        return {found.id: found for found in self._many(asked)}
 
     def learn(self, id_: str, now: datetime, only: str | None = None, **values: Any) -> bool:
         """Change what is known of a workload, and with it what every index of it says; whether it was there.

@@ -32,6 +32,7 @@ from lutra_service.api.openapi.examples.databases import (
     told_guardrail,
     window,
 )
+from lutra_service.api.openapi.examples.memory import alike, effect, lesson, workload
 from lutra_service.api.openapi.examples.models import (
     conformance,
     data,
@@ -96,11 +97,16 @@ PAGED: dict[str, Example] = {
     "TokenAnswer": token,
     "TrialAnswer": trial,
     "WindowAnswer": measured_window,
+    "WorkloadAnswer": workload,
 }
 EXAMPLES: dict[str, Example] = {
     **PAGED,
     **{f"Page_{name}_": {"items": [example], "next": None} for name, example in PAGED.items()},
     "AgentAnswer": agent,
+    "AlikeAnswer": alike,
+    "AlikeAnswers": {"items": [alike]},
+    "EffectAnswer": effect,
+    "LessonAnswer": lesson,
     "AgentStatus": agent,
     "Alive": {"status": "alive", "version": __version__},
     "Approving": {"settings": ["work_mem"]},

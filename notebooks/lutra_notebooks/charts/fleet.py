@@ -1,0 +1,82 @@
+"""Charts of the fleet's workloads."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+
+def fleet_map(places: pd.DataFrame) -> alt.Chart:
+    """A point a workload, a panel an engine; the axes say which share of the differences they keep, and have one scale:
+    near on the map is near."""
+    panels = [_panel(group, str(engine)) for engine, group in places.groupby("engine")]
+    return alt.concat(*panels, columns=2).resolve_scale(color="shared", size="shared")
+
+
+def _panel(group: pd.DataFrame, engine: str) -> alt.LayerChart:
+    first = group.iloc[0]
+    far = 1.35 * max(float(group[["x", "y"]].abs().max().max()), 1e-9)
+    plain = alt.Axis(labels=False, ticks=False, tickCount=5)
+    many = len(group) > 1
+    titles = (
+        f"first component ({first.x_share:.0%} of the differences)" if many else "there is nothing to compare it with",
+        f"second component ({first.y_share:.0%})" if many else "",
+    )
+    x, y = (
+        kind(f"{name}:Q", title=title, axis=plain).scale(domain=[-far, far], nice=False)
+        for kind, name, title in ((alt.X, "x", titles[0]), (alt.Y, "y", titles[1]))
+    )
+    ranked = group.assign(above=group.y.rank(method="first") % 2 == 1)
+    chart = alt.Chart(ranked)
+    points = chart.mark_circle(opacity=0.7).encode(
+        x=x,
+        y=y,
+        size=alt.Size("trials:Q", title="trials")
+        .scale(range=[60, 320])
+        .legend(orient="bottom", tickCount=3, format="d"),
+        color=alt.Color("objective:N", title="objective").legend(orient="bottom"),
+        tooltip=["workload", "objective", "trials"],
+    )
+    names = (
+        chart.transform_filter(alt.datum.above == above).mark_text(dy=dy, limit=160).encode(x=x, y=y, text="workload:N")
+        for above, dy in ((True, -15), (False, 17))
+    )
+    return alt.layer(points, *names).properties(width=330, height=330, title=engine)
+
+
+def signatures(counters: pd.DataFrame, most: int = 6) -> alt.Chart:
+    """For each counter where the workloads' readings lie: from the first to the last decile, the median as a point."""
+    wide = counters.pivot_table(index=["workload", "engine", "counter"], columns="percent", values="value")
+    table = wide.rename(columns=lambda percent: f"p{percent}").reset_index()
+    known = table.groupby("counter").workload.nunique().sort_values(ascending=False)
+    panels = [_counter(table[table.counter == name], name) for name in known.index[:most]]
+    return alt.concat(*panels, columns=2).resolve_scale(color="shared")
+
+
+def _counter(table: pd.DataFrame, name: str) -> alt.LayerChart:
+    scale = alt.Scale(type="symlog") if (table.p0 <= 0).any() else alt.Scale(type="log", padding=10)
+    chart = alt.Chart(table)
+    y = alt.Y("workload:N", title=None).axis(labelLimit=160)
+    x = alt.X("p10:Q", title=name, scale=scale).axis(tickCount=4, format="~s")
+    color = alt.Color("engine:N", title="engine").legend(orient="bottom")
+    bars = chart.mark_bar(height=7, opacity=0.5).encode(x=x, x2="p90:Q", y=y, color=color)
+    middle = chart.mark_tick(thickness=3, size=13, color="black").encode(x=alt.X("p50:Q", scale=scale), y=y)
+    return (bars + middle).properties(width=280, height=alt.Step(20))
+
+
+def resemblance(pairs: pd.DataFrame) -> alt.LayerChart:
+    """A square a pair: the darker, the more alike in signature, level and circumstances; the number is how well the
+    effects of the one rank what was measured on the other, 0.50 being a coin."""
+    chart = alt.Chart(pairs)
+    x = alt.X("other:N", title="resembles").axis(labelAngle=-40, labelLimit=160, orient="top", labelAlign="left")
+    y = alt.Y("workload:N", title="this workload").axis(labelLimit=160)
+    colour = alt.Color("distance:Q", title="distance").scale(scheme="blues", reverse=True)
+    squares = chart.mark_rect().encode(x=x, y=y, color=colour)
+    near = alt.datum.distance < (pairs.distance.min() + pairs.distance.max()) / 2
+    numbers = chart.mark_text(fontSize=11).encode(
+        x=x,
+        y=y,
+        text=alt.Text("agreement:Q", format=".2f"),
+        color=alt.when(near).then(alt.value("white")).otherwise(alt.value("black")),
+    )
+    return (squares + numbers).properties(width=alt.Step(58), height=alt.Step(30))

@@ -1,0 +1,101 @@
+"""Charts of predictions and of what was measured then."""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+
+def against(table: pd.DataFrame) -> alt.Chart:
+    """A panel a metric: what was predicted, with its interval, over what was measured; on the line it was exact.
+
+    Both axes are logarithmic where readings are positive, so that databases of any size fit on one panel; an interval's
+    lower end is then drawn at a hundredth of the median, where it is lower than that.
+    """
+    return alt.hconcat(*(_against(group, str(metric)) for metric, group in table.groupby("metric")))
+
+
+def _against(group: pd.DataFrame, metric: str) -> alt.LayerChart:
+    positive = bool((group[["measured", "median"]] > 0).all(axis=None))
+    if positive:
+        group = group.assign(low=np.maximum(group.low, 0.01 * group["median"]))
+    ends = [float(group[["measured", "low"]].min().min()), float(group[["measured", "high"]].max().max())]
+    scale = alt.Scale(type="log" if positive else "linear", domain=ends, nice=False)
+    axis = alt.Axis(tickCount=5, format="~s")
+    line = alt.Chart(pd.DataFrame({"measured": ends, "median": ends})).mark_line(color="grey", strokeDash=[4, 4])
+    x = alt.X("measured:Q", title=f"measured {metric}", scale=scale, axis=axis)
+    y = alt.Y("median:Q", title=f"predicted {metric}", scale=scale, axis=axis)
+    chart = alt.Chart(group)
+    bars = chart.mark_rule(opacity=0.45).encode(
+        x=x, y=alt.Y("low:Q", title=f"predicted {metric}", scale=scale), y2="high"
+    )
+    colour = alt.Color("held:N", title="inside").scale(domain=[True, False], range=["#4c78a8", "#e45756"])
+    dots = chart.mark_point(filled=True, size=45).encode(
+        x=x, y=y, color=colour.legend(orient="bottom"), tooltip=["database", "trial", "measured", "median"]
+    )
+    return (line.encode(x=x, y=y) + bars + dots).properties(width=300, height=270)
+
+
+def calibration(table: pd.DataFrame) -> alt.LayerChart:
+    """The share of readings inside, over the level that was promised: above the line the intervals are too wide,
+    below it too narrow."""
+    percent = alt.Axis(format="%")
+    x = alt.X("level:Q", title="level of the interval", axis=percent).scale(domain=[0, 1])
+    y = alt.Y("held:Q", title="readings inside", axis=percent).scale(domain=[0, 1])
+    line = alt.Chart(pd.DataFrame({"level": [0, 1], "held": [0, 1]})).mark_line(color="grey", strokeDash=[4, 4])
+    chart = alt.Chart(table).mark_line(point=True).encode(x=x, y=y, color=alt.Color("metric:N", title="metric"))
+    return (line.encode(x=x, y=y) + chart).properties(width=300, height=300)
+
+
+def hit_rate(table: pd.DataFrame, by: str, title: str) -> alt.Chart:
+    """A row a group: the share of readings inside with its 90 % interval, a panel a metric; the rule is the promise."""
+    panels = [_shares(group, by, f"{title}{metric}") for metric, group in table.groupby("metric")]
+    return alt.hconcat(*panels)
+
+
+def _shares(group: pd.DataFrame, by: str, title: str) -> alt.LayerChart:
+    chart = alt.Chart(group.assign(counted=[f"n = {n}" for n in group.n]))
+    x = alt.X("held:Q", title="readings inside").axis(format="%").scale(domain=[0, 1])
+    y = alt.Y(f"{by}:N", title=None).axis(labelLimit=220)
+    promised = chart.mark_tick(color="firebrick", thickness=2, size=22).encode(x="level:Q", y=y)
+    bars = chart.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="readings inside"), x2="high:Q", y=y)
+    dots = chart.mark_point(filled=True, size=70).encode(x=x, y=y)
+    counts = chart.mark_text(align="left", dx=4, x=0, dy=-9, fontSize=10, color="#666").encode(y=y, text="counted:N")
+    return (promised + bars + dots + counts).properties(width=240, height=alt.Step(38), title=title)
+
+
+def over_time(table: pd.DataFrame) -> alt.Chart:
+    """The share of readings inside, span by span, with its 90 % interval; the rule is the promise."""
+    return alt.hconcat(*(_in_time(group, str(metric)) for metric, group in table.groupby("metric")))
+
+
+def _in_time(group: pd.DataFrame, metric: str) -> alt.LayerChart:
+    chart = alt.Chart(group)
+    x = (
+        alt.X("at:T", title="when it was predicted (UTC)")
+        .axis(labelOverlap=True, tickCount=5)
+        .scale(type="utc", padding=12)
+    )
+    y = alt.Y("held:Q", title=f"{metric} inside").axis(format="%").scale(domain=[0, 1])
+    bars = chart.mark_rule().encode(x=x, y=alt.Y("low:Q", title=f"{metric} inside"), y2="high:Q")
+    line = chart.mark_line(point=True).encode(x=x, y=y)
+    promised = alt.Chart(group.head(1)).mark_rule(color="firebrick", strokeDash=[4, 4]).encode(y="level:Q")
+    return (promised + bars + line).properties(width=320, height=180)
+
+
+def surprises(table: pd.DataFrame) -> alt.LayerChart:
+    """How many readings lay so many deviations from the median; the line is what a calibrated model would show."""
+    normal = pd.DataFrame({"z": [0.1 * i for i in range(-40, 41)]})
+    normal["share"] = 0.5 * (2.718281828 ** (-0.5 * normal.z**2)) / 2.5066
+    bins = alt.Bin(extent=[-4, 4], step=0.5)
+    bars = (
+        alt.Chart(table.assign(z=table.surprise.clip(-3.99, 3.99), weight=1 / max(len(table), 1)))
+        .mark_bar(opacity=0.6)
+        .encode(
+            x=alt.X("z:Q", bin=bins, title="deviations from the median (negative: less than predicted)"),
+            y=alt.Y("sum(weight):Q", title="share of readings").axis(format="%"),
+        )
+    )
+    line = alt.Chart(normal).mark_line(color="firebrick").encode(x="z:Q", y="share:Q")
+    return (bars + line).properties(width=360, height=200)

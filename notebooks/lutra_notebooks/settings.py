@@ -1,0 +1,157 @@
+"""What settings did: over the memory's workloads, and in one refitted model.
+
+Shapes: g places of a setting, r rows that are averaged over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from lutra_client.schemas import EffectAnswer, LessonAnswer, WorkloadAnswer
+from lutra_models.knobs import Knob, Number, Value
+
+from lutra_notebooks.fleet import labels
+
+if TYPE_CHECKING:
+    from lutra_models.gp import Model
+
+SURE = 2.0
+"""Deviations from which an effect is told from none."""
+AVERAGED = 12
+PLACES = 5
+ENDS = ("median", "low", "high")
+
+
+def effects(found: Sequence[WorkloadAnswer]) -> pd.DataFrame:
+    """A row a workload and setting: by how many percent the setting moved the objective from one end of its range to
+    the other (`size`), the `deviation` of that in percent, whether it is `sure`, and the value at which the metric was
+    highest (`highest_at`).
+
+    In the unit of the metric where it was not compared by ratios (`relative` is false).
+    """
+    names = labels(found)
+    rows = [
+        {"workload": names[w["id"]], "engine": w["engine"], "metric": w["metric"], **_effect(lesson, effect)}
+        for w in found
+        if (lesson := w["lessons"].get(w["metric"])) is not None
+        for effect in lesson["effects"]
+    ]
+    columns = ["workload", "engine", "metric", "setting", "size", "deviation", "sure", "highest_at", "relative"]
+    return pd.DataFrame(rows, columns=columns).astype({"sure": bool, "relative": bool})
+
+
+def _effect(lesson: LessonAnswer, effect: EffectAnswer) -> dict[str, object]:
+    gains = np.array(effect["gains"])
+    size = float(gains.max() - gains.min())
+    return {
+        "setting": effect["setting"],
+        "size": float(_shown(size, lesson["log"])),
+        "deviation": float(_shown(effect["deviation"], lesson["log"])),
+        "sure": size > SURE * effect["deviation"],
+        "highest_at": str(effect["values"][int(gains.argmax())]),
+        "relative": lesson["log"],
+    }
+
+
+def _shown(value: float | np.ndarray, log: bool) -> float | np.ndarray:
+    """Percent of a difference of logarithms; else as it is."""
+    return 100.0 * np.expm1(value) if log else value
+
+
+def importance(table: pd.DataFrame) -> pd.DataFrame:
+    """A row a setting of an engine, the one first that moved objectives the most: the `mean` effect in percent over
+    the workloads that varied it, in how many it was `sure`, and in how many it was `varied`."""
+    grouped = table[table.relative].groupby(["engine", "setting"])
+    found = grouped.agg(mean=("size", "mean"), sure=("sure", "sum"), varied=("workload", "nunique"))
+    return found.sort_values("mean", ascending=False)
+
+
+def curves(found: Sequence[WorkloadAnswer], engine: str, settings: Sequence[str]) -> pd.DataFrame:
+    """A row a workload, setting and value of it: the objective's difference from its mean there (`gain`, in percent)
+    with the 90 % interval of the belief (`low`, `high`). Special values and texts are left out."""
+    names = labels(found)
+    rows = []
+    for w in (w for w in found if w["engine"] == engine):
+        lesson = w["lessons"].get(w["metric"])
+        for effect in lesson["effects"] if lesson is not None and lesson["log"] else ():
+            if effect["setting"] in settings and not effect["choice"]:
+                rows += [{"workload": names[w["id"]], "metric": w["metric"], **row} for row in _curve(effect)]
+    return pd.DataFrame(rows, columns=["workload", "metric", "setting", "value", "gain", "low", "high", "log"])
+
+
+def _curve(effect: EffectAnswer) -> list[dict[str, object]]:
+    line = len(effect["values"]) - effect["special"]
+    half = 1.645 * effect["deviation"]
+    told = zip(effect["values"][:line], effect["gains"][:line], strict=True)
+    return [
+        {
+            "setting": effect["setting"],
+            "value": value,
+            "gain": 100 * np.expm1(gain),
+            "low": 100 * np.expm1(gain - half),
+            "high": 100 * np.expm1(gain + half),
+            "log": effect["log"],
+        }
+        for value, gain in told
+    ]
+
+
+def values(knob: Knob, steps: int) -> list[Value]:
+    """Values of a setting's range, evenly in its own scale; of a choice its options."""
+    domain = knob.domain
+    if not isinstance(domain, Number):
+        return list(domain.options)
+    spaced = np.geomspace if domain.log else np.linspace
+    return sorted({domain.clip(float(v)) for v in spaced(domain.low, domain.high, steps)})
+
+
+def slices(model: Model, names: Sequence[str], steps: int = 25) -> pd.DataFrame:
+    """A row a setting and value: the objective (`median`, `low`, `high` of a reading) where that setting alone moves
+    from the best configuration by posterior; `best` is its value there."""
+    metric, best = model.history.objective.metric, model.best().configuration
+    frames = []
+    for name in names:
+        grid = values(model.history.space[name], steps)
+        told = model.columns([best.replace({name: v}) for v in grid])
+        frames.append(pd.DataFrame({"setting": name, "value": grid, **{e: told[f"{metric}.{e}"] for e in ENDS}}))
+        frames[-1]["best"] = best[name]
+    return pd.concat(frames, ignore_index=True)
+
+
+def interactions(model: Model, names: Sequence[str]) -> pd.DataFrame:
+    """A row a pair of settings, the strongest first: the share of their joint effect that the sum of both alone does
+    not explain, from 0 (each acts for itself).
+
+    Friedman and Popescu's H² (Annals of Applied Statistics 2008, section 8.1), of the objective's logarithm where it is
+    positive, averaged over up to 12 measured configurations. `joint` is the joint effect's deviation, in percent.
+    """
+    rows = [{"one": a, "other": b, **_interaction(model, a, b)} for a, b in combinations(names, 2)]
+    table = pd.DataFrame(rows, columns=["one", "other", "share", "joint"])
+    return table.sort_values("share", ascending=False, ignore_index=True)
+
+
+def _interaction(model: Model, one: str, other: str) -> dict[str, float]:
+    joint = surface(model, one, other, PLACES).pivot_table(index=one, columns=other, values="effect", observed=True)
+    table = joint.to_numpy()
+    table = table - table.mean()
+    left = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0, keepdims=True)
+    whole = float(np.sum(table**2))
+    return {"share": float(np.sum(left**2)) / max(whole, 1e-12), "joint": 100 * float(np.sqrt(np.mean(table**2)))}
+
+
+def surface(model: Model, one: str, other: str, steps: int = 9) -> pd.DataFrame:
+    """A row a pair of values of two settings: the objective's median (`median`), averaged over up to 12 measured
+    configurations in which both were set to these values, and its `effect`, the logarithm where it is positive."""
+    metric, history = model.history.objective.metric, model.history
+    measured = [o.configuration for o in history.completed]
+    kept = [measured[i] for i in np.unique(np.linspace(0, len(measured) - 1, AVERAGED).round().astype(int))]
+    grid = [(a, b) for a in values(history.space[one], steps) for b in values(history.space[other], steps)]
+    rows = [c.replace({one: a, other: b}) for a, b in grid for c in kept]
+    told = model.columns(rows)[f"{metric}.median"].reshape(len(grid), len(kept))
+    effect = (np.log(told) if np.all(told > 0) else told).mean(axis=1)
+    named = {one: [a for a, _ in grid], other: [b for _, b in grid]}
+    return pd.DataFrame({**named, "median": told.mean(axis=1), "effect": effect})

@@ -1,0 +1,98 @@
+"""Workloads, as answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lutra_models.knobs import Value
+
+from lutra_service.api.http.body import Answer
+
+
+class EffectAnswer(Answer):
+    """What one setting did to a metric, the others as they were measured: one curve."""
+
+    setting: str
+    """The setting."""
+    values: list[Value]
+    """Its values, in the server's own unit, in ascending order; of a choice its options."""
+    gains: list[float]
+    """At each value, the difference from the curve's mean: in the metric's unit, or of its logarithm."""
+    deviation: float
+    """The deviation of the belief in the curve, in the same unit."""
+    log: bool = False
+    """Whether the values are spaced by their logarithms."""
+    choice: bool = False
+    """Whether the values are options."""
+    special: int = 0
+    """So many values at the end are special ones, such as 0 for `off`, which are no part of the curve."""
+
+
+class LessonAnswer(Answer):
+    """What a workload taught of one metric."""
+
+    log: bool
+    """Whether all of this is of the metric's logarithm: then a difference of 0.1 is about 10 %."""
+    low: float
+    """The least reading."""
+    high: float
+    """The greatest reading."""
+    rest: float
+    """The variance of the readings that the sum of the effects does not explain."""
+    effects: list[EffectAnswer]
+    """What each setting did, the strongest first; none of a setting that was always the same."""
+
+
+class WorkloadAnswer(Answer):
+    """What a session, or an imported data set, left for others to learn from."""
+
+    id: str
+    """Its id."""
+    name: str
+    """The database's name."""
+    engine: str
+    """The engine; only workloads of one engine are compared."""
+    metric: str
+    """The objective's metric."""
+    database: str | None
+    """The database; null for a data set that belongs to none."""
+    session: str | None
+    """The session that it comes from: its history is that of the workload."""
+    observations: int
+    """How many configurations were measured, or failed."""
+    created_at: datetime
+    """When it became known."""
+    changed_at: datetime
+    """When something changed of it last."""
+    teaches: bool
+    """Whether others learn from it: it was fitted, and was not merged into another one."""
+    merged_into: str | None
+    """The workload of the same database that says the same, and stays in its place."""
+    signature: dict[str, list[float]]
+    """Of each counter that tells workloads apart, the deciles from the least to the greatest reading; empty before
+    it was fitted."""
+    context: dict[str, Value]
+    """The circumstances: version, hardware, load and the like."""
+    lessons: dict[str, LessonAnswer]
+    """What it taught, by metric, the objective's first; empty before it was fitted."""
+
+
+class AlikeAnswer(Answer):
+    """A workload that resembles the one that was asked about."""
+
+    workload: str
+    """Its id."""
+    name: str
+    """Its database's name."""
+    distance: float
+    """How far signatures, levels and circumstances are apart; 0 is not at all."""
+    agreement: float | None
+    """How well its effects rank what was measured of the one that was asked about: the probability that they give to
+    each comparison, from 0 to 1, where 0.5 is as good as tossing a coin; null where there is nothing to compare."""
+
+
+class AlikeAnswers(Answer):
+    """The workloads that are most alike, the most alike first."""
+
+    items: list[AlikeAnswer]
+    """The workloads. One whose counters lie outside what the other one ever showed is left out."""

@@ -1,0 +1,65 @@
+"""The memory: every workload, what it taught, and which ones resemble it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+
+from lutra_service.api.http.access import allow
+from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
+from lutra_service.api.http.route import GuardedRoute
+from lutra_service.api.memory.schemas import AlikeAnswer, AlikeAnswers, WorkloadAnswer
+from lutra_service.app.memory.alike import nearest
+from lutra_service.app.models import serving
+from lutra_service.common.documents import Document
+from lutra_service.db.schema.records import Workload
+from lutra_service.db.store import UnitOfWork
+
+router = APIRouter(route_class=GuardedRoute, tags=["memory"])
+Engine = Annotated[str | None, Query(max_length=40, description="Only workloads of this engine.")]
+DatabaseId = Annotated[str | None, Query(max_length=40, description="Only workloads of this database.")]
+Count = Annotated[int, Query(ge=1, le=64, description="How many are wanted.")]
+
+
+@router.get("/v1/workloads")
+@allow("read", of="service")
+def list_workloads(
+    stored: StoreDep,
+    page: Annotated[PageQuery, Depends(paging("wl"))],
+    engine: Engine = None,
+    database: DatabaseId = None,
+) -> Page[WorkloadAnswer]:
+    """Every workload with its signature, its circumstances and what it taught, newest first."""
+
+    def read(unit: UnitOfWork) -> Document:
+        found = unit.workloads.listed(page.limit + 1, page.after, engine=engine, database_id=database)
+        return page.of([WorkloadAnswer.model_validate(_told(row)) for row in found])
+
+    return Page[WorkloadAnswer].model_validate(stored.read(read))
+
+
+@router.get("/v1/workloads/{workload}/nearest")
+@allow("read", of="service")
+def list_nearest_workloads(workload: str, stored: StoreDep, count: Count = 8) -> AlikeAnswers:
+    """The workloads of the same engine and metric that resemble this one most, by the rule that recommendations use.
+
+    Here every workload counts. A recommendation uses only those that both databases' policies allow.
+    """
+
+    def read(unit: UnitOfWork) -> AlikeAnswers:
+        found = nearest(unit, workload, count, serving.serving(unit).options)
+        return AlikeAnswers(
+            items=[
+                AlikeAnswer(workload=row.id, name=row.name, distance=like.distance, agreement=like.agreement)
+                for row, like in found
+            ]
+        )
+
+    return stored.read(read)
+
+
+def _told(row: Workload) -> dict[str, Any]:
+    taught = row.taught or {"signature": {}, "context": {}, "lessons": {}}
+    teaches = row.taught is not None and row.snapshot_id is not None and row.merged_into is None
+    return {**vars(row), "database": row.database_id, "session": row.session_id, "teaches": teaches, **taught}

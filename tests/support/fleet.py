@@ -1,0 +1,185 @@
+"""A small fleet behind a running service: databases of two engines and three kinds of load, each tuned for some trials.
+
+Every database is a function of its settings with noise; sessions, models and the memory are the service's own.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from tests.support.measured_tables import tpcc
+from tests.support.redis_servers import VERSION, a_redis
+from tests.support.served import Served
+from tests.support.service import Agent, Api, Document
+
+GB = 1 << 30
+QUICK = {"everywhere": 32, "near": 32, "climbers": 1, "asked": 8}
+CHAMPION = {"surrogate": {"name": "numpy"}, "search": QUICK, "calibration": {"worse": 5, "better": 5, "noise": 10}}
+"""Its intervals are several times as wide as they need be."""
+BETTER = {"surrogate": {"name": "numpy"}, "search": QUICK}
+SURE = {"shift": 4.0, "sigma": 0.1}
+ABSURD = {
+    "surrogate": {"name": "numpy", "wary": SURE, "local": SURE, "broad": SURE},
+    "search": QUICK,
+    "calibration": {"worse": 0.1, "better": 0.1, "noise": 0.01},
+}
+"""Is sure before it has seen anything that settings do not matter, and sure of that."""
+
+
+def ordering(s: Document) -> float:
+    """Writes: the log's room counts, and buffers count the more the more room there is."""
+    room, buffers = math.log2(float(s["max_wal_size"]) / 256), math.log2(float(s["shared_buffers"]) / 2048)
+    return 700 + 60 * room + 12 * room * buffers + 80 * float(s["checkpoint_completion_target"])
+
+
+def reporting(s: Document) -> float:
+    """Reads: memory for sorting counts, and what a page read at random is believed to cost."""
+    return 240 + 25 * math.log2(float(s["work_mem"]) / 1024) - 18 * abs(float(s["random_page_cost"]) - 1.5)
+
+
+def caching(s: Document) -> float:
+    """Keys in memory: threads for the network count, and how hard memory is tidied."""
+    return 52_000 + 4_000 * math.log2(float(s["io-threads"]) + 1) - 90 * abs(float(s["hz"]) - 40)
+
+
+@dataclass(frozen=True)
+class Member:
+    name: str
+    qps_of: Callable[[Document], float]
+    engine: str = "postgresql"
+    scale: float = 1.0
+    memory_gb: int = 8
+    trials: int = 7
+
+    @property
+    def movable(self) -> list[str]:
+        """The settings that its sessions search: few, so that few trials teach something."""
+        return SETTINGS[self.engine]
+
+    def metrics(self, settings: Document, chance: random.Random) -> dict[str, float]:
+        """QPS, the p99 that belongs to it, and counters that tell the kinds of load apart."""
+        qps = self.scale * self.qps_of(settings) * math.exp(chance.gauss(0.0, 0.02))
+        reads, writes = COUNTERS[self.qps_of]
+        return {
+            "qps": qps,
+            "p99_ms": 9_000 * self.scale / qps * math.exp(chance.gauss(0.0, 0.04)),
+            "blks_hit_per_s": reads * qps * chance.uniform(0.6, 1.6),
+            "temp_bytes_per_s": reads * 2e3 * chance.uniform(0.5, 1.8),
+            "wal_bytes_per_s": writes * qps * 300 * chance.uniform(0.6, 1.6),
+            "checkpoints_per_h": 1 + writes * 12 * chance.uniform(0.6, 1.6),
+        }
+
+
+SETTINGS = {
+    "postgresql": ["shared_buffers", "max_wal_size", "checkpoint_completion_target", "work_mem", "random_page_cost"],
+    "redis": ["io-threads", "hz", "active-defrag-cycle-max"],
+}
+COUNTERS = {ordering: (20.0, 4.0), reporting: (900.0, 0.05), caching: (2.0, 0.2)}
+"""Pages that a query reads, and rows that it writes."""
+MEMBERS = (
+    Member("shop", ordering),
+    Member("till", ordering, scale=0.8, memory_gb=4),
+    Member("warehouse", reporting),
+    Member("books", reporting, scale=1.4, memory_gb=16),
+    Member("sessions-cache", caching, "redis"),
+)
+
+
+class Steward:
+    """The agent of one member, and what its server answers."""
+
+    def __init__(self, served: Served, member: Member) -> None:
+        api = served.api
+        self.member, self.chance = member, random.Random(member.name)
+        body = {"name": member.name, "engine": member.engine, "policy": {"movable": member.movable}}
+        self.database = api.take("POST", "/v1/databases", body)["id"]
+        path = f"/v1/databases/{self.database}/tokens"
+        token = api.take("POST", path, {"name": "its agent", "scopes": ["agent"]})["token"]
+        self.agent = Agent(served.client, token, self.database)
+        self.agent.facts = {"host": {"memory_bytes": member.memory_gb * GB, "cores": 4}}
+        if member.engine != "postgresql":
+            self.agent.settings = dict(a_redis(member.memory_gb, engine=member.engine).settings)
+            self.agent.facts |= {"engine": member.engine, "engine_version": VERSION}
+        self.agent.send()
+
+    def open(self, trials: int, seed: int = 7) -> str:
+        body = {
+            "objective": {"metric": "qps", "goal": "maximize"},
+            "mode": "lab",
+            "approval": "automatic",
+            "max_trials": trials,
+            "verification_rounds": 0,
+            "seed": seed,
+        }
+        made: Document = self.agent.take("POST", f"/v1/databases/{self.database}/sessions", body)
+        return str(made["id"])
+
+    def step(self, wait: int = 60) -> bool:
+        """Carry out the next directive, if one comes."""
+        directive = self.agent.directive(wait=wait)
+        if directive is None:
+            return False
+        self.agent.carry_out(directive, **self.member.metrics(directive["settings"], self.chance))
+        return True
+
+    def tune(self, api: Api) -> str:
+        session = self.open(self.member.trials)
+        while api.take("GET", f"/v1/sessions/{session}")["state"] == "running":
+            self.step()
+        return session
+
+    @contextmanager
+    def at_work(self, trials: int) -> Iterator[str]:
+        """A session of many trials, carried out from a thread until the end of the block."""
+        session, ended = self.open(trials, seed=11), threading.Event()
+
+        def work() -> None:
+            while not ended.is_set():
+                self.step(wait=1)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            yield session
+        finally:
+            ended.set()
+            thread.join(70)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Its databases' stewards by name, and the ids of its model versions: the champion and two candidates."""
+
+    served: Served
+    members: Mapping[str, Steward]
+    champion: str
+    better: str
+    absurd: str
+
+
+def a_fleet(served: Served) -> Fleet:
+    """Every member tuned once, and a public table imported."""
+    api = served.api
+    champion = _registered(api, "as promoted in spring", CHAMPION)
+    api.take("POST", f"/v1/models/{champion}/promote")
+    members = {member.name: Steward(served, member) for member in MEMBERS}
+    for steward in members.values():
+        steward.tune(api)
+    mapping = served.directory / "mapping.toml"
+    mapping.write_text('metrics.tps = "qps"')
+    server = ("--engine", "postgresql", "--engine-version", "16", "--memory", "32GB", "--cores", "8")
+    table = str(tpcc(served.directory / "tpcc.csv", rows=40))
+    wanted = ("--metric", "qps", "--goal", "maximize", "--mapping", str(mapping))
+    served.run("import", table, "--name", "tpcc at azure", *server, *wanted)
+    candidates = (_registered(api, *one) for one in (("absurd priors", ABSURD), ("narrower intervals", BETTER)))
+    absurd, better = candidates
+    return Fleet(served, members, champion, better, absurd)
+
+
+def _registered(api: Api, name: str, options: Document) -> str:
+    return str(api.take("POST", "/v1/models", {"name": name, "options": options})["id"])

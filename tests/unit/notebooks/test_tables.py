@@ -1,0 +1,214 @@
+"""The tables that the notebooks draw, and where copies of the notebooks are made."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
+from lutra_models.errors import MissingExtension
+from lutra_models.gp import Model, Options, fit
+from lutra_models.gp.conformance import surrogate_faults
+from lutra_models.gp.surrogate.numpy_fit import NUMPY
+from lutra_notebooks import command, fleet, forecasts, lending, racing, settings, versions
+from lutra_notebooks.book_folder import BOOK, filled
+
+QUICK = Options().varied(**{"surrogate.name": "numpy"})
+SPACE = KnobSpace([Knob(name, Number(0, 1)) for name in "abc"])
+
+
+def workload(name: str, reads: float, writes: float) -> Any:
+    effect = {"setting": "a", "values": [0.0, 1.0], "gains": [-0.1, 0.1], "deviation": 0.01, "log": False}
+    lesson = {
+        "log": True,
+        "low": 5.0,
+        "high": 6.0,
+        "rest": 0.01,
+        "effects": [{**effect, "choice": False, "special": 0}],
+    }
+    return {
+        "id": f"wl_{name}",
+        "name": name,
+        "engine": "postgresql",
+        "metric": "qps",
+        "observations": 9,
+        "teaches": True,
+        "signature": {"reads": [reads * f for f in range(1, 12)], "writes": [writes * f for f in range(1, 12)]},
+        "context": {},
+        "lessons": {"qps": lesson},
+    }
+
+
+def history(rows: int, of: Any) -> History:
+    rng = np.random.default_rng(1)
+    told = [
+        Observation(dict(zip("abc", point.tolist(), strict=True)), {"qps": of(*point)})
+        for point in rng.random((rows, 3))
+    ]
+    return History(SPACE, Objective("qps", "maximize"), observations=told)
+
+
+def fitted(of: Any) -> Model:
+    return fit(history(40, of), rng=np.random.default_rng(0), options=QUICK)
+
+
+def test_alike_workloads_are_close_on_the_map_and_a_single_one_is_in_its_middle() -> None:
+    places = fleet.projected([workload(*w) for w in (("one", 10, 5), ("two", 11, 5), ("far", 9000, 1))])
+    place = {row.workload: np.array([row.x, row.y]) for row in places.itertuples()}
+    near, far = (np.linalg.norm(place["one"] - place[other]) for other in ("two", "far"))
+    assert near < far / 5
+    assert float(places.x_share.iloc[0] + places.y_share.iloc[0]) == pytest.approx(1.0)
+    alone = fleet.projected([workload("one", 10, 5)])
+    assert alone[["x", "y"]].to_numpy().tolist() == [[0.0, 0.0]]
+
+
+def test_nothing_known_gives_empty_tables() -> None:
+    assert len(fleet.projected([])) == len(fleet.counters([])) == len(fleet.overview([])) == 0
+    assert settings.importance(settings.effects([])).empty
+    none = pd.DataFrame(columns=forecasts.COLUMNS)
+    assert forecasts.calibration(none).empty
+    assert forecasts.over_time(none).empty
+
+
+def test_an_effect_is_shown_in_percent_and_is_sure_two_deviations_from_nothing() -> None:
+    table = settings.importance(settings.effects([workload("one", 10, 5), workload("two", 11, 5)]))
+    assert table.loc[("postgresql", "a")].round(1).to_dict() == {"mean": 22.1, "sure": 2.0, "varied": 2.0}
+
+
+def test_settings_that_act_for_themselves_do_not_interact_and_those_that_act_together_do() -> None:
+    alone = settings.interactions(fitted(lambda a, b, c: float(np.exp(3 + a + b))), ["a", "b", "c"])
+    both = settings.interactions(fitted(lambda a, b, c: float(np.exp(3 + 4 * (a - 0.5) * (b - 0.5)))), ["a", "b", "c"])
+    share = {(row.one, row.other): row.share for row in alone.itertuples()}
+    assert share["a", "b"] < 0.1
+    assert (both.one[0], both.other[0]) == ("a", "b")
+    assert both.share[0] > 0.6
+
+
+def predicted(low: float, high: float, measured: list[float]) -> pd.DataFrame:
+    known = {"database": "shop", "engine": "postgresql", "session": "ts_1", "trial": 1, "model": "mv", "metric": "qps"}
+    rows = [
+        {
+            **known,
+            "at": pd.Timestamp("2026-01-01", tz="UTC") + pd.Timedelta(hours=i),
+            "level": 0.9,
+            "median": 100.0,
+            "low": low,
+            "high": high,
+            "measured": value,
+            "held": low <= value <= high,
+            "error": 0.0,
+            "surprise": forecasts._surprise(value, 100.0, low, high, 0.9),
+        }
+        for i, value in enumerate(measured)
+    ]
+    return pd.DataFrame(rows, columns=forecasts.COLUMNS)
+
+
+def test_readings_as_the_intervals_promise_are_calibrated_at_every_level() -> None:
+    chance = np.random.default_rng(0)
+    readings = (100 * np.exp(0.1 * chance.standard_normal(4000))).tolist()
+    half = 100 * np.exp(0.1 * np.array([-1.645, 1.645]))
+    table = forecasts.calibration(predicted(*half.tolist(), readings))
+    assert np.max(np.abs(table.held - table.level)) < 0.03
+    (rate,) = forecasts.hit_rate(predicted(*half.tolist(), readings), ["metric"]).itertuples()
+    assert rate.low < 0.9 < rate.high
+    spans = forecasts.over_time(predicted(*half.tolist(), readings[:100]))
+    assert spans.n.tolist() == [10] * 10
+    assert spans["at"].is_monotonic_increasing
+
+
+def test_a_model_that_learns_wins_the_race_against_chance() -> None:
+    table = racing.race(history(40, lambda a, b, c: 100 + 50 * a - 20 * b), {"mine": QUICK}, trials=8, seeds=8)
+    assert table.trial.max() == 8
+    searched = table[table.trial > racing.OPENING].groupby("entrant").missed.mean()
+    assert searched["mine"] < searched[racing.RANDOM]
+    began = table[table.trial <= racing.OPENING].groupby("entrant").missed.sum()
+    assert began["mine"] == began[racing.RANDOM]
+
+
+class Rough:
+    """A surrogate that was written in a notebook."""
+
+    name = "rough_in_a_notebook"
+
+    def fit(self, readings: Any, belief: Any, options: Any) -> Any:
+        return NUMPY.fit(readings, replace(belief, shift=belief.shift - 0.3), options)
+
+
+def test_a_surrogate_of_ones_own_is_lent_to_the_process_and_forgotten() -> None:
+    for _ in range(2):
+        assert lending.lend(Rough) == Rough.name
+    assert surrogate_faults(Rough()) == []
+    own = QUICK.varied(**{"surrogate.name": Rough.name})
+    scores = racing.scores({"one": history(12, lambda a, b, c: 100 + 50 * a)}, {"own": own})
+    assert scores.log_score.notna().all()
+    lending.forget()
+    with pytest.raises(MissingExtension, match=Rough.name):
+        fit(history(12, lambda a, b, c: 100 + 50 * a), rng=np.random.default_rng(0), options=own)
+
+
+def test_copies_are_made_once_and_never_overwritten(tmp_path: Path) -> None:
+    made = filled(tmp_path / "mine")
+    assert [p.name for p in made] == sorted(p.name for p in BOOK.glob("*.ipynb"))
+    made[0].write_text("changed")
+    made[1].unlink()
+    assert filled(tmp_path / "mine") == [made[1]]
+    assert made[0].read_text() == "changed"
+
+
+def test_the_command_starts_jupyterlab_with_the_environment_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[list[str], dict[str, str]]] = []
+
+    def run(arguments: list[str], env: dict[str, str], check: bool) -> subprocess.CompletedProcess[str]:
+        started.append((arguments, env))
+        return subprocess.CompletedProcess(arguments, 0)
+
+    monkeypatch.setattr(command.subprocess, "run", run)
+    monkeypatch.delenv("LUTRA_URL", raising=False)
+    monkeypatch.setenv("LUTRA_TOKEN", "lutra_secret")
+    told = CliRunner().invoke(command.notebook, ["--folder", str(tmp_path / "mine"), "--", "--no-browser"])
+    assert told.exit_code == 0, told.output
+    ((arguments, env),) = started
+    assert arguments[1:] == ["-m", "jupyterlab", f"--ServerApp.root_dir={tmp_path / 'mine'}", "--no-browser"]
+    assert (env["LUTRA_URL"], env["LUTRA_TOKEN"]) == ("http://127.0.0.1:8000", "lutra_secret")
+    assert "lutra_secret" not in told.output
+    monkeypatch.delenv("LUTRA_TOKEN")
+    assert "LUTRA_TOKEN is not set" in CliRunner().invoke(command.notebook, ["--folder", str(tmp_path)]).output
+
+
+def test_the_command_says_how_jupyterlab_is_installed_where_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None)
+    told = CliRunner().invoke(command.notebook, ["--folder", str(tmp_path / "mine")])
+    assert told.exit_code == 1
+    assert "-m pip install jupyterlab" in told.output
+    assert not (tmp_path / "mine").exists()
+
+
+def version(name: str, log_score: float, trials: int = 9) -> Any:
+    numbers = {"held_90": 0.9, "width_90": 0.3, "error": 0.1, "rank_correlation": 0.5, "regret": 0.02}
+    sessions = [
+        {"session": "ts_ended", "n": 12, "log_score": log_score, **numbers},
+        {"session": "ts_running", "n": trials, "log_score": 99.0 * trials, **numbers},
+        {"session": "ts_broken", "failed": "it admits no model"},
+    ]
+    return {"name": name, "id": f"mv_{name}", "state": "candidate", "scorecard": {"by_session": sessions}}
+
+
+def test_versions_are_compared_on_the_sessions_whose_trials_were_the_same_for_all() -> None:
+    found = [version("champion", 0.5), version("good", 0.8, trials=10), version("bad", 0.1, trials=12)]
+    table = versions.compared(found)
+    assert table.log_score.to_dict() == {"champion": 0.5, "good": 0.8, "bad": 0.1}
+    assert table.sessions.tolist() == [1, 1, 1]
+    assert versions.better(table, "mv_champion") == "mv_good"
+    assert versions.better(table, "mv_good") is None
+    assert versions.better(versions.compared([{**found[0], "scorecard": None}]), "mv_champion") is None
