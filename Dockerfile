@@ -11,7 +11,8 @@ ENV INSTALL="uv pip install --no-cache --no-sources --compile-bytecode --python 
 
 FROM build AS build-service
 COPY service service
-RUN $INSTALL "./models[gp]" "./service[postgresql,dask,parquet]"
+COPY public public
+RUN $INSTALL "./models[gp]" ./public "./service[postgresql,dask,parquet,public]"
 
 FROM build AS build-agent
 COPY agent agent

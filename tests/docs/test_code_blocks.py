@@ -57,7 +57,8 @@ curl() { command curl --fail-with-body "$@"; }
 make() { command make --dry-run "$@"; }
 lutra-agent() { command lutra-agent "$@" --help; }
 python() { [ "$1 $2" = "-m benchmarks" ]; }
-lutra() { command lutra "$@" $(case "$1 ${2-}" in serve*|notebook*|import*|"token rotate"|"token revoke") echo --help;; esac); }
+lutra() { command lutra "$@" $(asks "$1 ${2-}"); }
+asks() { case "$1" in serve*|notebook*|import*|"token rotate"|"token revoke") echo --help;; esac; }
 """
 TABLES = {
     "service": {"url": "http://127.0.0.1:8000", "database": "db_1"},

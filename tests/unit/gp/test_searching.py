@@ -73,7 +73,15 @@ def test_where_past_workloads_lead_there_is_neither_a_second_belief_nor_doubt() 
     past = [fit(history(30, seed=4), rng=np.random.default_rng(0)).snapshot]
     plain = Options().varied(**QUICK)
     others = plain.varied(**{"search.doubt": 0.0, "surrogate.local.shift": 0.0})
-    models = [fit(history(10), past, rng=np.random.default_rng(1), options=o) for o in (plain, others)]
+    models = [fit(history(9), past, rng=np.random.default_rng(1), options=o) for o in (plain, others)]
     assert models[0].learned
     assert models[0].learned.trends
     assert models[0].recommend()[0].configuration == models[1].recommend()[0].configuration
+
+
+def test_past_workloads_lead_one_trial_of_three_after_the_opening_and_predict_in_all() -> None:
+    past = [fit(history(30, seed=4), rng=np.random.default_rng(0)).snapshot]
+    models = [fit(history(n), past, rng=np.random.default_rng(1), options=Options()) for n in (4, 5, 9, 10, 11, 12)]
+    taught = [model.learned for model in models if model.learned]
+    assert [bool(learned.trends) for learned in taught] == [True, True, True, False, False, True]
+    assert all(learned.wary_trends for learned in taught)

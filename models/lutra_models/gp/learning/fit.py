@@ -56,9 +56,7 @@ def learn(
     history = levelled(history, found)
     grouped = {n: Grouped.of(history.values(n), quiet[n], history.bounds(n)) for n in targets(history)}
     fitter = _Fitter(history, encoding, snapshots, options, surrogate(options.surrogate.name))
-    searching = fitter.fit(metric, grouped[metric], options.surrogate.broad, drawn=True)
-    if not _past_leads(history, options):
-        searching = searching.by_itself()
+    searching = fitter.searching(metric, grouped[metric])
     local = fitter.local(metric, grouped[metric], searching)
     wanted = [name for name, group in grouped.items() if len(group.values) >= ENOUGH or name == metric]
     fitted = {name: fitter.fit(name, grouped[name], options.surrogate.wary) for name in wanted}
@@ -89,9 +87,6 @@ class _Fitted:
     trends: tuple[Trend, ...]
     alone: GaussianProcess
 
-    def by_itself(self) -> _Fitted:
-        return _Fitted(self.alone, (), self.alone)
-
 
 def _calibrated(history: History, name: str, fitted: _Fitted, options: Options) -> GaussianProcess:
     return calibrated(fitted.gp, history, direction(history, name), options.calibration)
@@ -115,6 +110,11 @@ class _Fitter:
         belief = self.options.surrogate.local
         found = self._posterior(metric, group, self._readings(metric, group, drawn=True), belief)
         return found if foresight(found) > foresight(broad.gp) else None
+
+    def searching(self, metric: str, group: Grouped) -> _Fitted:
+        """By what the search goes: with past workloads where it is their turn to lead."""
+        found = self.fit(metric, group, self.options.surrogate.broad, drawn=True)
+        return found if _past_leads(self.history, self.options) else _Fitted(found.alone, (), found.alone)
 
     def fit(self, metric: str, group: Grouped, belief: Belief, drawn: bool = False) -> _Fitted:
         readings = self._readings(metric, group, drawn)
