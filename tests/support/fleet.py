@@ -19,8 +19,8 @@ from tests.support.service import Agent, Api, Document
 
 GB = 1 << 30
 QUICK = {"everywhere": 32, "near": 32, "climbers": 1, "asked": 8}
-CHAMPION = {"surrogate": {"name": "numpy"}, "search": QUICK, "calibration": {"worse": 5, "better": 5, "noise": 10}}
-"""Its intervals are several times as wide as they need be."""
+CHAMPION = {"surrogate": {"name": "numpy"}, "search": QUICK, "calibration": {"worse": 2, "better": 2, "noise": 3}}
+"""Its intervals are about twice as wide as they need be."""
 BETTER = {"surrogate": {"name": "numpy"}, "search": QUICK}
 SURE = {"shift": 4.0, "sigma": 0.1}
 ABSURD = {
