@@ -22,13 +22,13 @@ QUICK = {"everywhere": 32, "near": 32, "climbers": 1, "asked": 8}
 CHAMPION = {"surrogate": {"name": "numpy"}, "search": QUICK, "calibration": {"worse": 2, "better": 2, "noise": 3}}
 """Its intervals are about twice as wide as they need be."""
 BETTER = {"surrogate": {"name": "numpy"}, "search": QUICK}
-SURE = {"shift": 4.0, "sigma": 0.1}
 ABSURD = {
-    "surrogate": {"name": "numpy", "wary": SURE, "local": SURE, "broad": SURE},
+    "surrogate": {"name": "numpy", "wary": {"shift": -9.0, "sigma": 0.01}, "noise_sigma": 0.01, "steps": 15},
     "search": QUICK,
-    "calibration": {"worse": 0.1, "better": 0.1, "noise": 0.01},
+    "targets": {"noise": 3.0, "least_noise": 0.7},
+    "calibration": {"worse": 20, "better": 20, "noise": 20},
 }
-"""Is sure before it has seen anything that settings do not matter, and sure of that."""
+"""Settings say nothing of each other, readings nothing of themselves, and anything may happen."""
 
 
 def ordering(s: Document) -> float:
