@@ -18,6 +18,13 @@ from benchmarks.tuning import tables
 from benchmarks.tuning.tables import Table
 from benchmarks.tuning.tasks import Task, forest_task
 
+_HISTORIES = (
+    ("twitter__task11", 0.05),
+    ("twitter__task23", 0.05),
+    ("sysbench_rw__task33", 0.15),
+    ("sysbench_rw__task18", 0.15),
+)
+"""Tables of sessions, with one reading's relative deviation, as the repeats of the default show it."""
 TASKS: tuple[tuple[str, Callable[[], Table]], ...] = (
     ("sysbench20", tables.sysbench),
     ("tuna-tpcc", partial(tables.tuna, "tuna-tpcc", "azure__postgres__tpcc", "maximize")),
@@ -25,6 +32,8 @@ TASKS: tuple[tuple[str, Callable[[], Table]], ...] = (
     ("tuna-tpch", partial(tables.tuna, "tuna-tpch", "azure__postgres__tpch", "minimize", 1e9)),
     ("job20", tables.join_order),
     ("tuna-cloudlab", partial(tables.tuna, "tuna-cloudlab", "cloudlab__postgres__tpcc", "maximize")),
+    *((name, partial(tables.from_history, name, noise)) for name, noise in _HISTORIES),
+    ("sysbench5", tables.sysbench_few),
 )
 CHOSEN_ON = ("sysbench20", "tuna-tpcc", "tuna-epinions", "tuna-tpch", "job20")
 """The tables that methods were chosen on. What was chosen is confirmed on the others."""

@@ -7,9 +7,7 @@ dealt out at random.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from lutra_models import History
 
@@ -18,17 +16,10 @@ from benchmarks.tuning.named import TASKS, kept
 from benchmarks.tuning.tables import Table
 from benchmarks.tuning.warm_tasks import WarmTask, past_workload, warm_task
 
-_NOISE = {"sysbench": 0.15, "twitter": 0.05}
-"""One reading's relative deviation, as the repeats of the default show it."""
-_HISTORIES = ("twitter__task11", "twitter__task23", "sysbench_rw__task33", "sysbench_rw__task18")
 _EARLIER, _LATER, _SCRAMBLED = " (earlier)", " (later)", " (scrambled)"
 OFFERED = 20
 
-_TABLES: dict[str, Callable[[], Table]] = {
-    **{name: partial(tables.from_history, name, _NOISE[name.split("_")[0]]) for name in _HISTORIES},
-    **dict(TASKS),
-    "sysbench5": tables.sysbench_few,
-}
+_TABLES = dict(TASKS)
 
 
 @dataclass(frozen=True)
