@@ -174,6 +174,37 @@ def test_one_bad_round_of_many_is_forgiven_and_told() -> None:
     assert "readings from 95 to 210" in decided.sentence
 
 
+def read_on(found: Contest, best: list[float]) -> tuple[Contest, str]:
+    """After its rounds, the best alone, as long as it has turns; and who is handed over."""
+    while (turn := found.turn()) is not None:
+        assert turn == "best"
+        kept = found.by_name["best"].readings
+        reading = {"qps": best[len(kept)]}
+        finalists = (replace(f, readings=(*kept, reading)) if f.name == turn else f for f in found.finalists)
+        found = replace(found, finalists=tuple(finalists))
+    return found, named(found)
+
+
+@pytest.mark.parametrize(
+    ("stalled_at", "read", "chosen"), [((), 11, "best"), ((7,), 16, "best"), ((7, 9), 10, "baseline")]
+)
+def test_who_is_handed_over_is_read_on_alone_until_a_stall_would_show(
+    stalled_at: tuple[int, ...], read: int, chosen: str
+) -> None:
+    best = [40.0 if i in stalled_at else v for i, v in enumerate(steady(130.0, 16))]
+    begun = contest(budget=16, best=best[:4], baseline=steady(100.0, 4))
+    found, handed_over = read_on(begun, best)
+    # the last reading of two is suspect until the next one shows that it was no lasting change
+    assert abs(len(found.by_name["best"].readings) - read) <= 1
+    assert handed_over == chosen
+    assert len(found.by_name["baseline"].readings) == 4
+
+
+def test_a_server_that_slows_down_while_the_best_is_read_on_is_no_stall() -> None:
+    best = [v * (1.0 if i < 7 else 0.6) for i, v in enumerate(steady(130.0, 16))]
+    assert read_on(contest(budget=16, best=best[:4], baseline=steady(100.0, 4)), best)[1] == "best"
+
+
 def test_where_everybody_drifts_alike_nobody_is_unsteady() -> None:
     drift = [1.0, 0.95, 0.9, 0.6, 0.6, 0.62]
     best, baseline = ([s * d for d in drift] for s in (120.0, 100.0))
