@@ -19,6 +19,8 @@ from lutra_models.knobs import Value
 from lutra_models.metrics import Limit, Objective
 from lutra_models.verification.gains import LEAST_ROUNDS, Comparison, compared, log_ratios, worst_of
 
+_NOTHING = 1e-100
+"""What a reading of zero counts as, where logarithms are compared."""
 FinalistName = Literal["best", "rule_based", "baseline"]
 NAMES: tuple[FinalistName, ...] = ("best", "rule_based", "baseline")
 ORIGINS: Mapping[FinalistName, SearchOrigin | FinalOrigin] = {
@@ -177,11 +179,10 @@ class Contest:
         return max(0, self._stalls(name) - max((self._stalls(n) for n in self.by_name if n != name), default=0))
 
     def _stalls(self, name: FinalistName) -> int:
-        metric, gain = self.objective.metric, self.objective.gain
-        values = self.by_name[name].values(metric)
-        around = (median(values[max(0, i - AROUND) : i + AROUND + 1]) for i in range(len(values)))
-        kept = 1 - STALLED if gain(1.0) > 0 else 1 / (1 - STALLED)
-        return sum(gain(v) < gain(kept * m) for v, m in zip(values, around, strict=True))
+        values = self.by_name[name].values(self.objective.metric)
+        goods = [self.objective.gain(math.log(max(v, _NOTHING))) for v in values]
+        around = (median(goods[max(0, i - AROUND) : i + AROUND + 1]) for i in range(len(goods)))
+        return sum(good < usual + math.log1p(-STALLED) for good, usual in zip(goods, around, strict=True))
 
     def is_proof(self, name: FinalistName) -> bool:
         """Whether it was read so often that it is known not to stall by itself."""
