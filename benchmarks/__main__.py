@@ -22,6 +22,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
         "verification",
         "what a session hands over on simulated servers with noise, stalls and drift",
     ),
+    ("verification.sessions", "whole sessions on such servers, from the first trial to what is handed over"),
     ("lab.race", "the recommender raced with its peers on such servers, under TPC-C and analytical queries"),
     (
         "live",

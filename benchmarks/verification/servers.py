@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -72,28 +73,31 @@ class End:
     later: dict[FinalistName, float]
 
 
-def verified(server: Server, rounds: int = ROUNDS) -> End:
-    """A session's verification on `server`, and three rounds more of what it handed over and its references."""
-    contest = Contest(QPS, (), tuple(Finalist(n, {"setting": i}) for i, n in enumerate(server.speeds)), rounds)
+def measured(contest: Contest, read: Callable[[Finalist], float]) -> Contest:
+    """The contest once its verdict stands, each turn read by `read`."""
     while (turn := contest.turn()) is not None:
-        read = [
-            replace(f, readings=(*f.readings, {"qps": server.read(turn)})) if f.name == turn else f
-            for f in contest.finalists
-        ]
-        contest = replace(contest, finalists=tuple(read))
+        value = read(contest.by_name[turn])
+        finalists = (
+            replace(f, readings=(*f.readings, {QPS.metric: value})) if f.name == turn else f for f in contest.finalists
+        )
+        contest = replace(contest, finalists=tuple(finalists))
+    return contest
+
+
+def told_of(contest: Contest, later: Mapping[FinalistName, Sequence[float]]) -> End:
+    """How the contest ended, beside `later` readings of its finalists, which were taken in turns."""
     decided = verdict(contest)
     assert decided is not None
     told = gains(contest, decided.name)
-    readings = sum(len(f.readings) for f in contest.finalists)
-    return End(decided.name, readings, told, _later(server, decided.name, list(told)))
+    logs = {n: sum(map(math.log, values)) / len(values) for n, values in later.items()}
+    gained = {n: math.expm1(logs[decided.name] - logs[n]) for n in told}
+    return End(decided.name, sum(len(f.readings) for f in contest.finalists), told, gained)
 
 
-def _later(server: Server, chosen: FinalistName, references: list[FinalistName]) -> dict[FinalistName, float]:
-    """By reference, the mean gain over three rounds that are measured in turns once the weather is fair."""
+def verified(server: Server, rounds: int = ROUNDS) -> End:
+    """A session's verification on `server`, and three rounds more of its finalists once the weather is fair."""
+    finalists = tuple(Finalist(n, {"setting": i}) for i, n in enumerate(server.speeds))
+    contest = measured(Contest(QPS, (), finalists, rounds), lambda f: server.read(f.name))
     fair = replace(server, weather=Weather(tails=server.weather.tails), breaks={})
     fair.noise = server.noise
-    found = {}
-    for reference in references:
-        ratios = [math.log(fair.read(chosen) / fair.read(reference)) for _ in range(LATER_ROUNDS)]
-        found[reference] = math.expm1(sum(ratios) / len(ratios))
-    return found
+    return told_of(contest, {n: [fair.read(n) for _ in range(LATER_ROUNDS)] for n in server.speeds})

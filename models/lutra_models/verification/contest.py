@@ -19,6 +19,8 @@ from lutra_models.knobs import Value
 from lutra_models.metrics import Limit, Objective
 from lutra_models.verification.gains import LEAST_ROUNDS, Comparison, compared, log_ratios, worst_of
 
+_NOTHING = 1e-100
+"""What a reading of zero counts as, where logarithms are compared."""
 FinalistName = Literal["best", "rule_based", "baseline"]
 NAMES: tuple[FinalistName, ...] = ("best", "rule_based", "baseline")
 ORIGINS: Mapping[FinalistName, SearchOrigin | FinalOrigin] = {
@@ -40,6 +42,13 @@ STEADY = 0.25
 MORE_THAN_REFERENCE = 0.10
 FORGIVEN_FROM = 8
 """Rounds from which one bad reading is a neighbour's doing and not the configuration's: a second one would be there."""
+STALLED = 0.35
+"""A reading that falls short of the median of those around it by more than this share is a stall."""
+AROUND = 2
+"""Readings on each side that are around one: what lasts longer is the server's doing."""
+PROOF = (11, 16)
+"""Readings without a stall, and with one, that who is handed over needs. What stalls at every fourth reading has so few
+stalls among so many with a chance below .07."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,7 @@ class Contest:
 
     @property
     def rounds(self) -> int:
-        """How many were begun."""
+        """The readings of the finalist that was read most."""
         return max(len(f.readings) for f in self.finalists)
 
     def changes(self, name: FinalistName) -> int:
@@ -165,6 +174,21 @@ class Contest:
         narrow = needed == 0.0 and found.high - found.low < NARROW
         return narrow or found.high < needed or found.hope <= needed
 
+    def own_stalls(self, name: FinalistName) -> int:
+        """How many of its readings are stalls, beyond those of whoever else stalled most: these are the server's."""
+        return max(0, self._stalls(name) - max((self._stalls(n) for n in self.by_name if n != name), default=0))
+
+    def _stalls(self, name: FinalistName) -> int:
+        values = self.by_name[name].values(self.objective.metric)
+        goods = [self.objective.gain(math.log(max(v, _NOTHING))) for v in values]
+        around = (median(goods[max(0, i - AROUND) : i + AROUND + 1]) for i in range(len(goods)))
+        return sum(good < usual + math.log1p(-STALLED) for good, usual in zip(goods, around, strict=True))
+
+    def is_proof(self, name: FinalistName) -> bool:
+        """Whether it was read so often that it is known not to stall by itself."""
+        needed = PROOF[min(self.own_stalls(name), len(PROOF) - 1)]
+        return len(self.by_name[name].readings) >= min(needed, self.budget)
+
     def is_hopeless(self, challenger: FinalistName, reference: FinalistName) -> bool:
         metric = self.objective.metric
         one, other = (self.by_name[n].values(metric)[:2] for n in (challenger, reference))
@@ -179,7 +203,10 @@ class Contest:
         if (limit := self.breaks(name)) is not None:
             return f"does not keep {limit}"
         ahead = next((n for n in self.references(name) if self.is_hopeless(name, n)), None)
-        return None if ahead is None else f"was behind by more than {HOPELESS:.0%} in each of two rounds"
+        if ahead is not None:
+            return f"was behind by more than {HOPELESS:.0%} in each of two rounds"
+        stalls = self.own_stalls(name) if name != NAMES[-1] else 0
+        return f"stalled at {stalls} of {len(self.by_name[name].readings)} readings" if stalls >= len(PROOF) else None
 
     def references(self, name: FinalistName) -> list[FinalistName]:
         """Whom it has to be ahead of: of those after it in NAMES the ones that are not out themselves."""
@@ -198,12 +225,23 @@ class Contest:
             return set()
         return {side for pair in pairs if pair not in settled for side in pair}
 
+    @property
+    def chosen(self) -> FinalistName:
+        """Who is handed over by what was read so far: the first that is ahead of all that it has to be ahead of."""
+        return next((n for n in NAMES[:-1] if n in self.by_name and self._is_proven(n)), NAMES[-1])
+
+    def _is_proven(self, name: FinalistName) -> bool:
+        if self.out(name) is not None or len(self.by_name[name].readings) < LEAST_ROUNDS:
+            return False
+        return all(self.wins(name, other) for other in self.references(name))
+
     def turn(self) -> FinalistName | None:
         """Who is measured next; None once the verdict stands."""
         challengers = [n for n in NAMES[:-1] if n in self.by_name]
         measured = {wanted for name in challengers for wanted in self._wanting(name)}
         if not measured:
-            return None
+            chosen = self.chosen
+            return None if chosen == NAMES[-1] or self.is_proof(chosen) else chosen
         done = min(len(self.by_name[n].readings) for n in measured)
         order = self._order(done)
         return next(n for n in order if n in measured and len(self.by_name[n].readings) == done)

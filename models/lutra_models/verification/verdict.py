@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lutra_models.verification.contest import MARGIN, NAMES, STEADY, Contest, FinalistName, spread
-from lutra_models.verification.gains import LEAST_ROUNDS, Gain
+from lutra_models.verification.gains import Gain
 
 CALLED: Mapping[FinalistName, str] = {
     "best": "the best of the trials",
@@ -49,16 +49,10 @@ def verdict(contest: Contest) -> Verdict | None:
     """
     if contest.turn() is not None:
         return None
-    chosen = next((n for n in NAMES[:-1] if n in contest.by_name and _is_proven(contest, n)), NAMES[-1])
+    chosen = contest.chosen
     parts = [_handed_over(contest, chosen)]
     parts += [_passed_over(contest, n) for n in NAMES[: NAMES.index(chosen)] if n in contest.by_name]
     return Verdict(chosen, "; ".join(parts))
-
-
-def _is_proven(contest: Contest, name: FinalistName) -> bool:
-    if contest.out(name) is not None or len(contest.by_name[name].readings) < LEAST_ROUNDS:
-        return False
-    return all(contest.wins(name, other) for other in contest.references(name))
 
 
 def _handed_over(contest: Contest, chosen: FinalistName) -> str:
