@@ -199,11 +199,11 @@ def finals(surface: Surface, history: History, best: Configuration, rounds: int)
 def main(sessions: int, trials: int, rounds: int, seed: int) -> None:
     """Whole sessions with the real recommender and the real end, on simulated servers in simulated time.
 
-    `right` counts the sessions that handed over what they may, `gain told` those that handed over another configuration
-    than the baseline, `hours` is their mean on the server's clock, and `held` counts the told 90 % intervals that held
-    the mean gain of three later rounds.
+    `right` counts the sessions that handed over what they may, `gain reported` those that handed over another
+    configuration than the baseline, `hours` is their mean on the server's clock, and `held` counts the reported 90 %
+    intervals that held the mean gain of three later rounds.
     """
-    click.echo("| case | sessions | right | gain told | hours | held |\n|---|---:|---:|---:|---:|---:|")
+    click.echo("| case | sessions | right | gain reported | hours | held |\n|---|---:|---:|---:|---:|---:|")
     for number, case in enumerate(CASES):
         found = [session(case, trials, rounds, f"{seed}/{number}/{i}") for i in range(sessions)]
         held = [g.low <= e.later[n] <= g.high for _, e, _ in found for n, g in e.told.items()]
