@@ -9,6 +9,7 @@ import math
 import random
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -135,20 +136,22 @@ class Steward:
 
     @contextmanager
     def at_work(self, trials: int) -> Iterator[str]:
-        """A session of many trials, carried out from a thread until the end of the block."""
+        """A session of many trials, carried out from a thread until the end of the block. It has to run till then."""
         session, ended = self.open(trials, seed=11), threading.Event()
 
         def work() -> None:
             while not ended.is_set():
                 self.step(wait=1)
 
-        thread = threading.Thread(target=work, daemon=True)
-        thread.start()
-        try:
-            yield session
-        finally:
-            ended.set()
-            thread.join(70)
+        with ThreadPoolExecutor(1) as pool:
+            working = pool.submit(work)
+            try:
+                yield session
+            finally:
+                ended.set()
+        working.result()
+        told = self.agent.take("GET", f"/v1/sessions/{session}")
+        assert told["state"] == "running", told
 
 
 @dataclass(frozen=True)

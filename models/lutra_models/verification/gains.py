@@ -89,12 +89,16 @@ def _hope(middle: float, error: float, rounds: int, budget: int) -> float:
 
 
 def log_ratios(challenger: Sequence[float], reference: Sequence[float], goal: Goal) -> list[float]:
-    """Above 0 where the challenger is better. A reading of zero counts as a thousandth of the typical one."""
-    known = sorted(v for v in (*challenger, *reference) if v > 0)
-    floor = known[len(known) // 2] / 1000 if known else 1.0
+    """Above 0 where the challenger is better. No reading of a pair counts as less than a thousandth of the other."""
     sign = 1.0 if goal == "maximize" else -1.0
-    pairs = zip(challenger, reference, strict=True)
-    return [sign * math.log(max(c, floor) / max(r, floor)) for c, r in pairs]
+    return [sign * _log_ratio(c, r) for c, r in zip(challenger, reference, strict=True)]
+
+
+def _log_ratio(one: float, other: float) -> float:
+    if one == other:
+        return 0.0
+    floor = max(one, other) / 1000
+    return math.log(max(one, floor) / max(other, floor))
 
 
 def _estimated(ratios: Sequence[float]) -> tuple[float, float, int]:
