@@ -19,6 +19,10 @@ from tests.support.served import Served
 from tests.support.service import Agent, Api, Document
 
 GB = 1 << 30
+ENDLESS = 1000
+"""Trials: more than any test waits for."""
+BETWEEN_S = 0.3
+"""Between two trials of a session that others work beside: what is computed for it goes before all else."""
 QUICK = {"everywhere": 32, "near": 32, "climbers": 1, "asked": 8}
 CHAMPION = {"surrogate": {"name": "numpy"}, "search": QUICK, "calibration": {"worse": 2, "better": 2, "noise": 3}}
 """Its intervals are about twice as wide as they need be."""
@@ -135,12 +139,12 @@ class Steward:
         return session
 
     @contextmanager
-    def at_work(self, trials: int) -> Iterator[str]:
-        """A session of many trials, carried out from a thread until the end of the block. It has to run till then."""
-        session, ended = self.open(trials, seed=11), threading.Event()
+    def at_work(self) -> Iterator[str]:
+        """A session that is carried out from a thread, and does not end before the block does."""
+        session, ended = self.open(ENDLESS, seed=11), threading.Event()
 
         def work() -> None:
-            while not ended.is_set():
+            while not ended.wait(BETWEEN_S):
                 self.step(wait=1)
 
         with ThreadPoolExecutor(1) as pool:

@@ -112,7 +112,7 @@ def test_options_and_a_surrogate_of_ones_own_race_against_the_champion(fleet: Fl
 
 
 def test_the_better_candidate_is_promoted_serves_and_is_rolled_back(fleet: Fleet, kernel: KernelManager) -> None:
-    with fleet.members["till"].at_work(trials=200):
+    with fleet.members["till"].at_work():
         told = run("05_promote", kernel)
     assert told.charts == 2
     assert "'narrower intervals' is the champion" in told.holding("is the champion")
