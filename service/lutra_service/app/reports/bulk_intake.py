@@ -93,7 +93,8 @@ def _plain(unit: UnitOfWork, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
             continue
         newest = _seen(unit, database, arrival.report)
         if newest is not None and not unit.ledger.seconds_until_room(database.id):
-            found[database.id] = Plain(arrival, database, settings, newest and _is_latest(unit, database, arrival))
+            latest = newest and reported.is_latest(arrival.report, database, unit.now)
+            found[database.id] = Plain(arrival, database, settings, latest)
     return found
 
 
@@ -108,11 +109,6 @@ def _seen(unit: UnitOfWork, database: Database, report: Report) -> bool | None:
         return None
     newest = unit.reports.newest_sequence(*of_agent)
     return newest is None or report.sequence > newest
-
-
-def _is_latest(unit: UnitOfWork, database: Database, arrival: Arrival) -> bool:
-    window, last = arrival.report.window, database.last_window_end
-    return window is None or last is None or reported.until(window, unit.now) >= last
 
 
 def _configurations(unit: UnitOfWork, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:

@@ -75,10 +75,7 @@ def _arrival(unit: UnitOfWork, database: Database, report: Report) -> Arrival:
 
 def _newest(unit: UnitOfWork, database: Database, report: Report) -> bool:
     seen = unit.reports.newest_sequence(database.id, report.agent, report.epoch)
-    if seen is not None and report.sequence < seen:
-        return False
-    window, last = report.window, database.last_window_end
-    return window is None or last is None or reported.until(window, unit.now) >= last
+    return (seen is None or report.sequence >= seen) and reported.is_latest(report, database, unit.now)
 
 
 def _configuration(unit: UnitOfWork, database: Database, report: Report) -> Document | None:

@@ -19,6 +19,14 @@ def until(window: ReportedWindow, now: datetime) -> datetime:
     return min(window.end, now)
 
 
+def is_latest(report: Report, database: Database, now: datetime) -> bool:
+    """Whether nothing newer is known: of one agent by its sequence, for its clock may be set back; else by windows."""
+    if database.reporter == str(Holder(report.agent, report.epoch)) and database.reporter_sequence is not None:
+        return report.sequence >= database.reporter_sequence
+    window, last = report.window, database.last_window_end
+    return window is None or last is None or until(window, now) >= last
+
+
 def facts(report: Report, database: Database, unreadable: Iterable[str], now: datetime) -> Document:
     """The database's facts are those of its newest report; but for its settings, which may still be on their way."""
     status = report.status.model_dump(mode="json")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,13 @@ def test_a_session_measures_its_trials_hands_over_the_best_and_ends(service: Ser
     assert handover["configuration"] == trials[2]["configuration"]
     assert handover["state"] == "confirmed"
     assert session["incumbent"] == session["handover"]
+
+
+def test_a_clock_that_is_set_back_does_not_hold_a_session_up(service: Service, agent: Agent) -> None:
+    run(service, agent)
+    agent.clock -= timedelta(hours=1)
+    session = run(service, agent)
+    assert (session["state"], session["trials_done"]) == ("completed", 3)
 
 
 def test_a_trial_shows_its_exact_change_and_undo_and_the_memory_line_by_line(service: Service, agent: Agent) -> None:
