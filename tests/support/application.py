@@ -11,10 +11,10 @@ from unittest.mock import patch
 
 from fastapi import FastAPI
 from lutra_service import main
-from lutra_service.app.jobs.executor import MakesWorker
 from lutra_service.common.settings import Settings
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
+from lutra_service.workers.maker import MakesWorker
 from sqlalchemy import Engine, event
 
 from tests.support.documented import Documented

@@ -22,9 +22,9 @@ from lutra_models.gp.surrogate.transforms import Transform
 from lutra_models.serial import knob_from_dict
 from lutra_models.server import ServerSetting
 from lutra_service.app.access.tokens import create_token
-from lutra_service.app.jobs.executor import MakesWorker
 from lutra_service.common.settings import Settings
 from lutra_service.db.store import Store, UnitOfWork
+from lutra_service.workers.maker import MakesWorker
 from lutra_service.workers.protocol import opened, sealed
 
 from tests.support.application import application, documented, migrated

@@ -93,10 +93,10 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
     from lutra_models.errors import LutraError
 
     from lutra_service.app.imports.workload import keep, question
-    from lutra_service.app.jobs.executor import make_worker
     from lutra_service.app.memory.learned import lesson
     from lutra_service.commands.opening import check_schema, opened
     from lutra_service.common.settings import Settings
+    from lutra_service.workers.maker import make_worker
     from lutra_service.workers.protocol import NoWorker, WorkerLost
 
     settings = Settings()

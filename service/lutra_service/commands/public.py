@@ -22,11 +22,11 @@ def public() -> None:
     from lutra_models.errors import LutraError
 
     from lutra_service.app.imports.public import folder, keep, read
-    from lutra_service.app.jobs.executor import make_worker
     from lutra_service.app.jobs.training import Training
     from lutra_service.commands.opening import check_schema, opened
     from lutra_service.commands.train import Teller
     from lutra_service.common.settings import Settings
+    from lutra_service.workers.maker import make_worker
     from lutra_service.workers.protocol import NoWorker
 
     settings = Settings()

@@ -11,10 +11,10 @@ import click
 from lutra_models.errors import LutraError
 
 from lutra_service.app.jobs import model_jobs, past_sessions
-from lutra_service.app.jobs.executor import make_worker
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema.records import ModelJob
 from lutra_service.db.store import Store, UnitOfWork
+from lutra_service.workers.maker import make_worker
 from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
 
 POLL_S = 0.5

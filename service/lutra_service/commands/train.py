@@ -17,10 +17,10 @@ def train(workers: int | None) -> None:
     What is fitted already stays as it is, and what this command has done stays done when it is interrupted. The service
     does the same by itself, one workload at a time (LUTRA_TRAIN_S).
     """
-    from lutra_service.app.jobs.executor import make_worker
     from lutra_service.app.jobs.training import Training
     from lutra_service.commands.opening import opened
     from lutra_service.common.settings import Settings
+    from lutra_service.workers.maker import make_worker
     from lutra_service.workers.protocol import NoWorker
 
     settings = Settings()

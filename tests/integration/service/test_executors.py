@@ -11,9 +11,9 @@ from typing import Any
 
 import psutil
 import pytest
-from lutra_service.app.jobs.executor import make_worker
 from lutra_service.common.settings import Settings
 from lutra_service.workers.cluster import Cluster, cluster_worker
+from lutra_service.workers.maker import make_worker
 from lutra_service.workers.processes import WorkerProcess, local_worker
 from lutra_service.workers.protocol import ComputationFailed, Limits, NoWorker, Worker, WorkerLost
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 
 from lutra_models.errors import LutraError
@@ -23,23 +22,10 @@ from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS
 from lutra_service.db.schema.records import Waiting
 from lutra_service.db.store import Store, Work
-from lutra_service.workers.cluster import Cluster, cluster_worker
-from lutra_service.workers.processes import local_worker
-from lutra_service.workers.protocol import Limits, NoWorker, Worker, WorkerLost
+from lutra_service.workers.maker import MakesWorker, make_worker
+from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
 
 log = logging.getLogger(__name__)
-
-MakesWorker = Callable[[], Worker]
-
-
-def make_worker(settings: Settings, *, warm: bool = True) -> Worker:
-    """`warm`: for requests that somebody waits for."""
-    limits = Limits(settings.fit_timeout_s, settings.fit_memory_bytes)
-    if settings.dask_scheduler is None:
-        return local_worker(limits, warm=warm)
-    tls = (settings.dask_tls_ca, settings.dask_tls_cert, settings.dask_tls_key)
-    return cluster_worker(Cluster(settings.dask_scheduler, *tls), limits)
-
 
 LINES: tuple[Line, Line] = (lease, model_jobs)
 

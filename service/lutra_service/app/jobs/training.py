@@ -25,11 +25,11 @@ from lutra_service.app.models.serving import serving
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Snapshot, Workload
 from lutra_service.db.store import Store, UnitOfWork
+from lutra_service.workers.maker import MakesWorker
 from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
 
 log = logging.getLogger(__name__)
 
-MakesWorker = Callable[[], Worker]
 LEASE_S = 60.0
 BATCH = 100
 WAIT_S = 1.0

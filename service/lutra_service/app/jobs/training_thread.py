@@ -6,10 +6,10 @@ import logging
 import threading
 from functools import partial
 
-from lutra_service.app.jobs.executor import MakesWorker, make_worker
 from lutra_service.app.jobs.training import Training
 from lutra_service.common.settings import Settings
 from lutra_service.db.store import Store
+from lutra_service.workers.maker import MakesWorker, make_worker
 
 log = logging.getLogger(__name__)
 
