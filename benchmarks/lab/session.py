@@ -11,6 +11,7 @@ import numpy as np
 from lutra_models import gp
 from lutra_models.advice import Recommendation
 from lutra_models.catalog import LiveSettings, meet
+from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.history import History, Observation
 from lutra_models.knobs import Configuration, KnobSpace, Value
 from lutra_models.metrics import Limit
@@ -26,12 +27,13 @@ TARGETS = ("qps", "tps", "p99_ms")
 
 @dataclass(frozen=True)
 class Session:
-    """`server` at its default; `context` is the load's."""
+    """`server` at its default; `context` is the load's. `past`: what sessions on other databases taught."""
 
     study: Study
     server: Server
     context: Mapping[str, Value]
     seed: int = 0
+    past: tuple[Snapshot, ...] = ()
 
     @property
     def policy(self) -> Policy:
@@ -82,11 +84,15 @@ class Session:
         return (Limit("qps", at_least=rows[0]["metrics"]["qps"]),)
 
     def recommend(self, rows: Sequence[Row]) -> Recommendation:
-        return gp.recommend(self.history(rows), rng=self._rng(len(rows)))
+        return gp.recommend(self.history(rows), self.past, rng=self._rng(len(rows)))
 
     def handed_over(self, rows: Sequence[Row]) -> Configuration:
         """What the recommender stands for after these trials."""
-        return gp.handover(self.history(rows), rng=self._rng(len(rows)))
+        return gp.handover(self.history(rows), self.past, rng=self._rng(len(rows)))
+
+    def taught(self, rows: Sequence[Row]) -> Snapshot:
+        """What these trials teach other databases."""
+        return gp.fit(self.history(rows), rng=self._rng(len(rows))).snapshot
 
     def entrant(self, name: str, rows: Sequence[Row]) -> Configuration:
         """What `name` stands for in the final rounds; `rows` are the study's trials."""

@@ -20,7 +20,11 @@ from benchmarks.tuning.options import Names
 
 @click.command()
 @click.option(
-    "--contest", "contests", multiple=True, type=click.Choice([c.name for c in CONTESTS]), help="Default: all."
+    "--contest",
+    "contests",
+    multiple=True,
+    type=click.Choice([c.name for c in CONTESTS]),
+    help="Default: all without a past.",
 )
 @click.option("--optimisers", type=Names([*OPTIMISERS, NOISE]), default=",".join(OPTIMISERS), show_default=True)
 @click.option("--trials", type=click.IntRange(2), default=25, show_default=True, help="Of each optimiser.")
@@ -72,7 +76,7 @@ def main(
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _stop)
         setting = Setting(folder, Limits(memory_bytes=memory << 30), warmup_s=warmup, duration_s=duration)
-        for name in contests or [c.name for c in CONTESTS]:
+        for name in contests or [c.name for c in CONTESTS if c.like is None]:
             plan = Plan(trials, rounds, seed, final_warmup, final_duration)
             try:
                 for said in run(named(name), optimisers, plan, setting, python, results):

@@ -28,7 +28,10 @@ READ_ALL = (
 
 @dataclass(frozen=True)
 class Contest:
-    """`words` are go-tpc's for the load. `writes`: each measurement begins with a fresh copy of the data."""
+    """`words` are go-tpc's for the load. `writes`: each measurement begins with a fresh copy of the data.
+
+    `like` names another contest: Lutra begins with what its own trials there taught.
+    """
 
     engine: str
     load: str
@@ -36,10 +39,11 @@ class Contest:
     objective: Objective
     clients: int
     writes: bool = True
+    like: str | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.load}-{self.engine}"
+        return f"{self.load}-{self.engine}" + ("-again" if self.like else "")
 
     @property
     def data(self) -> str:
@@ -52,10 +56,13 @@ class Contest:
 
 TPS = Objective("tps", "maximize")
 TPCC = ("tpcc", "--warehouses", "20")
+SMALLER = ("tpcc", "--warehouses", "12")
 CONTESTS: tuple[Contest, ...] = (
     Contest("postgresql", "tpcc", TPCC, TPS, 16),
     Contest("mariadb", "tpcc", TPCC, TPS, 16),
     Contest("postgresql", "tpch", ("tpch", "--sf", "1"), QPS, 2, writes=False),
+    Contest("postgresql", "tpcc", SMALLER, TPS, 16, like="tpcc-postgresql"),
+    Contest("mariadb", "tpcc", SMALLER, TPS, 16, like="tpcc-mariadb"),
 )
 DRIVER = {"postgresql": "postgres", "mariadb": "mysql"}
 LONGEST_PASS_S = 1800

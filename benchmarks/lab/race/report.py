@@ -53,7 +53,8 @@ def write(results: Path, folder: Path = HERE) -> list[Path]:
 
 
 def section(contest: Contest, rows: Rows) -> str:
-    title = f"## {contest.load} on {contest.engine}: {contest.objective.metric}"
+    again = f", with what {contest.like} taught" if contest.like else ""
+    title = f"## {contest.load} on {contest.engine}{again}: {contest.objective.metric}"
     if not rows:
         return f"{title}\n\nNot run yet."
     parts = [title, about(next(iter(rows.values()))[0]), *noise(contest, rows), spent(contest, rows)]

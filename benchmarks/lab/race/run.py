@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lutra_lab.servers.errors import LabError
+from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.knobs import Configuration
 from lutra_models.server import Server
 
@@ -17,7 +18,7 @@ from benchmarks.lab import run as studies
 from benchmarks.lab.data import Setting, made
 from benchmarks.lab.labs import Lab
 from benchmarks.lab.place import Place, Reading, Refused, opened
-from benchmarks.lab.race import finals, loads, tools
+from benchmarks.lab.race import finals, loads, summary, tools
 from benchmarks.lab.race.loads import Contest
 from benchmarks.lab.race.optimisers import NOISE, OPTIMISERS, OURS, REFUSED, Again, Asked, Lutra, Optimiser, Peer
 from benchmarks.lab.session import Row, Session
@@ -75,6 +76,22 @@ def session(contest: Contest, server: Server, seed: int) -> Session:
     return Session(study, server, {"driver": "go-tpc", "load": contest.load, "clients": contest.clients}, seed)
 
 
+def taught(contest: Contest, session: Session, results: Path) -> tuple[Snapshot, ...]:
+    """What Lutra's trials taught in the contest that this one is like. Raises LabError where it has none there."""
+    if contest.like is None:
+        return ()
+    path = results / contest.like / f"{OURS}.jsonl"
+    rows = read(path)
+    tried_there = summary.tried(rows)
+    if not tried_there:
+        begins = f"{contest.name} begins with what {contest.like} taught"
+        raise LabError(f"{begins}, and {path} has no trials: run that first")
+    there, server = rows[0], session.server
+    host = replace(server.host, memory_bytes=there["limits"]["memory_bytes"])
+    context = {**session.context, "clients": there["clients"]}
+    return (replace(session, server=replace(server, host=host), context=context).taught(tried_there),)
+
+
 def run(
     contest: Contest,
     optimisers: Sequence[str],
@@ -91,7 +108,8 @@ def run(
     data = made(lab, contest.data, setting)
 
     def begun(place: Place, span: Setting) -> Course:  # while the server is at its default
-        return Course(contest, session(contest, place.look(), plan.seed), place, data, span)
+        own = session(contest, place.look(), plan.seed)
+        return Course(contest, replace(own, past=taught(contest, own, results)), place, data, span)
 
     if optimisers:
         with opened(f"race-{contest.name}", lab, data, setting) as place:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -221,3 +222,17 @@ def test_only_who_has_spent_all_trials_is_a_finalist(tmp_path: Path, monkeypatch
     assert list(found) == ["default", "rule_based", "random"]
     read_best = max(run.own(tmp_path / "random.jsonl", "drawn"), key=lambda row: row["metrics"].get("tps", 0))
     assert found["random"] == read_best["configuration"]
+
+
+def test_a_second_session_begins_with_what_the_first_taught(tmp_path: Path) -> None:
+    again, smaller = named("tpcc-postgresql-again"), a_server("15", 2, 2, rotational=True)
+    own = run.session(again, smaller, 0)
+    with pytest.raises(LabError, match=r"lutra\.jsonl has no trials: run that first"):
+        run.taught(again, own, tmp_path)
+    assert run.taught(CONTEST, own, tmp_path) == ()
+    path = tmp_path / CONTEST.name / "lutra.jsonl"
+    first = trials(a_course(), Drawn(), 8, path)
+    (past,) = run.taught(again, own, tmp_path)
+    assert len(past.posteriors["tps"].z) == len(first)
+    rows = [first[0], {**first[1], "origin": "rule_based"}]
+    assert replace(own, past=(past,)).recommend(rows).configuration != own.recommend(rows).configuration
