@@ -80,3 +80,8 @@ class BrokenExtension(LutraError):
     """An installed package brings Lutra a value that cannot be used."""
 
     code = "broken_extension"
+
+
+def printable(text: str, instead: str = "?") -> str:
+    """`text` from outside, with `instead` for each character that a terminal might take for a command of its own."""
+    return "".join(c if c.isprintable() else instead for c in text)

@@ -104,7 +104,8 @@ class World:
             if "$REC" in text:
                 named["REC"] = self._computed(agent) if "replay" in text else self._asked(agent, "/rollback" in text)
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        return {**self.served.env, **named, "PATH": path}
+        service = {"LUTRA_URL": str(self.served.client.base_url), "LUTRA_TOKEN": self.served.token}
+        return {**self.served.env, **named, **service, "PATH": path}
 
     def _database(self) -> Agent:
         self._made += 1

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from lutra_models.errors import LutraError
+from lutra_models.errors import LutraError, printable
 from lutra_models.wire import Directive, Receipt, Report
 from pydantic import BaseModel, ValidationError
 
@@ -32,6 +32,8 @@ JSON = {"Content-Type": "application/json"}
 ANSWER_S = 30.0
 LONGEST_POLL_S = 60.0
 MOST_RETRY_AFTER_S = 600.0
+SHOWN = 300
+"""Of words from outside, so many characters are told."""
 MESSAGE = Bound(ANSWER_S)
 PAGE = Bound(ANSWER_S, size=16 << 20, items=500_000)
 """What `tune` reads: the trials of a whole session in one answer."""
@@ -104,7 +106,7 @@ class Transport:
 def _failure(what: str, answer: Answer, final: frozenset[int]) -> LutraError:
     problem = _problem(answer)
     words = f"{problem['code']} {problem.get('detail', '')}" if problem else answer.reason
-    message, later = f"{what} {printable(words)}".strip(), _retry_after_s(answer)
+    message, later = f"{what} {_line(words)}".strip(), _retry_after_s(answer)
     if answer.status in OPERATORS or (problem and answer.status == NOT_FOUND and NOT_FOUND not in final):
         return NotAdmitted(message, later)
     if problem and answer.status in final:
@@ -112,9 +114,9 @@ def _failure(what: str, answer: Answer, final: frozenset[int]) -> LutraError:
     return (ServiceFailed if problem and answer.status >= 500 else ServiceUnavailable)(message, later)
 
 
-def printable(text: str) -> str:
+def _line(text: str) -> str:
     """Words from outside, fit for one line of a log."""
-    return "".join(c if c.isprintable() else " " for c in text[:300]).strip()
+    return printable(text[:SHOWN], instead=" ").strip()
 
 
 def _retry_after_s(answer: Answer) -> float:
@@ -127,7 +129,7 @@ def _parsed(model: type[Model], answer: Answer) -> Model:
         return model.model_validate_json(answer.json_bytes())
     except ValidationError as error:
         where = ", ".join(".".join(map(str, e["loc"])) + ": " + e["msg"] for e in error.errors()[:3])
-        raise ServiceUnavailable(f"the service's answer is no {model.__name__}: {printable(where)}") from error
+        raise ServiceUnavailable(f"the service's answer is no {model.__name__}: {_line(where)}") from error
     except ValueError as error:
         raise ServiceUnavailable(f"the service's answer is no {model.__name__}: {error}") from error
 

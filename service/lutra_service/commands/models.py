@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from lutra_models.errors import printable
 
 if TYPE_CHECKING:
     from lutra_service.app.models.versions import Form
@@ -50,7 +51,7 @@ def list_models(as_json: bool) -> None:
         else:
             notes = [version.state, *(["in the shadow"] if version.shadow else []), *([gone] if gone else [])]
             mark = "*" if version.id == served else " "
-            click.echo(f"{mark} {version.id}  {_printable(version.name)}  {', '.join(notes)}")
+            click.echo(f"{mark} {version.id}  {printable(version.name)}  {', '.join(notes)}")
 
 
 @models.command()
@@ -116,7 +117,7 @@ def show(model_id: str) -> None:
         version = store.read(lambda unit: unit.models.get(model_id))
         _say(version)
         if version.note:
-            click.echo(_printable(version.note))
+            click.echo(printable(version.note))
         click.echo(store.read(lambda unit: _side_by_side(unit, model_id)))
 
 
@@ -134,7 +135,7 @@ def shadow(model_id: str, off: bool) -> None:
     with opened() as store:
         version = store.write(lambda unit: versions.set_shadow(unit, model_id, not off))
     runs = "runs" if version.shadow else "does not run"
-    click.echo(f"{version.id} ({_printable(version.name)}) {runs} in the shadow")
+    click.echo(f"{version.id} ({printable(version.name)}) {runs} in the shadow")
 
 
 @models.command()
@@ -194,9 +195,4 @@ def _number(value: float | None) -> str:
 
 
 def _say(version: ModelVersion) -> None:
-    click.echo(f"{version.id} ({_printable(version.name)}) is {version.state}")
-
-
-def _printable(text: str) -> str:
-    """A name may hold what a terminal would take for a command of its own."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    click.echo(f"{version.id} ({printable(version.name)}) is {version.state}")

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
+from lutra_models.errors import printable
 
 if TYPE_CHECKING:
     from lutra_service.db.schema.records import AuditEntry, Token
@@ -142,4 +143,4 @@ def _text(value: Any) -> str:
     if value is None or value == "":
         return "-"
     text = ",".join(value) if isinstance(value, list) else str(value)
-    return "".join(c if c.isprintable() else "?" for c in text)
+    return printable(text)

@@ -1,0 +1,180 @@
+"""`lutra-advice`: what a DBA reads and decides on a terminal, over the REST interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+from lutra_models.errors import LutraError, printable
+
+from lutra_client import shown
+from lutra_client.client import Client
+from lutra_client.schemas import RecommendationAnswer
+from lutra_client.waiting import LONGEST_WAIT_S
+
+OPEN = ("running", "settled", "paused")
+SHOWN = 3
+"""Sessions of a database, the newest ones."""
+PATIENCE_S = 3600.0
+
+Database = click.argument("database", required=False)
+
+
+class Commands(click.Group):
+    """What the service refuses ends with its own words, not with a traceback."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except LutraError as error:
+            raise click.ClickException(printable(str(error))) from error
+
+
+@click.group(cls=Commands)
+@click.version_option(package_name="lutra-client")
+def main() -> None:
+    """Read what Lutra advises for a database, and decide.
+
+    LUTRA_URL names the service (default: this machine's), LUTRA_TOKEN holds a token with the scope `operate`. DATABASE
+    is a name or an id, and may be left out where the token sees a single one.
+
+    \b
+    lutra-advice open shop --metric p99_ms
+    lutra-advice next shop
+    lutra-advice approve rec_… work_mem max_wal_size
+    lutra-advice status shop
+    """
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """`command` with a client of the service as its first argument."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            client = Client.from_environment()
+        except ValueError as error:
+            raise click.ClickException(str(error)) from error
+        with client:
+            command(client, *arguments, **options)
+
+    return run
+
+
+@main.command("open")
+@Database
+@click.option("--metric", default="p99_ms", show_default=True, help="What is to become better.")
+@click.option(
+    "--mode", type=click.Choice(["reload_only", "restart_in_window"]), default="reload_only", show_default=True
+)
+@click.option("--changes", type=click.IntRange(1), help="Of the settings of now, at most.  [default: any]")
+@click.option("--trials", type=click.IntRange(1, 1000), default=20, show_default=True)
+@asking
+def open_(client: Client, database: str | None, metric: str, mode: Any, changes: int | None, trials: int) -> None:
+    """Open a session on a live database: each recommendation waits for you."""
+    goal: Any = "minimize" if metric.endswith("_ms") else "maximize"
+    made = client.open_session(
+        _id(client, database),
+        objective={"metric": metric, "goal": goal},
+        mode=mode,
+        approval="manual",
+        max_changes=changes,
+        max_trials=trials,
+    )
+    click.echo(shown.session(made))
+
+
+@main.command()
+@Database
+@asking
+def status(client: Client, database: str | None) -> None:
+    """What its newest sessions say, and which recommendation waits for you."""
+    found = list(client.list_sessions(_id(client, database), limit=SHOWN))[:SHOWN]
+    for session in found:
+        click.echo(shown.session(session))
+    waiting = [s[name] for s in found if s["state"] in OPEN for name in ("current", "for_maintenance_window")]
+    for id_ in waiting:
+        if id_ is not None:
+            click.echo()
+            _show(client.get_recommendation(id_))
+    if not found:
+        click.echo("no session yet: `lutra-advice open` begins one")
+
+
+@main.command("next")
+@Database
+@asking
+def next_(client: Client, database: str | None) -> None:
+    """Ask for the next recommendation, wait until it is there, and show it."""
+    asked = client.ask_recommendation(_id(client, database), wait_s=LONGEST_WAIT_S)
+    if asked["state"] == "computing":
+        click.echo(f"{asked['id']} is being computed …", err=True)
+        asked = client.wait_for_recommendation(asked["id"])
+    _show(asked)
+
+
+@main.command()
+@click.argument("recommendation")
+@asking
+def show(client: Client, recommendation: str) -> None:
+    """What it changes, why, what it should give, what speaks against it, and what became of it."""
+    _show(client.get_recommendation(recommendation))
+
+
+@main.command()
+@click.argument("recommendation")
+@click.argument("settings", nargs=-1)
+@click.option("--because", help="With SETTINGS: why the others are left out.")
+@click.option("--wait", is_flag=True, help="Until it is measured, and show what it did.")
+@asking
+def approve(client: Client, recommendation: str, settings: tuple[str, ...], because: str | None, wait: bool) -> None:
+    """Let the agent carry it out: all of it, or of its changes these SETTINGS alone."""
+    part: Any = {"settings": list(settings), "reason": because} if settings else {}
+    made = client.approve_recommendation(recommendation, **part)
+    if wait:
+        click.echo(f"{made['id']} is approved; waiting until it is measured …", err=True)
+        made = client.wait_for_recommendation(made["id"], until="measured", timeout_s=PATIENCE_S)
+    _show(made)
+
+
+@main.command()
+@click.argument("recommendation")
+@click.option("--because", help="Why. It is kept, and shown where this is not proposed again.")
+@asking
+def reject(client: Client, recommendation: str, because: str | None) -> None:
+    """Turn it down: it is not proposed again until something that it depends on changes."""
+    _show(client.reject_recommendation(recommendation, reason=because))
+
+
+@main.command()
+@click.argument("recommendation")
+@click.option("--because", help="Why. It is kept, and shown where this is not proposed again.")
+@asking
+def undo(client: Client, recommendation: str, because: str | None) -> None:
+    """Go back to the settings before it."""
+    _show(client.roll_back_recommendation(recommendation, reason=because))
+
+
+def _id(client: Client, database: str | None) -> str:
+    if database is not None and database.startswith("db_"):
+        return database
+    known = {d["name"]: d["id"] for d in client.list_databases()}
+    if database is None and len(known) == 1:
+        return next(iter(known.values()))
+    if database in known:
+        return known[database]
+    names = printable(", ".join(sorted(known))) or "none"
+    wanted = "name a database:" if database is None else f"there is no database {printable(database)!r}:"
+    raise click.ClickException(f"{wanted} this token sees {names}")
+
+
+def _show(found: RecommendationAnswer) -> None:
+    click.echo(shown.recommendation(found))
+    if found["state"] == "proposed":
+        click.echo(f"\nlutra-advice approve {found['id']} [SETTING …], or lutra-advice reject {found['id']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""`lutra-advice` on a live session: what a DBA reads, and what each decision does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from lutra_client import Client
+from lutra_client.advice import main
+
+from tests.support.live import Live, live
+
+pytestmark = pytest.mark.slow
+Advice = Callable[..., str]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Live]:
+    with live(tmp_path, {"work_mem": 8192, "jit": "off"}, {"max_wal_size": 4096}) as found:
+        found.advisor.costs = "more memory\x1b[2J for each sort"
+        found.observe()
+        yield found
+
+
+@pytest.fixture
+def run(shop: Live, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    token = shop.service.headers["Authorization"].removeprefix("Bearer ")
+    monkeypatch.setattr(Client, "from_environment", lambda: Client(token=token, http=shop.service.client))
+    monkeypatch.setattr(Client, "close", lambda _: None)  # the service's own client goes on
+    return lambda *words: CliRunner().invoke(main, list(words))
+
+
+@pytest.fixture
+def advice(run: Callable[..., Result]) -> Advice:
+    def said(*words: str) -> str:
+        result = run(*words)
+        assert result.exit_code == 0, result.output
+        return " ".join(result.output.split())
+
+    return said
+
+
+def test_a_recommendation_is_read_and_a_part_of_it_approved(shop: Live, advice: Advice) -> None:
+    assert "no session yet" in advice("status", "shop")
+    assert "minimize p99_ms, reload_only, 0 of 9 trials" in advice("open", "--trials", "9")
+    told = advice("next", "shop")
+    id_ = told.split()[0]
+    assert f"{id_} proposed (evidence) 1 symptom shows" in told
+    assert "work_mem 4MB → 8MB (reload) so against: more memory?[2J for each sort" in told
+    assert f"lutra-advice approve {id_} [SETTING …]" in told
+    assert told in advice("status", shop.agent.database)
+
+    part = advice("approve", id_, "work_mem", "--because", "reports need the compiler")
+    assert "work_mem 4MB → 8MB" in part
+    assert "jit" not in part
+    shop.carry_out(part.split()[0])
+    assert "confirmed" in advice("show", part.split()[0])
+    assert "rejected" in advice("show", id_)
+    assert "work_mem 8MB → 4MB" in advice("undo", part.split()[0])
+
+
+def test_what_is_turned_down_says_why(shop: Live, advice: Advice) -> None:
+    shop.open()
+    told = advice("reject", advice("next").split()[0], "--because", "not before the sale")
+    assert "reason: not before the sale" in told
+
+
+def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result]) -> None:
+    assert run("next", "bakery").output == "Error: there is no database 'bakery': this token sees shop\n"
+    assert "404 not_found" in run("show", "rec_none").output
+    assert "409" in run("next").output
