@@ -57,8 +57,9 @@ def section(contest: Contest, rows: Rows) -> str:
     title = f"## {contest.load} on {contest.engine}{again}: {contest.objective.metric}"
     if not rows:
         return f"{title}\n\nNot run yet."
-    parts = [title, about(next(iter(rows.values()))[0]), *noise(contest, rows), spent(contest, rows)]
     finals = rows.get("finals", [])
+    first = next((own for name, own in rows.items() if name != "finals"), finals)[0]
+    parts = [title, about(first), *noise(contest, rows), spent(contest, rows)]
     if not any(row["kind"] == "final" for row in finals):
         return "\n\n".join([*parts, "The finalists are still to be measured."])
     for at, clients in contest.at().items():
