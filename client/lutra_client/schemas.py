@@ -437,14 +437,16 @@ class ForLoadAnswer(TypedDict):
 
 
 class GainAnswer(TypedDict):
-    """How much better than another finalist, as a share of that one's reading: .08 is 8 % better."""
+    """How much better than another finalist, as a share of that one's reading: .08 is 8 % better.
+
+    With 90 %, three more rounds of both come to something from `low` to `high`; the true gain is in it, too."""
 
     median: float
     """The middle of what was read in turns."""
     low: float
-    """The lower end of the 90 % interval."""
+    """The least that three more rounds would come to."""
     high: float
-    """Its upper end."""
+    """The most."""
 
 
 class GuardEvent(TypedDict):
@@ -2006,7 +2008,7 @@ class VerificationAnswer(TypedDict):
     verdict: Literal["best", "rule_based", "baseline"] | None
     """Which of them is handed over; null while it is not known."""
     sentence: str
-    """What was found, with the gains and their 90 % intervals; empty while it is not known."""
+    """What was found, with the gains and what three more rounds would read; empty while it is not known."""
 
 
 class WindowAnswer(TypedDict):

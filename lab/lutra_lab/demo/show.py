@@ -92,7 +92,7 @@ class Progress:
 
 
 def comparison(console: Console, found: Document) -> None:
-    """The session's verification: every round, the gains with their 90 % intervals, and what follows from them."""
+    """The session's verification: every round, the gains with what three more rounds would read, and the verdict."""
     shown = Table(title="Measured in turns", title_style="bold", title_justify="left", box=SIMPLE_HEAD, padding=0)
     shown.add_column("configuration", no_wrap=True)
     for heading in ("QPS, each round", "on the default", "on the rule-based", "p99, ms"):

@@ -6,6 +6,9 @@ the interval is Yuen's (1974): one stalled window, or a server that changes in t
 Somebody who looks after each round and stops at the first good news is wrong more often than one look is. So early
 looks ask for more (Lan & DeMets 1983), and each interval holds the true gain with 90 % whenever one looks.
 `python -m benchmarks verification` measures both.
+
+Decisions rest on that interval. Whoever measures again sees a gain that scatters by itself: what is reported is an
+interval that holds the mean of three later rounds, too.
 """
 
 from __future__ import annotations
@@ -25,13 +28,19 @@ TAIL = 0.03
 """Of the last look; the looks before have the share that their rounds are of the budget."""
 LEAST_NOISE = 0.03
 """No two rounds' logarithms of ratios scatter by less: three readings that agree by chance are no certainty."""
+LATER = 3
+"""Rounds of somebody who measures again."""
+LATER_TAIL = 0.05
 OPTIMISM = 1.5
 """Standard errors in favour of a challenger that a forecast of the last look grants it."""
 
 
 @dataclass(frozen=True)
 class Gain:
-    """How much better than a reference, as a share of the reference's reading (.08: 8 % better), with an interval."""
+    """How much better than a reference, as a share of the reference's reading (.08: 8 % better).
+
+    `low` to `high` holds the true gain, and with 90 % what three later rounds come to.
+    """
 
     median: float
     low: float
@@ -42,8 +51,8 @@ class Gain:
 class Comparison:
     """A challenger against a reference over `rounds` rounds, on the log scale: 0 is equal, above is better.
 
-    `low` and `high` are infinite before there is an interval. `hope` is the low end that may at best be expected after
-    the last round.
+    `low` and `high` bound the true gain; they are infinite before there is an interval. `hope` is the low end that may
+    at best be expected after the last round. `room`: three later rounds come to no more than that beside `middle`.
     """
 
     rounds: int
@@ -51,12 +60,14 @@ class Comparison:
     low: float
     high: float
     hope: float
+    room: float
 
     def told(self, goal: Goal) -> Gain | None:
         """None before there is an interval."""
         if self.rounds < LEAST_ROUNDS:
             return None
-        return Gain(*(_relative(x, goal) for x in (self.middle, self.low, self.high)))
+        ends = min(self.low, self.middle - self.room), max(self.high, self.middle + self.room)
+        return Gain(*(_relative(x, goal) for x in (self.middle, *ends)))
 
 
 def compared(
@@ -69,18 +80,19 @@ def compared(
     rounds = min(len(challenger), len(reference))
     ratios = log_ratios(challenger[:rounds], reference[:rounds], goal)
     if rounds < LEAST_ROUNDS:
-        return Comparison(rounds, fmean(ratios) if ratios else 0.0, -math.inf, math.inf, math.inf)
+        return Comparison(rounds, fmean(ratios) if ratios else 0.0, -math.inf, math.inf, math.inf, math.inf)
     middle, error, freedom = _estimated(ratios)
     tail = TAIL * min(rounds / budget, 1.0)
     below, above = (quantile(share, freedom) * error for share in (tail, tail / loads))
     hope = _hope(middle, error, rounds, budget) if rounds >= FORECAST_FROM else math.inf
-    return Comparison(rounds, middle, middle - below, middle + above, hope)
+    room = quantile(LATER_TAIL, freedom) * error * math.sqrt(1 + rounds / LATER)
+    return Comparison(rounds, middle, middle - below, middle + above, hope, room)
 
 
 def worst_of(comparisons: Sequence[Comparison]) -> Comparison:
     """The least gain over several loads. It is above a bound with certainty where each of them is (Berger 1982)."""
     ends = ([getattr(c, end) for c in comparisons] for end in ("middle", "low", "high", "hope"))
-    return Comparison(min(c.rounds for c in comparisons), *map(min, ends))
+    return Comparison(min(c.rounds for c in comparisons), *map(min, ends), room=max(c.room for c in comparisons))
 
 
 def _hope(middle: float, error: float, rounds: int, budget: int) -> float:

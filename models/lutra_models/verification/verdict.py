@@ -15,6 +15,9 @@ CALLED: Mapping[FinalistName, str] = {
 }
 
 
+MEASURED_AGAIN = " (in parentheses: three more rounds, with 90 %)"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What is handed over, and why, in one sentence."""
@@ -52,7 +55,8 @@ def verdict(contest: Contest) -> Verdict | None:
     chosen = contest.chosen
     parts = [_handed_over(contest, chosen)]
     parts += [_passed_over(contest, n) for n in NAMES[: NAMES.index(chosen)] if n in contest.by_name]
-    return Verdict(chosen, "; ".join(parts))
+    sentence = "; ".join(parts)
+    return Verdict(chosen, f"{sentence}{MEASURED_AGAIN}" if "%)" in sentence else sentence)
 
 
 def _handed_over(contest: Contest, chosen: FinalistName) -> str:
@@ -126,4 +130,4 @@ def _unreliable(contest: Contest, name: FinalistName, reference: FinalistName, r
 
 
 def _percent(gain: Gain) -> str:
-    return f"{gain.median:+.0%} (90 % interval {gain.low:+.0%} to {gain.high:+.0%})"
+    return f"{gain.median:+.0%} ({gain.low:+.0%} to {gain.high:+.0%})"

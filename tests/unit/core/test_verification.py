@@ -92,7 +92,8 @@ def test_what_is_handed_over_is_ahead_of_everybody_that_stands(by_round: list[tu
     found = played(by_round)
     name = found.by_name[named(found)].name  # type: ignore[index]
     told = gains(found, name)
-    assert all(told[other].low > 0 for other in found.references(name) if other in told)
+    assert all(found.wins(name, other) for other in found.references(name) if other in told)
+    assert all(told[other].low <= math.expm1(found.compare(name, other).low) for other in told)
     assert name == "baseline" or len(found.by_name[name].readings) >= LEAST_ROUNDS
 
 

@@ -45,7 +45,8 @@ verification: Example = {
     "rounds": 3,
     "finalists": [finalist],
     "verdict": "best",
-    "sentence": "the best of the trials holds: p99_ms better by +12% (90 % interval +4% to +21%) over the baseline",
+    "sentence": "the best of the trials holds: p99_ms better by +12% (+1% to +24%) over the baseline "
+    "(in parentheses: three more rounds, with 90 %)",
 }
 session: Example = {
     "id": SESSION,
