@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import islice
 from typing import Any
 
 import click
@@ -91,7 +92,7 @@ def open_(client: Client, database: str | None, metric: str, mode: Any, changes:
 @asking
 def status(client: Client, database: str | None) -> None:
     """What its newest sessions say, and which recommendation waits for you."""
-    found = list(client.list_sessions(_id(client, database), limit=SHOWN))[:SHOWN]
+    found = list(islice(client.list_sessions(_id(client, database), limit=SHOWN), SHOWN))
     for session in found:
         click.echo(shown.session(session))
     waiting = [s[name] for s in found if s["state"] in OPEN for name in ("current", "for_maintenance_window")]
