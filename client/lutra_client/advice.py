@@ -114,6 +114,8 @@ def next_(client: Client, database: str | None) -> None:
         click.echo(f"{asked['id']} is being computed …", err=True)
         asked = client.wait_for_recommendation(asked["id"])
     _show(asked)
+    if asked["state"] == "observing" and asked["session"] is not None:
+        click.echo(shown.session(client.get_session(asked["session"])))
 
 
 @main.command()

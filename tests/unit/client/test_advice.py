@@ -61,6 +61,15 @@ def test_a_recommendation_is_read_and_a_part_of_it_approved(shop: Live, advice: 
     assert "work_mem 8MB → 4MB" in advice("undo", part.split()[0])
 
 
+def test_a_session_that_still_observes_says_for_how_long(shop: Live, advice: Advice) -> None:
+    shop.agent = shop.service.agent(shop.service.database("bakery"), mode="reload_only")
+    shop.agent.send()
+    assert "lutra-advice" not in advice("open", "bakery")
+    told = advice("next", "bakery")
+    assert "observing" in told
+    assert "windows" in told.partition("reload_only")[2]
+
+
 def test_what_is_turned_down_says_why(shop: Live, advice: Advice) -> None:
     shop.open()
     told = advice("reject", advice("next").split()[0], "--because", "not before the sale")
