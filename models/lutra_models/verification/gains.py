@@ -91,8 +91,9 @@ def compared(
 
 def worst_of(comparisons: Sequence[Comparison]) -> Comparison:
     """The least gain over several loads. It is above a bound with certainty where each of them is (Berger 1982)."""
-    ends = ([getattr(c, end) for c in comparisons] for end in ("middle", "low", "high", "hope"))
-    return Comparison(min(c.rounds for c in comparisons), *map(min, ends), room=max(c.room for c in comparisons))
+    middle, low, high, hope = (min(getattr(c, end) for c in comparisons) for end in ("middle", "low", "high", "hope"))
+    rounds, room = min(c.rounds for c in comparisons), max(c.room for c in comparisons)
+    return Comparison(rounds, middle, low, high, hope, room)
 
 
 def _hope(middle: float, error: float, rounds: int, budget: int) -> float:
