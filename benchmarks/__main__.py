@@ -23,6 +23,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
         "what a session hands over on simulated servers with noise, stalls and drift",
     ),
     ("verification.sessions", "whole sessions on such servers, from the first trial to what is handed over"),
+    ("lab.intervals", "whether 90 % intervals hold what the lab's and the race's servers read next"),
     ("lab.race", "the recommender raced with its peers on such servers, under TPC-C and analytical queries"),
     (
         "live",

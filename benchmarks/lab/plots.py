@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks.lab.session import Row, trials
 from benchmarks.lab.studies import Study
-from benchmarks.lab.summary import predicted
+from benchmarks.lab.summary import METRICS
 
 PREDICTED = "figures/predicted.svg"
 _TITLES = {"qps": "QPS", "p99_ms": "p99, ms"}
@@ -22,7 +22,7 @@ def file_of(study: Study) -> str:
     return f"figures/{study.name}.svg"
 
 
-def write(seen: Mapping[Study, Sequence[Row]], folder: Path) -> list[Path]:
+def write(seen: Mapping[Study, Sequence[Row]], forecasts: Sequence[Row], folder: Path) -> list[Path]:
     """Every plot that there are rows for, in `folder`/figures."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     written = []
@@ -30,9 +30,9 @@ def write(seen: Mapping[Study, Sequence[Row]], folder: Path) -> list[Path]:
         if trials(rows):
             written.append(folder / file_of(study))
             over_trials(study, rows).save(written[-1])
-    if any(predicted(rows, "qps") for rows in seen.values()):
+    if forecasts:
         written.append(folder / PREDICTED)
-        against_measured(seen).save(written[-1])
+        against_measured(forecasts).save(written[-1])
     return written
 
 
@@ -60,26 +60,24 @@ def _scale(metric: str) -> alt.Scale:
     return alt.Scale(type="log", nice=False, padding=10) if metric == "p99_ms" else alt.Scale(zero=True)
 
 
-def against_measured(seen: Mapping[Study, Sequence[Row]]) -> alt.HConcatChart:
+def against_measured(forecasts: Sequence[Row]) -> alt.HConcatChart:
     """Medians with their 90 % intervals; on the diagonal what came true."""
-    return alt.hconcat(*(_diagonal(seen, metric) for metric in _TITLES), title="Predicted against measured")
+    known = [name for name, metrics in METRICS.items() if any(f["metric"] in metrics for f in forecasts)]
+    return alt.hconcat(*(_diagonal(forecasts, name) for name in known), title="Predicted against measured")
 
 
-def _diagonal(seen: Mapping[Study, Sequence[Row]], metric: str) -> Layers:
-    points = [
-        [study.name, reading, p["median"], p["low"], p["high"]]
-        for study, rows in seen.items()
-        for p, reading in predicted(rows, metric)
-    ]
-    frame = pd.DataFrame(points, columns=["study", "measured", "predicted", "low", "high"])
+def _diagonal(forecasts: Sequence[Row], name: str) -> Layers:
+    shown = [f for f in forecasts if f["metric"] in METRICS[name]]
+    frame = pd.DataFrame(shown, columns=["session", "measured", "median", "low", "high"])
     least, most = frame["measured"].min() / 1.2, frame["measured"].max() * 1.2
     scale = alt.Scale(type="log", domain=[least, most], clamp=True, nice=False)
-    x = alt.X("measured:Q", title=f"{_TITLES[metric]}, measured", scale=scale)
-    title = f"{_TITLES[metric]}, predicted"
-    colour = alt.Color("study:N", scale=_COLOURS, title=None)
+    frame["low"] = frame["low"].clip(lower=least)
+    x = alt.X("measured:Q", title=f"{name}, measured", scale=scale)
+    title = f"{name}, predicted"
+    colour = alt.Color("session:N", scale=alt.Scale(scheme="tableau20"), title=None)
     base = alt.Chart(frame)
     spread = base.mark_rule(opacity=0.35).encode(x, alt.Y("low:Q", title=title, scale=scale), alt.Y2("high:Q"), colour)
-    dots = base.mark_point(filled=True).encode(x, alt.Y("predicted:Q", title=title, scale=scale), colour)
-    ends = pd.DataFrame({"measured": [least, most], "predicted": [least, most]})
-    line = alt.Chart(ends).mark_line(strokeDash=[4, 3], color="grey").encode(x, alt.Y("predicted:Q", title=title))
+    dots = base.mark_point(filled=True).encode(x, alt.Y("median:Q", title=title, scale=scale), colour)
+    ends = pd.DataFrame({"measured": [least, most], "median": [least, most]})
+    line = alt.Chart(ends).mark_line(strokeDash=[4, 3], color="grey").encode(x, alt.Y("median:Q", title=title))
     return alt.layer(line, spread, dots).properties(width=330, height=330)

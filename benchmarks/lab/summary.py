@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from benchmarks.lab.session import Row
 from benchmarks.lab.steps import ENTRANTS
 from benchmarks.lab.studies import FEW, Study
 
+METRICS: Mapping[str, tuple[str, ...]] = {"QPS": ("qps", "tps"), "p99, ms": ("p99_ms",)}
+"""By name: a load tells queries a second or transactions."""
 STARTS = ("two_knobs", "rule_based")
 BEST = "lutra_20"
 
@@ -111,12 +113,11 @@ def judged(study: Study, rows: Sequence[Row]) -> list[str]:
     return [aim.told(seen) for aim in aims(study)] if {"default", *STARTS, BEST} <= set(seen) else []
 
 
-def held(rows: Sequence[Row], metric: str) -> list[bool]:
-    """Of each trial's prediction, whether its interval held what was then measured."""
-    return [p["low"] <= reading <= p["high"] for p, reading in predicted(rows, metric)]
+def held(forecasts: Sequence[Row]) -> int:
+    """How many of these predictions held in their interval what was then measured."""
+    return sum(f["low"] <= f["measured"] <= f["high"] for f in forecasts)
 
 
-def predicted(rows: Sequence[Row], metric: str) -> list[tuple[dict[str, Any], float]]:
-    """(prediction, reading) of each trial that has both."""
-    read = [r for r in rows if r["kind"] == "trial" and metric in r["predictions"] and metric in r["metrics"]]
-    return [(r["predictions"][metric], r["metrics"][metric]) for r in read]
+def width(forecasts: Sequence[Row]) -> float:
+    """How many times its low end a median interval's high end is; of what may be 0 or less at its low end, infinite."""
+    return statistics.median(f["high"] / f["low"] if f["low"] > 0 else math.inf for f in forecasts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from benchmarks.lab import report
 from benchmarks.lab.studies import FEW, named
-from benchmarks.lab.summary import Spread, aims, held, judged, standings
+from benchmarks.lab.summary import Spread, aims, held, judged, standings, width
 
 DURABLE = named("mariadb-write_only-qps-durable")
 ABOUT = {
@@ -32,10 +33,14 @@ def a_final(entrant: str, number: int, qps: float, p99_ms: float = 50.0, failure
     return {**row, "metrics": metrics, "failure": failure, "configuration": pool, "predictions": {}}
 
 
-def a_trial(number: int, qps: float, low: float, high: float) -> dict[str, Any]:
-    prediction = {"metric": "qps", "median": (low + high) / 2, "low": low, "high": high, "level": 0.9, "far": False}
+def a_forecast(metric: str, measured: float, low: float, high: float) -> dict[str, Any]:
+    ends = {"median": (low + high) / 2, "low": low, "high": high}
+    return {"session": "a", "known": 3, "metric": metric, "measured": measured, **ends, "code": "b"}
+
+
+def a_trial(number: int, qps: float) -> dict[str, Any]:
     row = {"step": f"trial {number}", "kind": "trial", "number": number, "threads": FEW, "entrant": ""}
-    more = {"origin": "improvement", "predictions": {"qps": prediction}, "failure": None, "configuration": {}}
+    more = {"origin": "improvement", "predictions": {}, "failure": None, "configuration": {}}
     return {**row, **more, "metrics": {"qps": qps, "p99_ms": 40.0}}
 
 
@@ -76,21 +81,27 @@ def test_other_engines_are_measured_without_aims() -> None:
     assert aims(named("mysql-write_only-qps-durable")) == aims(named("postgresql-tpcb-like-p99-durable")) == ()
 
 
-def test_an_interval_held_what_lies_on_its_ends() -> None:
-    assert held([a_trial(1, 5.0, 5.0, 9.0), a_trial(2, 9.1, 5.0, 9.0)], "qps") == [True, False]
-    assert held([a_trial(1, 5.0, 5.0, 9.0)], "p99_ms") == []
+def test_an_interval_holds_what_lies_on_its_ends() -> None:
+    assert held([a_forecast("qps", 5.0, 5.0, 9.0), a_forecast("qps", 9.1, 5.0, 9.0)]) == 1
+
+
+def test_an_interval_without_a_positive_end_is_as_wide_as_can_be() -> None:
+    assert width([a_forecast("qps", 5.0, 0.0, 9.0)]) == math.inf
+    assert width([a_forecast("qps", 5.0, 5.0, 10.0)]) == 2.0
 
 
 @pytest.mark.slow
 def test_a_study_that_is_under_way_has_its_page_and_plots(tmp_path: Path) -> None:
-    rows = [ABOUT, a_trial(1, 120.0, 100.0, 150.0), a_trial(2, 90.0, 100.0, 150.0)]
+    rows = [ABOUT, a_trial(1, 120.0), a_trial(2, 90.0)]
     write(tmp_path, rows)
+    forecasts = [a_forecast("tps", 120.0, 100.0, 150.0), a_forecast("qps", 90.0, 100.0, 150.0)]
+    (tmp_path / report.FORECASTS).write_text("".join(json.dumps({**f, "known": 4}) + "\n" for f in forecasts))
     written = report.write(tmp_path, tmp_path)
     page = (tmp_path / "RESULTS.md").read_text()
     assert "The final rounds are still to come." in page
     assert "Not run yet" in page
     assert "`mysql-write_only-qps-durable`" in page
-    assert "1 of 2 readings of qps lay inside their 90 % intervals." in page
+    assert "| all | 1 of 2 | 50% | 1.5 | 0 of 0 | – | – |" in page
     assert all(path.exists() for path in written)
     assert all(path.name in page for path in written[1:])
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.lab.intervals import Recorded, forecasts
 from benchmarks.lab.session import Session, observation, trials
 from benchmarks.lab.studies import named
 from tests.support.mysql_servers import a_mysqld
@@ -85,3 +86,15 @@ def test_a_failed_trial_is_a_failed_observation() -> None:
 def test_only_trials_are_learned_from() -> None:
     rows = [{"kind": "about"}, a_row(a_session(), "current", 900.0), {"kind": "final"}]
     assert trials(rows) == rows[1:2]
+
+
+def test_every_recorded_trial_is_predicted_from_those_before_it() -> None:
+    session = a_session()
+    sizes = (2**27, 2**28, 2**29, 2**30, 3 * 2**29)
+    rows = [a_row(session, "improvement", 500.0 + n, innodb_buffer_pool_size=size) for n, size in enumerate(sizes)]
+    gone = [{**row, "configuration": {**row["configuration"], "no_longer_searched": 1}} for row in rows]
+    about = {"host": {"memory_bytes": 4 * GB}}
+    found = list(forecasts(Recorded("a", session.study, about, gone), session.server))
+    assert [(f["known"], f["metric"]) for f in found] == [(3, "qps"), (3, "p99_ms"), (4, "qps"), (4, "p99_ms")]
+    assert [f["measured"] for f in found] == [503.0, 50.0, 504.0, 50.0]
+    assert all(f["low"] <= f["median"] <= f["high"] for f in found)

@@ -89,7 +89,8 @@ class _Fitted:
 
 
 def _calibrated(history: History, name: str, fitted: _Fitted, options: Options) -> GaussianProcess:
-    return calibrated(fitted.gp, history, direction(history, name), options.calibration)
+    searched = name == history.objective.metric
+    return calibrated(fitted.gp, history, direction(history, name), searched, options.calibration)
 
 
 @dataclass(frozen=True, eq=False)

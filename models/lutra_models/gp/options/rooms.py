@@ -121,10 +121,10 @@ class Calibration:
     """The same on the good side …"""
     better_by_cliff: float = 1.25
     """… and once trials have failed."""
-    noise: float = 1.3
-    """What the noise's variance is multiplied by."""
+    noise: float = 4.0
+    """What the noise's variance is multiplied by: a real server's readings have longer tails than a Gaussian's."""
     headroom: float = 0.04
-    """How far above the best reading so far anything is expected, relatively …"""
+    """How far above the best reading so far the objective is expected, relatively …"""
     early_headroom: float = 0.8
     """… and what is added to that, over n^1.5, n being the configurations measured."""
     few_rows: float = 2.0
