@@ -72,6 +72,7 @@ class Session:
             limits=self.limits(rows),
             observations=[observation(row) for row in rows],
             current=Configuration(rows[-1]["configuration"]) if rows else self.default,
+            baseline=self.default,
             starts=[] if tried_rules else [self.rule_based],
             answers=answers(rows),
             context={"engine": self.server.engine, "engine_version": self.server.version, **facts, **self.context},
@@ -86,9 +87,9 @@ class Session:
     def recommend(self, rows: Sequence[Row]) -> Recommendation:
         return gp.recommend(self.history(rows), self.past, rng=self._rng(len(rows)))
 
-    def handed_over(self, rows: Sequence[Row]) -> Configuration:
+    def handover(self, rows: Sequence[Row]) -> Recommendation:
         """What the recommender stands for after these trials."""
-        return gp.handover(self.history(rows), self.past, rng=self._rng(len(rows)))
+        return gp.fit(self.history(rows), self.past, rng=self._rng(len(rows))).best()
 
     def taught(self, rows: Sequence[Row]) -> Snapshot:
         """What these trials teach other databases."""
@@ -97,7 +98,7 @@ class Session:
     def entrant(self, name: str, rows: Sequence[Row]) -> Configuration:
         """What `name` stands for in the final rounds; `rows` are the study's trials."""
         if name in AFTER:
-            return self.handed_over(rows[: AFTER[name]])
+            return self.handover(rows[: AFTER[name]]).configuration
         known: dict[str, Configuration] = {
             "default": self.default,
             "two_knobs": self.two_knobs,

@@ -21,6 +21,7 @@ from benchmarks.tuning.rows import CODE
 
 ROOT = Path(__file__).parents[3]
 OURS = "lutra"
+UNSHORTENED = "lutra_unshortened"
 PEERS = ("random", "smac", "botorch")
 NOISE = "default-again"
 REFUSED = 20
@@ -61,7 +62,11 @@ class Lutra:
         return Asked(found.configuration, found.origin)
 
     def finalist(self, rows: Sequence[Row]) -> Configuration:
-        return self._session.handed_over(rows)
+        return self._session.handover(rows).configuration
+
+    def unshortened(self, rows: Sequence[Row]) -> Configuration | None:
+        """The configuration with more changes in whose place the finalist stands, where it does."""
+        return self._session.handover(rows).shortened_from
 
 
 class Again:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchmarks.lab.race import summary
 from benchmarks.lab.race.loads import CONTESTS, Contest
-from benchmarks.lab.race.optimisers import NOISE, OPTIMISERS, OURS, reading
+from benchmarks.lab.race.optimisers import NOISE, OPTIMISERS, OURS, UNSHORTENED, reading
 from benchmarks.lab.race.summary import Gain, Place
 from benchmarks.lab.session import Row
 from benchmarks.lab.summary import Spread
@@ -26,7 +26,8 @@ measured, and what to make of it: [the race](README.md)."""
 _NAMES = {
     "default": "default",
     "rule_based": "rule-based start",
-    "lutra": "Lutra",
+    OURS: "Lutra",
+    UNSHORTENED: "Lutra, not shortened",
     "random": "random search",
     "smac": "SMAC3",
     "botorch": "BoTorch",
@@ -115,8 +116,10 @@ def standing(found: Sequence[Place]) -> str:
     for place in found:
         lost = f" ({place.failed} of {place.rounds} failed)" if place.failed else ""
         told = _gain(place.gain) if place.entrant != summary.BASE else ""
-        body.append([_NAMES[place.entrant] + lost, _spread(place.rate, 1), told, _spread(place.p99_ms, 0)])
-    return table(["", "median (least–most)", "over the rule-based start (90 %)", "p99, ms"], body)
+        figures = [_spread(place.rate, 1), told, _spread(place.p99_ms, 0), str(place.changes)]
+        body.append([_NAMES[place.entrant] + lost, *figures])
+    head = ["", "median (least–most)", "over the rule-based start (90 %)", "p99, ms", "changed settings"]
+    return table(head, body)
 
 
 def drawn(contest: Contest, rows: Rows) -> alt.Chart:

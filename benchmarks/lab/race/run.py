@@ -20,7 +20,18 @@ from benchmarks.lab.labs import Lab
 from benchmarks.lab.place import Place, Reading, Refused, opened
 from benchmarks.lab.race import finals, loads, summary, tools
 from benchmarks.lab.race.loads import Contest
-from benchmarks.lab.race.optimisers import NOISE, OPTIMISERS, OURS, REFUSED, Again, Asked, Lutra, Optimiser, Peer
+from benchmarks.lab.race.optimisers import (
+    NOISE,
+    OPTIMISERS,
+    OURS,
+    REFUSED,
+    UNSHORTENED,
+    Again,
+    Asked,
+    Lutra,
+    Optimiser,
+    Peer,
+)
 from benchmarks.lab.session import Row, Session
 from benchmarks.lab.studies import Study
 from benchmarks.tuning.rows import Results, read
@@ -125,15 +136,22 @@ def run(
             yield from rounds(course, found, plan, results / contest.name / "finals.jsonl")
 
 
-def finalists(session: Session, plan: Plan, python: Path, rows: Path) -> dict[str, Configuration]:
-    """The starts, and what each optimiser stands for that has spent all its trials."""
+def finalists(session: Session, plan: Plan, python: Path, folder: Path) -> dict[str, Configuration]:
+    """The starts, and what each optimiser stands for that has spent all its trials.
+
+    Beside what Lutra hands over stands what that was shortened from: it shows what the fewer changes cost.
+    """
     found = {"default": session.default, "rule_based": session.rule_based}
     for name in OPTIMISERS:
-        path = rows / f"{name}.jsonl"
+        path = folder / f"{name}.jsonl"
         if path.exists():
             with made_of(name, session, plan, python) as optimiser:
-                if tried(own(path, optimiser.version)) >= plan.trials:
-                    found[name] = optimiser.finalist(own(path, optimiser.version))
+                rows = own(path, optimiser.version)
+                if tried(rows) < plan.trials:
+                    continue
+                found[name] = optimiser.finalist(rows)
+                if isinstance(optimiser, Lutra) and (whole := optimiser.unshortened(rows)) is not None:
+                    found[UNSHORTENED] = whole
     return found
 
 

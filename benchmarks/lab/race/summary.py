@@ -32,7 +32,10 @@ class Gain:
 
 @dataclass(frozen=True)
 class Place:
-    """One finalist at one number of clients; `gain` is absent for the base, and where no round has both."""
+    """One finalist at one number of clients; `gain` is absent for the base, and where no round has both.
+
+    `changes`: how many settings it has other than the default.
+    """
 
     entrant: str
     rate: Spread
@@ -40,6 +43,7 @@ class Place:
     rounds: int
     failed: int
     gain: Gain | None
+    changes: int
 
 
 def field(rows: Sequence[Row]) -> list[Row]:
@@ -52,6 +56,7 @@ def places(contest: Contest, rows: Sequence[Row], at: str) -> list[Place]:
     """Everybody who gave a reading at that number of clients, in the order of the rounds."""
     here = [row for row in field(rows) if row["at_clients"] == at]
     metric = contest.objective.metric
+    default = next((row["configuration"] for row in here if row["entrant"] == "default"), {})
     read: dict[str, dict[int, float]] = {}
     for row in here:
         value = reading(row, metric)
@@ -64,7 +69,8 @@ def places(contest: Contest, rows: Sequence[Row], at: str) -> list[Place]:
         p99 = Spread.of([row["metrics"]["p99_ms"] for row in own if not row["failure"]])
         paired = None if entrant == BASE else gain(values, read.get(BASE, {}), contest.objective.goal == "maximize")
         rate = Spread.of(list(values.values()))
-        found.append(Place(entrant, rate, p99, len(own), len(own) - len(values), paired))
+        changes = sum(default.get(name) != value for name, value in own[0]["configuration"].items())
+        found.append(Place(entrant, rate, p99, len(own), len(own) - len(values), paired, changes))
     return found
 
 

@@ -15,10 +15,15 @@ from benchmarks.lab.race.loads import named
 CONTEST = named("tpcc-postgresql")
 
 
+CHANGED = {"rule_based": {"max_wal_size": 8192}, "lutra": {"max_wal_size": 4096, "work_mem": 64}}
+
+
 def final(entrant: str, number: int, tps: float | None, at: str = "as tuned", field: str = "f") -> dict[str, Any]:
     metrics = {} if tps is None else {"tps": tps, "p99_ms": 10.0}
     where = {"kind": "final", "field": field, "at_clients": at, "round": number, "entrant": entrant}
-    return {**where, "metrics": metrics, "failure": "did_not_start: exit 1" if tps is None else None}
+    active = {"max_wal_size": 1024, "work_mem": 4096} | CHANGED.get(entrant, {})
+    failure = "did_not_start: exit 1" if tps is None else None
+    return {**where, "metrics": metrics, "failure": failure, "configuration": active}
 
 
 def trial(number: int, tps: float | None, code: str = "c", kind: str = "trial") -> dict[str, Any]:
@@ -56,6 +61,11 @@ def test_a_round_that_failed_is_counted_and_not_paired() -> None:
     other = summary.places(CONTEST, rows, "as tuned")[1]
     assert (other.rounds, other.failed) == (2, 1)
     assert other.gain == summary.Gain(pytest.approx(0.2), None, None)
+
+
+def test_changes_are_counted_from_the_default() -> None:
+    rows = [final(entrant, 1, 100) for entrant in ("default", "rule_based", "lutra")]
+    assert [place.changes for place in summary.places(CONTEST, rows, "as tuned")] == [0, 1, 2]
 
 
 def test_turns_of_an_older_field_do_not_count() -> None:

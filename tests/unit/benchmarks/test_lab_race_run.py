@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -12,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from lutra_lab.servers.errors import LabError
+from lutra_models.advice import Recommendation
 from lutra_models.knobs import Configuration, Knob
 
 from benchmarks.lab.data import Setting
@@ -222,6 +224,22 @@ def test_only_who_has_spent_all_trials_is_a_finalist(tmp_path: Path, monkeypatch
     assert list(found) == ["default", "rule_based", "random"]
     read_best = max(run.own(tmp_path / "random.jsonl", "drawn"), key=lambda row: row["metrics"].get("tps", 0))
     assert found["random"] == read_best["configuration"]
+
+
+def test_beside_a_shortened_handover_stands_what_it_was_shortened_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course = a_course()
+    trials(course, Drawn(), 3, tmp_path / "lutra.jsonl")
+    rows = [{**row, "code": Lutra.version} for row in read(tmp_path / "lutra.jsonl") if row["kind"] == "trial"]
+    (tmp_path / "lutra.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    long, short = (Configuration(row["configuration"]) for row in rows[:2])
+    ended = Recommendation(short, "handover", shortened_from=long)
+    monkeypatch.setattr(Session, "handover", lambda *_: ended)
+    found = run.finalists(course.session, Plan(trials=3), Path(sys.executable), tmp_path)
+    assert (found["lutra"], found["lutra_unshortened"]) == (short, long)
+    monkeypatch.setattr(Session, "handover", lambda *_: replace(ended, shortened_from=None))
+    assert "lutra_unshortened" not in run.finalists(course.session, Plan(trials=3), Path(sys.executable), tmp_path)
 
 
 def test_a_second_session_begins_with_what_the_first_taught(tmp_path: Path) -> None:

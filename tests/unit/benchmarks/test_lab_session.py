@@ -45,6 +45,12 @@ def test_the_rule_based_start_is_tried_once_even_where_the_server_rounds_it() ->
     assert session.history([a_row(session, "rule_based", 950.0)]).starts == ()
 
 
+def test_changes_are_counted_from_the_default_as_in_a_session_of_the_service() -> None:
+    session = a_session()
+    rows = [a_row(session, "current", 900.0), a_row(session, "rule_based", 1800.0, innodb_io_capacity=400)]
+    assert session.history(rows).baseline == session.default
+
+
 @pytest.mark.slow
 def test_the_same_rows_ask_the_same_question() -> None:
     rows = [a_row(a_session(), "current", 900.0), a_row(a_session(), "rule_based", 1800.0, innodb_io_capacity=400)]
