@@ -91,22 +91,22 @@ class Path:
         )
 
     @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """What the posterior holds of the full configuration and of the baseline, in standard units."""
+    def _ends(self) -> Array:
+        """(2,) what the posterior holds of the full configuration and of the baseline, in standard units."""
         codes = np.vstack([self.codes[:1], self.learned.encoding.codes([self.baseline])])
-        full, base = self.learned.wary.latent(self.learned.wary_inputs(codes))[0]
-        return float(full), float(base)
+        return np.asarray(self.learned.wary.latent(self.learned.wary_inputs(codes))[0])
 
     @property
     def _gains(self) -> bool:
         """Whether the full configuration is predicted to be better than the baseline, in the metric's unit."""
-        full, base = self.learned.wary.transform.backward(np.array(self._ends))
+        full, base = self.learned.wary.transform.backward(self._ends)
         return bool(self.learned.sign * (full - base) > 0)
 
     def _share(self, loss: Array) -> Array:
         """The share of the gain in the metric's unit that losses (m,) in standard units leave."""
-        back, (full, base) = self.learned.wary.transform.backward, self._ends
-        return np.asarray((back(full - self.learned.sign * loss) - back(base)) / (back(full) - back(base)))
+        back = self.learned.wary.transform.backward
+        full, base = back(self._ends)
+        return np.asarray((back(self._ends[0] - self.learned.sign * loss) - base) / (full - base))
 
     def _kept(self, loss: Array) -> Array:
         """The same, or what they leave in standard units where that is less."""
