@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
 import tempfile
 import time
@@ -15,6 +13,7 @@ from typing import IO, Literal
 
 from lutra_agent.drivers.base import Moment
 from lutra_agent.errors import DriverFailed
+from lutra_agent.killing import kill_group
 
 LAST_LINES = 8
 LOOK_S = 1.0
@@ -134,13 +133,6 @@ def _runs_until(process: subprocess.Popen[bytes], moment: float) -> bool:
     except subprocess.TimeoutExpired:
         return True
     return False
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the group; children that outlived their parent too."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _so_far(file: IO[bytes]) -> str:

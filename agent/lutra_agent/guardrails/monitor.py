@@ -114,7 +114,7 @@ class GuardrailMonitor:
     def _unconfirmed(
         self, change: ChangeRecord, reading: WindowReading, passed: bool, violations: tuple[Violation, ...]
     ) -> Verdict:
-        in_time = change.confirm_by is None or reading.end <= change.confirm_by
+        in_time = _in_time(change, reading.end)
         windows = change.windows
         if passed and in_time:
             changes = self._changes.write(WindowPassed(change.directive, reading.end))
@@ -169,3 +169,9 @@ class GuardrailMonitor:
             self._state.save(WINDOWS, {**content, "firing": list(self.firing)})
         except OSError as error:  # a full disk must not prevent the undoing
             log.error("the readings cannot be stored: %s", error)
+
+
+def _in_time(change: ChangeRecord, now: datetime) -> bool:
+    """Where the clock was set back to before the change was made, nobody knows how long it has been active."""
+    made = now if change.outcome is None else change.outcome.at
+    return change.confirm_by is None or made <= now <= change.confirm_by

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from subprocess import PIPE
 from typing import Protocol
 
 from lutra_agent.errors import ApplyRefused
+from lutra_agent.killing import kill_group
 from lutra_agent.linux.requests import Request
 
 TIMEOUT_S = 60.0
@@ -31,17 +33,24 @@ class HelperProgram:
         request = json.dumps({"steps": [as_document(s) for s in steps]}).encode()
         environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
         try:
-            ran = subprocess.run(
-                self.command, input=request, capture_output=True, timeout=TIMEOUT_S, env=environment, check=False
+            process = subprocess.Popen(
+                self.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment, start_new_session=True
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise ApplyRefused("insufficient_privilege", f"{self.command[0]}: {error}") from error
         try:
-            answer = json.loads(ran.stdout[:LONGEST_ANSWER])
+            answered, said_by_it = process.communicate(request, TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            ended = kill_group(process)
+            left = "" if ended else f" (process {process.pid} is another account's and still runs)"
+            message = f"{self.command[0]}: no answer within {TIMEOUT_S:g} s{left}"
+            raise ApplyRefused("insufficient_privilege", message) from error
+        try:
+            answer = json.loads(answered[:LONGEST_ANSWER])
             refused, settings = str(answer["error"]), dict(answer["settings"])
         except (ValueError, KeyError, TypeError):
-            said = ran.stderr.decode(errors="replace").strip()[-400:]
-            message = f"{' '.join(self.command)} ended with {ran.returncode} and no answer: {said}"
+            said = said_by_it.decode(errors="replace").strip()[-400:]
+            message = f"{' '.join(self.command)} ended with {process.returncode} and no answer: {said}"
             raise ApplyRefused("insufficient_privilege", message) from None
         if refused:
             raise ApplyRefused("invalid_value", refused)

@@ -109,6 +109,11 @@ class Loop:
             self._observe_server()
         except (DatabaseUnavailable, CollectionFailed, DidNotStart, ApplyRefused) as error:
             self._close_gate(error)
+        except OSError:
+            raise
+        except Exception as error:  # a change's time runs out all the same, and the service hears why
+            log.exception("the database cannot be read for an error of the agent's own")
+            self._close_gate(CollectionFailed(f"an error of the agent's own: {error}"))
 
     def _recover(self) -> None:
         self._state.save_held()

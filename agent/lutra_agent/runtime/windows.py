@@ -63,7 +63,7 @@ class Windows:
 
     def begin_warm_up(self, restarted: bool) -> None:
         """The configuration changed: the first windows under it are warm-up, more of them after a restart."""
-        self._last = None
+        self._last = self._evaluated_at = None
         self._warmup = max(self._warmup, self._config.warm_up(restarted))
 
     def _observe(self, content: Content, values: Mapping[str, float]) -> Verdict:

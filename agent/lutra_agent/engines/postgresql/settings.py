@@ -45,7 +45,7 @@ def persisted(connection: Connection, file: Path | None) -> dict[str, str] | Non
     """Setting → text in postgresql.auto.conf; None where neither the file nor the server shows it."""
     if file is not None:
         try:
-            return parse_settings_file(file.read_text())
+            return parse_settings_file(file.read_text(errors="replace"))
         except OSError:
             pass  # the agent's account may not read the data directory; the server may tell instead
     try:

@@ -65,7 +65,7 @@ class PostgresSource:
         return None if data_dir is None else data_dir / SETTINGS_FILE
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
-        return rewritten(content.decode(), texts).encode()
+        return rewritten(content.decode(errors="surrogateescape"), texts).encode(errors="surrogateescape")
 
     def file_says(self, content: bytes) -> Mapping[str, str]:
         return parse_settings_file(content.decode(errors="replace"))

@@ -111,7 +111,8 @@ class Path:
     def _kept(self, loss: Array) -> Array:
         """The same, or what they leave in standard units where that is less."""
         full, base = self._ends
-        return np.minimum(self._share(loss), 1.0 - loss / (self.learned.sign * (full - base)))
+        left = 1.0 - loss / (self.learned.sign * (full - base))
+        return np.asarray(np.minimum(self._share(loss), left))
 
     def _added(self, i: int) -> tuple[str, ...]:
         """The settings that step `i` changes and the next shorter one does not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.engines.mysql.sources import persisted
 from lutra_agent.engines.postgresql.settings import parse_settings_file, rewritten
+from lutra_agent.engines.postgresql.settings import persisted as persisted_texts
+from lutra_agent.engines.postgresql.source import PostgresSource
 
 NAMES = ("work_mem", "jit", "search_path")
 TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30)
@@ -58,3 +61,13 @@ def test_a_mysql_file_that_is_not_there_is_begun() -> None:
 def test_what_is_no_mysql_file_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         mysql({"sort_buffer_size": "1"}, content)
+
+
+def test_bytes_of_another_encoding_in_a_postgresql_file_stay_as_they_are(tmp_path: Path) -> None:
+    """ALTER SYSTEM in a LATIN1 database leaves such a line."""
+    theirs = "log_line_prefix = 'caf\xe9 %m '\n".encode("latin-1")
+    file = tmp_path / "postgresql.auto.conf"
+    file.write_bytes(theirs)
+    nobody: Any = None
+    assert list(persisted_texts(nobody, file) or ()) == ["log_line_prefix"]
+    assert PostgresSource.rewritten(nobody, theirs, {"work_mem": "8MB"}).startswith(theirs)

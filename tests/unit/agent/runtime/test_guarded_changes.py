@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from lutra_agent.config.types import GuardConfig
+from lutra_agent.errors import ConfigError
 from lutra_agent.files import saved_file
 from lutra_agent.guardrails.evaluate import WindowReading
 from lutra_agent.guardrails.monitor import GuardrailMonitor
@@ -24,8 +25,9 @@ from lutra_models.guardrails import DEFAULTS, Guardrail
 from lutra_models.server import SERVER
 from lutra_models.wire import GuardEvent, Outcome, Rules
 
-from tests.support.fake_clock import START
-from tests.support.loops import WATCHED, Bench, again, bench, outcomes, turn
+from tests.support.directed import ALWAYS
+from tests.support.fake_clock import START, FakeClock
+from tests.support.loops import WATCHED, Bench, Line, again, bench, outcomes, turn
 
 CONFIRM = timedelta(seconds=WATCHED.confirm_s)
 
@@ -400,3 +402,63 @@ def test_what_its_own_disk_does_not_know_is_watched_whatever_the_service_says(li
     live.engine.p99_ms = 60.0
     turn(live, 8)
     assert live.engine.settings["work_mem"].value == "4096"
+
+
+def test_a_clock_that_is_set_back_gives_a_change_no_more_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Guardrail(2.0, 3600.0)
+    made = bench(tmp_path, "reload_only", with_driver=False, guarding=replace(WATCHED, p99=slow))
+    turn(made, 6)
+    change(made)
+    made.engine.p99_ms = 60.0  # never confirmed by good windows, and the guard holds its peace for an hour
+    now = made.clock.now
+    monkeypatch.setattr(made.clock, "now", lambda: now() - timedelta(hours=12))
+    turn(made, 10)
+    assert made.engine.settings["work_mem"].value == "4096"
+    assert [(o.state, o.code) for o in outcomes(made)][-1] == ("reverted", "not_confirmed")
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [ConfigError("database.engine = 'redis', but the server is valkey"), UnicodeDecodeError("a", b"", 0, 1, "")],
+)
+def test_an_error_that_nobody_expected_keeps_no_change_from_being_undone_in_time(
+    live: Bench, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    change(live)
+    reports, identity = len(live.line.reports), live.engine.identity
+
+    def fails() -> Any:
+        raise trouble
+
+    monkeypatch.setattr(live.engine, "identity", fails)
+    turn(live, 35)
+    assert live.loop.problems
+    assert len(live.line.reports) > reports
+    assert ChangeStore(live.state).load().provisional is None
+    monkeypatch.setattr(live.engine, "identity", identity)
+    turn(live, 3)
+    assert live.engine.settings["work_mem"].value == "4096"
+    assert [(o.state, o.code) for o in outcomes(live)][-1] == ("reverted", "not_confirmed")
+
+
+def test_the_time_of_the_change_itself_fires_no_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first moment without a free connection after a restart of 70 s is not 70 s without an answer."""
+    clock = FakeClock()
+    line = Line(clock, rules=Rules(maintenance_windows=(ALWAYS,)))
+    made = bench(tmp_path, "restart_in_window", with_driver=False, guarding=WATCHED, clock=clock, line=line)
+    turn(made, 6)
+    start = made.engine.start
+
+    def slow() -> None:
+        clock.seconds += 70
+        start()
+
+    monkeypatch.setattr(made.engine, "start", slow)
+    made.offer({"shared_buffers": 32768})
+    turn(made, 1)
+    assert made.engine.settings["shared_buffers"].value == "32768"
+    made.engine.locks_out = True
+    turn(made, 1)
+    made.engine.locks_out = False
+    turn(made, 3)
+    assert "reverted" not in [o.state for o in outcomes(made)]

@@ -47,7 +47,7 @@ def read(file: Path | None) -> dict[str, Entry]:
     if file is None:
         return {}
     try:
-        return entries(file.read_text())
+        return entries(file.read_text(errors="replace"))
     except FileNotFoundError:
         return {}
 
@@ -65,7 +65,7 @@ def write(file: Path | None, line: FileLine, now_s: float) -> None:
     if file is None:
         raise OSError("database.include_file is not configured")
     try:
-        text, status = file.read_text(), file.stat()
+        text, status = file.read_text(errors="surrogateescape"), file.stat()
         mode, owner = status.st_mode & 0o777, (status.st_uid, status.st_gid)
     except FileNotFoundError:
         text, mode, owner = HEADER, MODE, None
@@ -74,7 +74,7 @@ def write(file: Path | None, line: FileLine, now_s: float) -> None:
     known = entries(text).get(line.setting)
     if (known and known.value) == line.value:
         return
-    content = _with_lines(text, [line], now_s).encode()
+    content = _with_lines(text, [line], now_s).encode(errors="surrogateescape")
     try:
         write_atomically(file, content, mode, owner)
     except OSError as error:

@@ -57,11 +57,11 @@ class IncludeFile:
         return self._file
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
-        text = content.decode() or include.HEADER
+        text = content.decode(errors="surrogateescape") or include.HEADER
         if problem := include.others(text):
             raise ValueError(problem)
         try:
-            return include.rewritten(text, texts, now_s).encode()
+            return include.rewritten(text, texts, now_s).encode(errors="surrogateescape")
         except OSError as error:
             raise ValueError(error.strerror) from error
 

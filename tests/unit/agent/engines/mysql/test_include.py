@@ -135,3 +135,13 @@ def test_a_value_that_would_be_more_than_one_line_is_refused(tmp_path: Path, val
     with pytest.raises(OSError, match="no line of an option file"):
         include.write(file, line("max_connections", value), 1.0)
     assert not file.exists()
+
+
+def test_bytes_of_another_encoding_stay_as_they_are(tmp_path: Path) -> None:
+    theirs = "[mysqld]\n# caf\xe9\n".encode("latin-1")
+    file = tmp_path / "lutra.cnf"
+    file.write_bytes(theirs)
+    assert include.read(file) == {}
+    include.write(file, line("sort_buffer_size", "262144"), 7.0)
+    assert file.read_bytes().startswith(theirs)
+    assert set(include.read(file)) == {"sort_buffer_size"}
