@@ -74,6 +74,7 @@ class FakeEngine:
     rounds: bool = False
     keeps_file: bool = True
     reads_file_at_start_alone: bool = False
+    held_while_down: frozenset[str] = frozenset()
     host: FakeHost | None = None
 
     def __post_init__(self) -> None:
@@ -151,6 +152,9 @@ class FakeEngine:
         if self.refuses_reload:
             raise ApplyRefused("insufficient_privilege", "pg_reload_conf(): permission denied")
         self.take_file(restarted=False)
+
+    def before_restart(self) -> None:
+        """A restart loses nothing."""
 
     def settings_file(self) -> Path | None:
         self.ping()

@@ -67,6 +67,7 @@ class FakeHost:
     scope: Scope = "host"
     rounds: bool = False
     reads_file_at_start_alone: bool = False
+    held_while_down: frozenset[str] = frozenset()
 
     @property
     def keeps_file(self) -> bool:
@@ -111,6 +112,9 @@ class FakeHost:
     def server_started(self) -> None:
         if self.path is not None:
             self._take(self.file, "restart")
+
+    def before_restart(self) -> None:
+        """A restart loses nothing."""
 
     def settings_file(self) -> Path | None:
         return self.path

@@ -67,6 +67,7 @@ class Applier:
         try:
             self._execute(plan, steps)
             if plan.restart:
+                self._engine.own.before_restart()
                 restarting()
                 self._control.restart()
             return self._verify(plan)

@@ -21,6 +21,7 @@ from lutra_agent.changes.apply import Applier, ApplyFailed, failure_code
 from lutra_agent.changes.outcomes import Outcomes
 from lutra_agent.changes.restore import restore
 from lutra_agent.changes.snapshots import baseline_steps, complete_baseline, concerned, take_snapshots
+from lutra_agent.changes.verify import was_restarted
 from lutra_agent.clock import Clock
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
@@ -124,9 +125,11 @@ class DirectiveExecutor:
         record = self._changes.load().in_hand
         assert record is not None
         assert record.undo is not None
-        restore(self._engine, self._control, record.before, record.names, record.restarted)
+        # Somebody else may have restarted the server while the file had the change and nothing else.
+        restart = record.restarted or was_restarted(self._engine, record.before, record.names)
+        restore(self._engine, self._control, record.before, record.names, restart)
         outcome = self._outcomes.make(
-            record.directive, "reverted", record.undo.code, record.undo.reason, tuple(names), record.restarted
+            record.directive, "reverted", record.undo.code, record.undo.reason, tuple(names), restart
         )
         try:
             self._changes.write_or_hold(Restored(outcome))

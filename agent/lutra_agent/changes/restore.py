@@ -21,8 +21,9 @@ def restore(engine: Engine, control: ServerControl, before: Snapshots, names: Se
 
     The sources beside the server's own come first, in the reverse of the order in which a change goes through them:
     they are restored whether or not the server answers, and it may read them at its start. Where one cannot be
-    restored, the others are all the same. A server that is down gets the whole files of all sources back and is
-    started. Raises DidNotStart, ApplyRefused and DatabaseUnavailable.
+    restored, the others are all the same. A server that is down is started with what the files said of `names`, and
+    with the whole files where it does not start so, or where there are no `names`. Raises DidNotStart, ApplyRefused,
+    also where a restart would lose data, and DatabaseUnavailable.
     """
     _Restore(engine, control, before, list(names), restart).run()
 
@@ -53,44 +54,60 @@ class _Restore:
         try:
             return self.control.up()
         except LoginRefused:
-            self._others(whole_files=False)
+            self._others(up=True)
             raise
 
     def _online(self) -> None:
-        prevented = self._others(whole_files=False)
+        prevented = self._others(up=True)
         refused = bool(self._own.names) and self._own.by_steps(self.restart, self.control.may_restart)
         if prevented is not None:
             raise prevented
         wanted = refused or (self.restart and not is_restored(self.engine, self.before, self.names))
         if wanted and not self.control.progress.restarted:
+            self.engine.own.before_restart()
             self.control.progress.note("started")
             self.control.restart()
             self.control.progress.note("restarted")
         self._verify(just_read=True)
 
     def _offline(self) -> None:
-        prevented = self._others(whole_files=True)
+        prevented = self._others(up=False)
         self.control.require_not_paused()
         own = self._own
         if own.source.keeps_file and own.snapshot.file is None and (own.names or not self.names):
             raise DidNotStart("the server is down, and its settings file is not the agent's to restore")
-        own.whole_file()
-        log.warning("restored the settings files; starting the server")
-        restarted = self.control.start_or_wait(own.snapshot.data_dir)
+        restarted = self._start(own)
         if prevented is not None:
             raise prevented
         if restarted:
             self.control.progress.note("restarted")
-        if own.names and not own.source.keeps_file:
+        if own.names and not (own.source.keeps_file and own.source.held_while_down.isdisjoint(own.names)):
             own.by_steps(self.restart, may_restart=False)
         self._verify(just_read=restarted)
 
-    def _others(self, whole_files: bool) -> ApplyRefused | DatabaseUnavailable | None:
+    def _start(self, own: SourceRestore) -> bool:
+        """Whether the server came up from the restored file."""
+        if self.names:
+            own.lines(up=False)
+        else:
+            own.whole_file(up=False)
+        log.warning("restored the settings files; starting the server")
+        folder = own.snapshot.data_dir
+        try:
+            return self.control.start_or_wait(folder)
+        except DidNotStart as error:
+            if not self.control.progress.started or own.is_whole(up=False) or self.control.runs(folder):
+                raise
+            log.error("%s: restoring the whole file", error)
+            own.whole_file(up=False)
+            return self.control.start_or_wait(folder)
+
+    def _others(self, up: bool) -> ApplyRefused | DatabaseUnavailable | None:
         """Restore the sources beside the server's own; why one could not be."""
         prevented = self._gone()
         for part in reversed(self._parts[1:]):
             try:
-                part.beside_the_server(self.restart, whole_files)
+                part.beside_the_server(self.restart, up)
             except CollectionFailed as error:
                 prevented = ApplyRefused("internal_error", str(error))
             except (ApplyRefused, DatabaseUnavailable) as error:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lutra_models.catalog.statements import Step
 
@@ -37,30 +37,82 @@ class SourceRestore:
             if self.snapshot.file is None:
                 raise
             log.error("%s refuses the steps of the restore (%s): restoring its file", self.source.name, error)
-            self._restore_file(self.snapshot.file)
+            self.lines(up=True)
             return self._needs_restart(steps, may_restart)
         self._restore_bytes()
         self.source.reload()
         return False
 
-    def beside_the_server(self, restart: bool, whole_file: bool) -> None:
+    def beside_the_server(self, restart: bool, up: bool) -> None:
         """Restore a source that is not the server's own, as far as it can be without the server.
 
         Raises ApplyRefused, CollectionFailed and DatabaseUnavailable.
         """
-        if whole_file:
-            self.whole_file()
+        if not up:
+            self.lines_or_all(up)
         try:
             self.by_steps(restart, may_restart=False)
         except DatabaseUnavailable:
             if self.snapshot.file is None:
                 raise
-            self.whole_file()
+            self.lines_or_all(up)
 
-    def whole_file(self) -> None:
-        """Restore the file byte by byte, where there is one. Raises ApplyRefused."""
-        if self.snapshot.file is not None:
-            self._restore_file(self.snapshot.file)
+    def lines_or_all(self, up: bool) -> None:
+        """Restore what the file says of `names`; the whole file where there are none. Raises ApplyRefused."""
+        if self.names:
+            self.lines(up)
+        else:
+            self.whole_file(up)
+
+    def lines(self, up: bool) -> None:
+        """Restore what the file says of `names`, and leave the lines that others wrote there since.
+
+        The whole file where it is gone, or is none of the source's. `up`: the server runs. Raises ApplyRefused.
+        """
+        file, now = self.snapshot.file, self._now()
+        if file is None:
+            return
+        held = frozenset() if up else self.source.held_while_down
+        texts = {n: self.snapshot.texts[n] for n in self.names if n not in held}
+        try:
+            content = None if now is None else self.source.rewritten(now, texts)
+        except ValueError as error:
+            log.error("%s: %s: restoring the whole file", file.path, error)
+            content = None
+        if content is None or self._says(content) == self._says(file.content):
+            self.whole_file(up)
+        else:
+            self._as_now(content).restore()
+
+    def whole_file(self, up: bool) -> None:
+        """Restore the file byte by byte, where there is one, and log which settings of others are lost: their names, as
+        a text may be a secret. Raises ApplyRefused."""
+        file = self._whole(up)
+        if file is None:
+            return
+        found, wanted = self._says(self._now()), self._says(file.content)
+        mine = self.names or self.snapshot.texts
+        lost = sorted(n for n in {*found, *wanted} - set(mine) if found.get(n) != wanted.get(n))
+        if lost:
+            log.warning("restoring %s undoes what others wrote there since: %s", file.path, ", ".join(lost))
+        file.restore()
+
+    def is_whole(self, up: bool) -> bool:
+        """Whether `whole_file` would change nothing."""
+        file = self._whole(up)
+        return file is None or self._now() == file.content
+
+    def _whole(self, up: bool) -> SavedFile | None:
+        """The file of the snapshot, but for what it may not say of a server that is down."""
+        file, now = self.snapshot.file, self._now()
+        if up or file is None or now is None or not self.source.held_while_down:
+            return file
+        said = self._says(now)
+        try:
+            held = {n: said.get(n) for n in sorted(self.source.held_while_down)}
+            return replace(file, content=self.source.rewritten(file.content or b"", held))
+        except ValueError:
+            return file
 
     def _needs_restart(self, steps: Sequence[Step], may_restart: bool) -> bool:
         """Whether nothing else makes the restored file active; a full disk refused the file alone."""
@@ -79,19 +131,23 @@ class SourceRestore:
 
         Where it lacks a restored text of `names`, the source had no room to write it and reported no error.
         """
-        file = self.snapshot.file
-        now = None if file is None else save_file(file.path)
-        if file is None or now is None or now.content == file.content:
+        file, now = self.snapshot.file, self._now()
+        if file is None or now is None or now == file.content:
             return
-        found, wanted = (dict(self.source.file_says(content or b"")) for content in (now.content, file.content))
+        found, wanted = self._says(now), self._says(file.content)
         if found == wanted or any(found.get(n) != wanted.get(n) for n in self.names):
-            self._restore_file(file)
+            self.lines(up=True)
 
-    def _restore_file(self, file: SavedFile) -> None:
-        """Restore the whole file, and log which settings of others are lost: their names, as a text may be a secret."""
-        now = save_file(file.path)
-        found, wanted = (self.source.file_says((f and f.content) or b"") for f in (now, file))
-        lost = sorted(n for n in {*found, *wanted} - set(self.snapshot.texts) if found.get(n) != wanted.get(n))
-        if lost:
-            log.warning("restoring %s undoes what others wrote there since: %s", file.path, ", ".join(lost))
-        file.restore()
+    def _now(self) -> bytes | None:
+        """What the file holds; None where there is none, or this account may not write it."""
+        now = None if self.snapshot.file is None else save_file(self.snapshot.file.path)
+        return None if now is None else now.content
+
+    def _as_now(self, content: bytes) -> SavedFile:
+        """The file with another content, as its owner and mode are by now."""
+        assert self.snapshot.file is not None
+        now = save_file(self.snapshot.file.path) or self.snapshot.file
+        return replace(self.snapshot.file, content=content, mode=now.mode, owner=now.owner)
+
+    def _says(self, content: bytes | None) -> Mapping[str, str]:
+        return self.source.file_says(content or b"")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lutra_models.catalog import LiveSettings, meet
-from lutra_models.errors import InvalidConfiguration
+from lutra_models.errors import InvalidConfiguration, LutraError
 from lutra_models.knobs import Value
 from lutra_models.server import SERVER, Host, Server
 
@@ -92,6 +92,17 @@ def is_restored(engine: Engine, before: Snapshots, names: list[str]) -> bool:
     texts, active = texts_in(before), active_in(before)
     now = {n: (s.persisted, s.value) for n, s in settings.items()}
     return all(now.get(n) == (texts[n], active[n]) for n in names)
+
+
+def was_restarted(engine: Engine, before: Snapshots, names: Sequence[str]) -> bool:
+    """Whether one of `names` that changes with a restart alone has another value than in the snapshots."""
+    try:
+        settings = engine.server(ANY_HOST).settings
+    except LutraError:  # what cannot be read now is told by the restore itself
+        return False
+    active = active_in(before)
+    found = [n for n in names if n in settings and settings[n].applies == "restart"]
+    return any(settings[n].value != active.get(n, settings[n].value) for n in found)
 
 
 def _kept(engine: Engine, before: Snapshots) -> list[tuple[SettingSource, Snapshot]]:

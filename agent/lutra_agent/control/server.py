@@ -84,6 +84,8 @@ class ServerControl:
 
     def restart(self) -> None:
         self.require_not_paused()
+        if not self.may_restart:
+            raise NotRestarted("restart.command is not configured")
         before = self._before()
         self._health.close()
         self._run_and_wait(self._config.command, before)
@@ -101,14 +103,14 @@ class ServerControl:
         because of what its file said. Returns False where the server only came up, from the file it had read before.
         """
         self.require_not_paused()
-        started, runs = self.progress.started, self._runs(data_dir)
+        started, runs = self.progress.started, self.runs(data_dir)
         try:
             if runs:
                 self._wait(f"waited {self._config.timeout_s:g} s", self._deadline(), False)
             else:
                 self._bring_up(self._config.start_command or self._config.command)
         except DidNotStart as error:
-            ours = not runs and (not self._config.start_command or self._runs(data_dir))
+            ours = not runs and (not self._config.start_command or self.runs(data_dir))
             if started or ours or not self.may_restart:
                 raise
             log.error("%s: restarting it, this once", error)
@@ -126,7 +128,7 @@ class ServerControl:
             self._clock.sleep(POLL_S)
         return found
 
-    def _runs(self, data_dir: Path | None) -> bool:
+    def runs(self, data_dir: Path | None) -> bool:
         """Whether it is known that there is a server, on its way up perhaps, or too busy to answer."""
         try:
             self._health.ping()

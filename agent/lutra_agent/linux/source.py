@@ -44,6 +44,7 @@ class LinuxHost:
     rounds = False
     keeps_file = False
     reads_file_at_start_alone = False
+    held_while_down: frozenset[str] = frozenset()
 
     def __init__(self, helper: Helper, data_dir: Callable[[], Path | None], places: Places | None = None) -> None:
         self._helper = helper
@@ -92,6 +93,9 @@ class LinuxHost:
 
     def reload(self) -> None:
         """The kernel has taken each value at once."""
+
+    def before_restart(self) -> None:
+        """A restart loses nothing."""
 
     def settings_file(self) -> Path | None:
         return None

@@ -38,7 +38,8 @@ class SettingSource(Protocol):
     A source that `rounds` answers a number that it cannot take with one that it can: what it then reports is its
     answer, not a failure. One that `keeps_file` keeps its settings in a file of this host, which an undo restores byte
     by byte; one that does not is undone by its steps alone. Where it `reads_file_at_start_alone`, a restored file
-    becomes active with a restart.
+    becomes active with a restart. The settings `held_while_down` say where the data are: what the file of a server that
+    is down says of them is left to it, or it would start from other data.
 
     The steps of `plan` and `undo` are those that the catalogue's renderer gives, so that people are shown what
     `execute` carries out.
@@ -54,6 +55,7 @@ class SettingSource(Protocol):
     rounds: bool
     keeps_file: bool
     reads_file_at_start_alone: bool
+    held_while_down: frozenset[str]
 
     def read(self) -> Mapping[str, ServerSetting]:
         """The catalogue's settings as they are now, and no other setting."""
@@ -84,6 +86,10 @@ class SettingSource(Protocol):
 
         Raises ApplyRefused where that fails, or takes too long.
         """
+        ...
+
+    def before_restart(self) -> None:
+        """Raises ApplyRefused where a restart of the server would lose data."""
         ...
 
     def settings_file(self) -> Path | None:

@@ -23,6 +23,7 @@ class PostgresSource:
     rounds = False
     keeps_file = True
     reads_file_at_start_alone = False
+    held_while_down: frozenset[str] = frozenset()
 
     def __init__(self, session: Session, catalogue: str) -> None:
         self.catalogue = catalogue
@@ -57,6 +58,9 @@ class PostgresSource:
             self._session.connection.row("SELECT pg_reload_conf()")
         except CollectionFailed as error:
             raise ApplyRefused("insufficient_privilege", f"pg_reload_conf(): {error}") from error
+
+    def before_restart(self) -> None:
+        """A restart loses nothing."""
 
     def settings_file(self) -> Path | None:
         return self.settings_file_in(self._session.details().data_dir)

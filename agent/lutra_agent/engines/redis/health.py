@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
 from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.session import Session
 from lutra_agent.errors import CollectionFailed, LoginRefused
+
+log = logging.getLogger(__name__)
 
 
 class RedisHealth:
@@ -20,8 +24,11 @@ class RedisHealth:
     def ping(self) -> None:
         try:
             self._session.connection.ask("PING")
-        except CollectionFailed as error:  # it runs, and wants a password or another account
+        except NotPermitted as error:
             raise LoginRefused(str(error)) from error
+        except CollectionFailed as error:
+            # It runs: a script keeps it busy, or no snapshot can be written.
+            log.debug("the server answers a PING by %s", error)
 
     def started(self) -> str:
         info = self._session.info("server")

@@ -15,6 +15,8 @@ from lutra_models.catalog.statements.steps import FileLine, Renderer, Statement,
 FILE = "config_file"
 PAIRS = frozenset({"save"})
 """Settings whose value is any number of pairs: a line for each, as every version reads it."""
+KEEP_DATA = frozenset({"appendonly", "save"})
+"""Set while the server runs, even before a restart: one that finds them in its file alone starts without its data."""
 IN_FILE = {"max-write-buffer-number": "max-write-buffer-num"}
 """pika 3.3 reads another name from its file than it answers to; the name of its answers is passed over there."""
 
@@ -58,10 +60,12 @@ def config_set(name: str, text: str, wanted: str | None = None) -> Statement:
 
 def _renderer(catalogue: str, line: Callable[[str, str | None], FileLine]) -> Renderer:
     def change(name: str, text: str, restart: bool) -> tuple[Step, ...]:
-        return (line(name, text),) if restart else (config_set(name, text, text), line(name, text))
+        at_start = restart and name not in KEEP_DATA
+        return (line(name, text),) if at_start else (config_set(name, text, text), line(name, text))
 
     def undo(name: str, text: str | None, active: str, restart: bool) -> tuple[Step, ...]:
-        return (line(name, text),) if restart else (config_set(name, active), line(name, text))
+        at_start = restart and name not in KEEP_DATA
+        return (line(name, text),) if at_start else (config_set(name, active), line(name, text))
 
     return Renderer(catalogue, change, undo)
 

@@ -34,6 +34,7 @@ class ToykvHost:
     rounds = False
     keeps_file = True
     reads_file_at_start_alone = False
+    held_while_down: frozenset[str] = frozenset()
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -62,6 +63,9 @@ class ToykvHost:
 
     def reload(self) -> None:
         """The kernel has read the file."""
+
+    def before_restart(self) -> None:
+        """A restart loses nothing."""
 
     def settings_file(self) -> Path | None:
         return self._file

@@ -25,6 +25,7 @@ class ToykvSettings:
     rounds = False
     keeps_file = True
     reads_file_at_start_alone = True
+    held_while_down: frozenset[str] = frozenset()
 
     def __init__(self, client: Client, health: ToykvHealth) -> None:
         self._client = client
@@ -56,6 +57,9 @@ class ToykvSettings:
     def reload(self) -> None:
         """Everything that needs no restart is active already."""
         self._client.ask("PING")
+
+    def before_restart(self) -> None:
+        """A restart loses nothing."""
 
     def settings_file(self) -> Path | None:
         return self.settings_file_in(self._health.data_dir())

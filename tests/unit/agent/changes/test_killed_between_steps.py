@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.errors import DidNotStart
-from lutra_agent.state.change_events import Event, Restored, UndoBegun
+from lutra_agent.state.change_events import Event, Restarting, Restored, UndoBegun
 from lutra_agent.state.change_record import Changes
 from lutra_agent.state.change_store import ChangeStore
+from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, active_in, stored_snapshots
+from lutra_models.wire import Rules
 
-from tests.support.loops import WATCHED, Bench, again, bench, outcomes, turn
+from tests.support.directed import ALWAYS
+from tests.support.fake_clock import FakeClock
+from tests.support.loops import WATCHED, Bench, Line, again, bench, outcomes, turn
 
 
 class Killed(BaseException):
@@ -162,3 +166,34 @@ def test_a_clock_that_is_set_back_costs_no_report(live: Bench, monkeypatch: pyte
     turn(live, 2)
     assert len(live.line.reports) == told + 2
     assert all(r.window is None or r.sent_at >= r.window.end for r in live.line.reports)
+
+
+def test_a_restart_by_somebody_else_leaves_nothing_of_a_change_that_was_only_in_the_file(tmp_path: Path) -> None:
+    """The host dies between the change's file and the agent's own restart; at its boot the server reads that file."""
+    clock = FakeClock()
+    line = Line(clock, rules=Rules(maintenance_windows=(ALWAYS,)))
+    made = bench(tmp_path, "restart_in_window", with_driver=False, guarding=WATCHED, clock=clock, line=line)
+    turn(made, 6)
+    made.offer({"shared_buffers": 32768})
+    real = ChangeStore.write
+
+    def dies(store: ChangeStore, event: Event) -> Changes:
+        if isinstance(event, Restarting):
+            raise Killed
+        return real(store, event)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ChangeStore, "write", dies)
+        with pytest.raises(Killed):
+            turn(made, 2)
+    made.engine.start()
+    assert made.engine.settings["shared_buffers"].value == "32768"
+    fresh = again(made, tmp_path)
+    turn(fresh, 8)
+    assert fresh.engine.settings["shared_buffers"].value == "16384"
+    assert [(o.state, o.restarted, o.active) for o in outcomes(fresh)] == [
+        ("reverted", True, {"shared_buffers": 16384})
+    ]
+    good = stored_snapshots(fresh.state, LAST_KNOWN_GOOD)
+    assert good is not None
+    assert active_in(good)["shared_buffers"] == "16384"

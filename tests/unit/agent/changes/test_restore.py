@@ -195,9 +195,26 @@ def test_restoring_an_old_file_says_whose_lines_are_lost_and_not_what_they_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     bench = Bench(tmp_path)
-    bench.engine.path.write_text(CHANGED + "primary_conninfo = 'password=secret'\n")
-    bench.engine.up = False
+    bench.engine.path.write_text(CHANGED + "jit = 'off'\nprimary_conninfo = 'password=secret'\n")
+    bench.engine.up, bench.engine.breaks = False, lambda file: "primary_conninfo" in file
     with caplog.at_level(logging.WARNING):
         bench.back()
-    assert "undoes what others wrote there since: primary_conninfo" in caplog.text
+    assert "undoes what others wrote there since: jit, primary_conninfo" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_a_server_that_is_down_starts_with_what_others_wrote_since(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, first="jit = 'off'\n")
+    bench.engine.path.write_text(CHANGED + "primary_conninfo = 'password=secret'\n")
+    bench.engine.up = False
+    bench.back()
+    assert bench.engine.file == {"primary_conninfo": "password=secret"}
+    assert bench.values == ["4096", "16384"]
+
+
+def test_a_file_that_is_gone_comes_back_whole(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, first="jit = 'off'\n")
+    bench.engine.path.unlink()
+    bench.engine.up = False
+    bench.back()
+    assert bench.engine.path.read_text() == "jit = 'off'\n"

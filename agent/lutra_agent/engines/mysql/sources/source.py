@@ -53,6 +53,7 @@ class MysqlSource:
     rounds = True
     keeps_file = True
     reads_file_at_start_alone = True
+    held_while_down: frozenset[str] = frozenset()
 
     def __init__(self, session: Session, store: Store, changing: Changing, now_s: Callable[[], float]) -> None:
         self.catalogue = session.product.family
@@ -89,6 +90,9 @@ class MysqlSource:
 
     def reload(self) -> None:
         self._changing.wait()
+
+    def before_restart(self) -> None:
+        """A restart loses nothing."""
 
     def settings_file(self) -> Path | None:
         return self._store.file(self._session.details().data_dir)

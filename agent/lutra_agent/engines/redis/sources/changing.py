@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 
 from lutra_models.catalog.statements import FileLine, Statement, Step
@@ -16,6 +17,10 @@ from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.files.atomic import overwrite, read_regular, write_atomically
 
 MARGIN = 1.1
+LOG = "appendonly"
+LOG_S = 600.0
+"""For the first append-only file, which is as large as the data."""
+POLL_S = 0.1
 TAKEN_ALL_THE_SAME = "Unsupport option member"
 """pika's engine has taken the value, and the server then failed to give it to a part that does not know it."""
 
@@ -33,11 +38,14 @@ class Changing:
         # Of several for one setting, as of an undo of an undo, the last counts.
         values = {s.setting: shlex.split(s.text)[3] for s in statements}
         self._require_room({s.setting: values[s.setting] for s in statements if s.wanted is not None})
+        begins_log = values.get(LOG) == "yes" and self._session.connection.pairs("CONFIG", "GET", LOG).get(LOG) == "no"
         if self._session.several:
             self._set(values)
         else:
             for name, value in values.items():
                 self._set_one(name, value, any(s.setting == name and s.wanted is not None for s in statements))
+        if begins_log:
+            self._await_log()
         self._write({s.setting: s.value for s in steps if isinstance(s, FileLine)})
 
     def _set(self, values: Mapping[str, str]) -> None:
@@ -60,6 +68,19 @@ class Changing:
         active = connection.pairs("CONFIG", "GET", name).get(name)
         if active is None or not same(active, value):
             raise ApplyRefused("not_active_after_apply", f"{name}: the server said OK to {value} and tells {active}")
+
+    def _await_log(self) -> None:
+        """Until the append-only file holds all data: a restart before that would find a part. Raises ApplyRefused."""
+        deadline = time.monotonic() + LOG_S
+        while True:
+            state = self._session.info("persistence")
+            if "1" not in (state.get("aof_rewrite_in_progress"), state.get("aof_rewrite_scheduled")):
+                break
+            if time.monotonic() > deadline:
+                raise ApplyRefused("internal_error", f"{LOG}: the file does not hold all data after {LOG_S:g} s")
+            time.sleep(POLL_S)
+        if state.get("aof_last_bgrewrite_status", "ok") != "ok":
+            raise ApplyRefused("internal_error", f"{LOG}: the server cannot write the file: see its log")
 
     def _require_room(self, values: Mapping[str, str]) -> None:
         """A new memory limit below what is in use evicts data at once, or fails writes. Raises ApplyRefused."""

@@ -23,17 +23,20 @@ class Format:
     split: Callable[[str], tuple[str, str] | None]
     made: Callable[[str, str], list[str]]
 
-    def says(self, content: bytes, names: frozenset[str]) -> dict[str, str]:
-        """Setting → text: of several lines the last one's, or all pairs of a setting that has such."""
+    def says(self, content: bytes, settings: frozenset[str]) -> dict[str, str]:
+        """Name → text: of a setting the last line's, or all its pairs; of any other name all its lines'."""
         found: dict[str, str] = {}
-        by_file = {IN_FILE.get(name, name): name for name in names}
+        by_file = {IN_FILE.get(name, name): name for name in settings}
         for line in content.decode(errors="replace").splitlines():
             pair = self.split(line)
-            if pair is None or pair[0] not in by_file:
+            if pair is None:
                 continue
-            name, value = by_file[pair[0]], pair[1]
-            before = found.get(name, "") if name in PAIRS and value else ""
-            found[name] = f"{before} {value}".strip()
+            name, value = by_file.get(pair[0], pair[0]), pair[1]
+            if pair[0] in by_file:
+                before = found.get(name, "") if name in PAIRS and value else ""
+                found[name] = f"{before} {value}".strip()
+            elif name not in settings:
+                found[name] = "\n".join([*([found[name]] if name in found else []), value])
         return found
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:

@@ -13,10 +13,11 @@ from lutra_models.server import SERVER, ServerSetting
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.redis.server.rights import missing
 from lutra_agent.engines.redis.server.session import Session
+from lutra_agent.engines.redis.sources import persistence
 from lutra_agent.engines.redis.sources.changing import Changing
 from lutra_agent.engines.redis.sources.conf import Format
 from lutra_agent.engines.redis.sources.legal import LEGAL, same
-from lutra_agent.errors import CollectionFailed
+from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.files.atomic import read_regular
 from lutra_agent.files.saved_file import save_file
 
@@ -29,6 +30,7 @@ class RedisSource:
     rounds = False
     keeps_file = True
     reads_file_at_start_alone = True
+    held_while_down = persistence.START_FROM
 
     def __init__(self, session: Session, form: Format) -> None:
         self.catalogue = session.product.name
@@ -42,7 +44,8 @@ class RedisSource:
         live = self._session.connection.pairs("CONFIG", "GET", "*")
         rows = {r.name: r for r in load(self.catalogue).rows_for(details.version) if r.name in live}
         written = self._written(details.config_file)
-        waits = {n for n, r in rows.items() if r.applies == "restart"} if _loses_data(live) else set()
+        lost = persistence.why_lost(live, written, self._session.info("persistence"))
+        waits = {n for n, r in rows.items() if r.applies == "restart"} if lost else set()
         fixed = waits if details.defragments else {*waits, DEFRAGMENTS}
         legal = LEGAL[self.catalogue]
         return {n: _setting(r, live[n], written, legal.get(n), n in fixed) for n, r in rows.items()}
@@ -72,7 +75,13 @@ class RedisSource:
 
     def reload(self) -> None:
         """What needs no restart is active already."""
-        self._session.connection.ask("PING")
+        self._session.info("server")
+
+    def before_restart(self) -> None:
+        live = self._session.connection.pairs("CONFIG", "GET", "*")
+        written = self._written(self._session.details().config_file)
+        if lost := persistence.why_lost(live, written, self._session.info("persistence")):
+            raise ApplyRefused("restart_not_allowed", f"a restart would lose data: {lost}")
 
     def settings_file(self) -> Path | None:
         return self._session.details().config_file
@@ -107,11 +116,6 @@ class RedisSource:
     def _restarts(self, name: str) -> bool:
         rows = load(self.catalogue).rows_for(self._session.details().version)
         return any(r.name == name and r.applies == "restart" for r in rows)
-
-
-def _loses_data(live: Mapping[str, str]) -> bool:
-    """Whether the server writes its data nowhere, so that a restart would lose them."""
-    return live.get("save") == "" and live.get("appendonly") == "no"
 
 
 def _setting(

@@ -19,7 +19,9 @@ NAMES = frozenset({"maxmemory", "save", "hz", "appendonly"})
 
 
 def test_it_says_the_last_line_of_a_setting_and_all_pairs_of_one_that_has_such() -> None:
-    assert REDIS.says(FILE, NAMES) == {"maxmemory": "1gb", "save": "3600 1 300 100", "hz": "20"}
+    said = {"maxmemory": "1gb", "save": "3600 1 300 100", "hz": "20"}
+    assert REDIS.says(FILE, NAMES) == {**said, "requirepass": "a secret"}
+    assert REDIS.says(b"user a on\nuser b off\n", NAMES) == {"user": "a on\nb off"}
     assert REDIS.says(FILE + b'\nsave ""\n', NAMES)["save"] == ""
     assert REDIS.says(b"save 'not ended", NAMES) is not None
 
@@ -37,8 +39,8 @@ def test_what_no_line_can_hold_is_refused() -> None:
 
 def test_pika_reads_another_name_from_its_file_than_it_answers_to() -> None:
     content = b"max-write-buffer-number : 9\nmax-write-buffer-num : 3\ntimeout : 60\n"
-    assert PIKA.says(content, frozenset({"max-write-buffer-number"})) == {"max-write-buffer-number": "3"}
-    assert PIKA.says(content, frozenset({"max-write-buffer-num"})) == {"max-write-buffer-num": "3"}
+    settings = frozenset({"max-write-buffer-number"})
+    assert PIKA.says(content, settings) == {"max-write-buffer-number": "3", "timeout": "60"}
     new = PIKA.rewritten(content, {"max-write-buffer-number": "5"})
     assert new == b"max-write-buffer-number : 9\ntimeout : 60\nmax-write-buffer-num : 5\n"
 

@@ -1,0 +1,54 @@
+"""Whether a restart keeps the server's data.
+
+A server that is told to end writes a snapshot where it has save points, and it starts from what its file names: the
+append-only file alone where that is on, however old, else the snapshot. So what counts is the live server and its file
+together (https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+PLACES = frozenset({"dir", "dbfilename", "appenddirname", "appendfilename"})
+"""Where the data lie."""
+START_FROM = PLACES | {"appendonly"}
+"""What decides which data a server starts from."""
+
+
+def why_lost(live: Mapping[str, str], file: Mapping[str, str], state: Mapping[str, str]) -> str:
+    """Why a restart would lose data; empty where it would not.
+
+    `live` are the active values, `file` is what the server's file says, `state` is the section "persistence" of INFO.
+    """
+    if "appendonly" not in live:  # pika writes everything to its disk
+        return ""
+    if moved := sorted(n for n in PLACES & file.keys() & live.keys() if _elsewhere(n, file[n], live[n])):
+        return f"the server's file names other data than the server has: {', '.join(moved)}"
+    if "include" in file:  # which may switch the append-only file on or off
+        return _no_log(live, state) or _no_snapshot(live, state)
+    if file.get("appendonly", "no").lower() == "yes":
+        return _no_log(live, state)
+    return _no_snapshot(live, state)
+
+
+def _elsewhere(name: str, text: str, value: str) -> bool:
+    if name == "dir":
+        return Path(text).is_absolute() and Path(text).resolve() != Path(value).resolve()
+    return text != value
+
+
+def _no_log(live: Mapping[str, str], state: Mapping[str, str]) -> str:
+    if live["appendonly"] != "yes":
+        return "it would start from its append-only file, and appendonly is off in the running server"
+    if state.get("aof_last_write_status", "ok") != "ok":
+        return "its append-only file cannot be written (aof_last_write_status)"
+    return ""
+
+
+def _no_snapshot(live: Mapping[str, str], state: Mapping[str, str]) -> str:
+    if not live.get("save"):
+        return "it would start from a snapshot, and writes none when it ends: save is empty"
+    if state.get("rdb_last_bgsave_status", "ok") != "ok":
+        return "its snapshot cannot be written (rdb_last_bgsave_status)"
+    return ""
