@@ -16,6 +16,7 @@ from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family
 from lutra_agent.errors import ApplyRefused, ConfigError, DatabaseUnavailable, LoginRefused
 from lutra_agent.runtime.compose import running
+from lutra_agent.state.change_store import ChangeStore
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.ports import accepts, free_port
 from lutra_models.catalog import meet
@@ -179,6 +180,31 @@ def test_a_server_that_writes_its_data_nowhere_is_not_restarted_for_a_setting(tm
         settings = engine.own.read()
         assert settings["tcp-backlog"].applies == "fixed"
         assert settings["hz"].applies == "immediate"
+
+
+@pytest.mark.parametrize("engine", ["redis", "valkey"])
+def test_the_data_outlast_the_restarts_of_a_change_and_of_its_undo(engine: str, tmp_path: Path) -> None:
+    with scratch(engine) as server:
+        subject = subject_of(server, tmp_path / "state")
+        before = subject.fresh()
+        server.sql(f"SETRANGE large {64 << 20} x")
+        outcome = subject.do("rec_1", {"appendonly": "yes", "tcp-backlog": 300}, measure=False)
+        assert (outcome.state, outcome.restarted) == ("applied", True)
+        assert server.sql("EXISTS large") == "1"
+        server.sql("SET later 1")
+        server.sql('CONFIG SET save ""')  # by hand; the server now keeps its data in the append-only file alone
+        change = ChangeStore(subject.state).load().watched
+        assert change is not None
+        with pytest.raises(ApplyRefused, match="a restart would lose data"):
+            subject.executor.undo(change, "guardrail", "p99")
+        assert server.sql("EXISTS large later") == "2"
+        server.sql("CONFIG SET save '3600 1'")
+        undone = subject.executor.recover()
+        assert undone is not None
+        assert (undone.state, undone.restarted) == ("reverted", True)
+        assert server.sql("EXISTS large later") == "2"
+        assert subject.fresh() == before
+        subject.engine.health.close()
 
 
 def test_a_password_goes_by_a_socket_or_where_that_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
