@@ -18,7 +18,8 @@ from lutra_models.gp.learning.fit import ENOUGH
 from sklearn.ensemble import RandomForestRegressor
 
 from benchmarks.tuning import cube, named
-from benchmarks.tuning.optimisers import Lutra, Optimiser, Random
+from benchmarks.tuning.contenders import Optimiser, Random
+from benchmarks.tuning.optimisers import Lutra
 from benchmarks.tuning.options import Progress, results_option, seeds_option, tasks_option
 from benchmarks.tuning.rows import CODE, Results
 from benchmarks.tuning.tasks import Task

@@ -1,12 +1,11 @@
-"""Who takes part in a race. An optimiser is asked for a configuration and told what was measured, in turn."""
+"""The project's own recommender among those who take part in a race."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from lutra_models import Configuration, History, Objective, Observation
@@ -14,34 +13,9 @@ from lutra_models.digest import fingerprint
 from lutra_models.gp import Options, Snapshot, handover, recommend
 from lutra_models.gp.documents import plugged, read
 
-from benchmarks.tuning import cube
+from benchmarks.tuning.contenders import Contender
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
-
-
-class Optimiser(Protocol):
-    def ask(self) -> Mapping[str, Any]:
-        """The next configuration to measure."""
-
-    def tell(self, configuration: Mapping[str, Any], metrics: Mapping[str, float] | None) -> None:
-        """What was measured; None for a failure, to those who know failures."""
-
-
-@dataclass(frozen=True)
-class Contender:
-    """An optimiser by name. `knows_failures`: it is told None, the others a value twice as bad as the worst they saw.
-
-    `learns_default`: it takes the default's reading though it did not ask for it. `packages` is what it needs besides
-    the project's own; `ours` says that it is the project's.
-    """
-
-    name: str
-    make: Callable[[Task, int, int], Optimiser]
-    sentence: str
-    knows_failures: bool = False
-    learns_default: bool = True
-    packages: tuple[str, ...] = ()
-    ours: bool = False
 
 
 class Lutra:
@@ -93,25 +67,10 @@ class Lutra:
         return np.random.default_rng([self._seed, len(self._seen)])
 
 
-class Random:
-    """Uniform over the unit cube."""
-
-    def __init__(self, task: Task, seed: int, _budget: int) -> None:
-        self._task, self._rng = task, np.random.default_rng(seed)
-
-    def ask(self) -> Mapping[str, Any]:
-        knobs = self._task.space.knobs
-        return cube.configurations(knobs, cube.from_unit(knobs, self._rng.random((1, len(knobs)))))[0]
-
-    def tell(self, configuration: Mapping[str, Any], metrics: Mapping[str, float] | None) -> None:
-        """Learns nothing."""
-
-
 OURS = (
     Contender("lutra", Lutra, "this project's recommender", knows_failures=True, ours=True),
     Contender("lutra-safe", partial(Lutra, safe=True), "the same with safe=True", knows_failures=True, ours=True),
 )
-RANDOM = Contender("random", Random, "uniformly random configurations", learns_default=False)
 
 
 def variant(text: str) -> Contender:

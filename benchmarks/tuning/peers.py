@@ -17,7 +17,7 @@ from lutra_models import Choice, Knob
 from scipy.stats import qmc
 
 from benchmarks.tuning import cube
-from benchmarks.tuning.optimisers import Contender
+from benchmarks.tuning.contenders import Contender
 from benchmarks.tuning.ottertune import OtterTune
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE

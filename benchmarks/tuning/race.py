@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from lutra_models import Configuration
 
-from benchmarks.tuning.optimisers import Contender, Optimiser
+from benchmarks.tuning.contenders import Contender, Optimiser
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
 

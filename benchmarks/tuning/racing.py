@@ -11,7 +11,8 @@ import click
 from lutra_models.errors import InvalidOptions
 
 from benchmarks.tuning import named, race
-from benchmarks.tuning.optimisers import OURS, RANDOM, Contender, of_document, variant
+from benchmarks.tuning.contenders import RANDOM, Contender
+from benchmarks.tuning.optimisers import OURS, of_document, variant
 from benchmarks.tuning.options import Names, Progress, results_option, seeds_option, tasks_option
 from benchmarks.tuning.peers import PEERS, version
 from benchmarks.tuning.rows import CODE, Results

@@ -17,7 +17,7 @@ from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Value
 from lutra_models.metrics import Goal
 from lutra_models.serial.knobs import knob_from_dict
 
-from benchmarks.tuning.optimisers import RANDOM, Contender
+from benchmarks.tuning.contenders import RANDOM, Contender
 from benchmarks.tuning.peers import PEERS, version
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
