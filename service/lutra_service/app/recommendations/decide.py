@@ -53,6 +53,8 @@ def approve(
     if recommendation.kind == Kind.MAINTENANCE:
         configuration = configuration.restrict(wanted)
     values = change_set.change_details(at, configuration)
+    if at.waits is not None and values["restart_needed"]:  # it undoes nothing of what is changed until then
+        values = change_set.change_details(at, configuration.restrict(c["setting"] for c in values["changes"]))
     _step(unit, recommendation, State.APPROVED, **values, **_decision(unit, by, at, bool(values["restart_needed"])))
     audit.decision(unit, "approve", recommendation, by)
     return _without_change(unit, at, unit.recommendations.get(id_))
@@ -102,6 +104,8 @@ def _subset(
     assert whole.configuration is not None
     part_of = {n: whole.configuration[n] for n in names}
     configuration = admitted(unit, at, part_of, known_to_run(whole, session))
+    if at.waits is not None and whole.restart_needed:
+        configuration = configuration.restrict(c.name for c in at.live.changes(configuration))
     _step(unit, whole, State.REJECTED, decided_at=unit.now, decided_by=by, ended_at=unit.now)
     turned_down.remember(unit, whole, "left_out", reason, changed - set(names))
     part = propose(
@@ -151,8 +155,11 @@ def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> 
     recommendation, database, session = _held(unit, id_)
     if recommendation.state != State.APPROVED and not recommendation.is_active:
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
+    if recommendation.state == State.APPROVED and recommendation.kind == Kind.ROLLBACK:
+        raise IllegalTransition(f"{id_} is a way back that is not carried out yet: reject it instead")
     back = _way_back(unit, recommendation, database, session, recommendation.before, by)
     turned_down.remember(unit, recommendation, "rolled_back", reason)
+    pause(unit, unit.sessions.open_one(database.id), f"paused by the rollback of {recommendation.id}")
     return back
 
 
@@ -175,10 +182,11 @@ def _way_back(
     by: str,
 ) -> Recommendation:
     at, others = context_of(unit, database), unit.recommendations.in_states(database.id, withdrawal.OPEN)
+    made = {c["setting"] for c in recommendation.changes or ()}
     back = propose(
         unit,
         at,
-        Configuration(before),
+        Configuration({n: v for n, v in before.items() if n in made or n in at.active}),
         kind=Kind.ROLLBACK,
         origin=Origin.ROLLBACK,
         parent_id=recommendation.id,

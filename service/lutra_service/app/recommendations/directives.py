@@ -83,7 +83,7 @@ def _waits_for_another(unit: UnitOfWork, database: Database, row: Recommendation
         return False
     others = unit.recommendations.in_states(database.id, (State.APPROVED, State.APPLIED))
     busy = [r for r in others if r.id != row.id and (r.state == State.APPLIED or r.handed_out_at is not None)]
-    return any(Kind.MAINTENANCE in (row.kind, r.kind) for r in busy)
+    return any(row.restart_needed or r.restart_needed or Kind.MAINTENANCE in (row.kind, r.kind) for r in busy)
 
 
 def waits(unit: UnitOfWork, row: Recommendation) -> str | None:

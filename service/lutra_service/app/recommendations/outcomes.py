@@ -97,7 +97,9 @@ def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcom
     """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).confirmed(outcome.at)
     unit.recommendations.change(recommendation.id, outcome=told)
-    if recommendation.state == State.APPLIED and recommendation.measured is not None:
+    if recommendation.state == State.APPLIED and recommendation.kind == Kind.ROLLBACK:
+        _rolled_back(unit, unit.recommendations.get(recommendation.id))
+    elif recommendation.state == State.APPLIED and recommendation.measured is not None:
         unit.recommendations.step(recommendation, State.CONFIRMED, ended_at=unit.now)
 
 
@@ -118,24 +120,36 @@ def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome) -> None:
         _reverted(unit, applied, outcome)
     elif outcome.state == "confirmed":
         _confirmed(unit, applied, outcome)
-    elif applied.kind == Kind.ROLLBACK:
+    elif applied.kind == Kind.ROLLBACK and outcome.confirm_by is None:
         _rolled_back(unit, applied)
 
 
 def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
-    """A rollback needs no measurement, and what it took back is reverted."""
+    """A rollback needs no measurement, and what it took back is reverted, later changes of the same settings too."""
     unit.recommendations.step(applied, State.CONFIRMED, ended_at=unit.now)
     parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
     if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
         unit.recommendations.step(parent, State.REVERTED, ended_at=unit.now)
         unit.publish(parent.id)
         undone(unit, parent, f"{parent.id} was rolled back by {applied.id}")
-    for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED,)):
-        if any(c["setting"] not in (applied.configuration or {}) for c in later.changes or ()):
+    for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED, State.CONFIRMED)):
+        if not _undone_by(applied, parent, later):
             continue
         error = f"undone by the rollback of {applied.parent_id}"
         unit.recommendations.step(later, State.REVERTED, error=error, ended_at=unit.now)
         unit.publish(later.id, later.session_id)
+        undone(unit, later, f"{later.id} was {error}")
+
+
+def _undone_by(back: Recommendation, parent: Recommendation | None, row: Recommendation) -> bool:
+    """Whether a rollback set back what `row` had changed."""
+    now, changes = back.configuration or {}, row.changes or ()
+    if row.state == State.APPLIED:
+        return all(c["setting"] in now for c in changes)
+    if row.kind == Kind.ROLLBACK or parent is None or row.applied_at is None or parent.applied_at is None:
+        return False
+    later = row.applied_at > parent.applied_at
+    return later and any(now.get(c["setting"], c["after"]) != c["after"] for c in changes)
 
 
 def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommendation | None:

@@ -32,14 +32,14 @@ def of_changes(
 ) -> dict[str, Prediction]:
     """What `settings` over the active ones would give; empty where the model has seen none of those that change.
 
-    The prediction for no change is no answer to what it does not know.
+    The prediction for no change is no answer to what it does not know. Empty, too, where the server no longer reports a
+    setting that the model needs.
     """
-    changed = active.changes_to(settings)
-    unseen = model.unseen(changed)
-    if changed and len(unseen) == len(changed):
+    changed, asked = active.changes_to(settings), active.replace(settings)
+    unseen, seen = model.unseen(changed), [k.name for k in model.encoding.knobs]
+    if (changed and len(unseen) == len(changed)) or any(name not in asked for name in seen):
         return {}
-    names = [*(k.name for k in model.encoding.knobs), *unseen]
-    return model.predict([active.replace(settings).restrict(names)], level)[0]
+    return model.predict([asked.restrict([*seen, *unseen])], level)[0]
 
 
 def record(unit: UnitOfWork, database_id: str) -> dict[str, Document]:

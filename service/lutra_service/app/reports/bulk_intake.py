@@ -16,6 +16,7 @@ from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
 from lutra_service.app.lifecycle.directive_holder import Holder
+from lutra_service.app.live import judged
 from lutra_service.app.reports import reported
 from lutra_service.app.reports.configurations import Configurations, configuration, contents
 from lutra_service.common.documents import Document
@@ -85,7 +86,7 @@ def _plain(unit: UnitOfWork, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
         return {}
     databases = unit.bulk.lock(a.database_id for a in arrivals)
     kept = unit.bulk.kept([a.key for a in arrivals])
-    busy = unit.bulk.busy(databases)
+    busy = unit.bulk.busy(databases, unit.now - judged.RECENT, judged.ENOUGH)
     found: dict[str, Plain] = {}
     for arrival in arrivals:
         database, settings = databases.get(arrival.database_id), kept.get(arrival.key)

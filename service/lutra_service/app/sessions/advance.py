@@ -55,11 +55,13 @@ def advance(unit: UnitOfWork, database: Database, session: Session | None = None
         pause(unit, session, f"{error.code}: {error}")
         return
     handovers = trial_record.since_rebase(session, unit.recommendations.of_kind(session.id, (Kind.HANDOVER,)))
-    if _handed_over(handovers):
-        ended = handovers[-1]
+    ended = _handed_over(handovers)
+    if ended is not None:
         failed = trial_record.failure(ended)
         told = _verified(unit, session) if failed is None else f"{ended.id} is {ended.state}: {failed}"
         under = measured_under.sentence(unit, ended) if failed is None else None
+        if ended.state == State.CONFIRMED:  # it is active: what was asked for in its place is not needed
+            withdraw_open(unit, session, audit.SERVICE, f"{ended.id} is what the session ends on")
         unit.sessions.step(
             session, SessionState.COMPLETED, ended_at=unit.now, message=told[:1000], measured_under=under
         )
@@ -158,9 +160,10 @@ def _with_baseline(unit: UnitOfWork, database: Database, session: Session) -> Se
     return replace(session, baseline=baseline, identity=server)
 
 
-def _handed_over(rows: list[Recommendation]) -> bool:
+def _handed_over(rows: list[Recommendation]) -> Recommendation | None:
+    """The newest that has ended: an agent may tell late what it did of one that had expired."""
     ended = (State.CONFIRMED, State.REVERTED, State.REJECTED, State.REFUSED, State.FAILED)
-    return any(r.state in ended and r.proposed_at is not None for r in rows)
+    return next((r for r in reversed(rows) if r.state in ended and r.proposed_at is not None), None)
 
 
 def _verified(unit: UnitOfWork, session: Session) -> str:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from lutra_models.lifecycle import OPEN_SESSIONS
 from lutra_models.lifecycle import RecommendationState as State
 from sqlalchemy import Table as SqlTable
-from sqlalchemy import Text, and_, bindparam, insert, or_, select, union, update
+from sqlalchemy import Text, and_, bindparam, func, insert, or_, select, union, update
 from sqlalchemy.orm import Session
 
 from lutra_service.db.repositories.ledger import Ledger
@@ -53,6 +53,12 @@ _BUSY = union(
                 _RECOMMENDATIONS.c.outcome["state"].as_string().in_(_ACTIVE),
             ),
         ),
+    ),
+    select(_RECOMMENDATIONS.c.database_id).where(
+        among(_RECOMMENDATIONS.c.database_id, "ids"),
+        _RECOMMENDATIONS.c.state == State.CONFIRMED,
+        _RECOMMENDATIONS.c.applied_at >= bindparam("since"),
+        func.coalesce(_RECOMMENDATIONS.c.judgement["after"].as_integer(), 0) < bindparam("enough"),
     ),
 )
 _KEPT = select(_SETTINGS.c.database_id, _SETTINGS.c.hash, _SETTINGS.c.first_seen_at, _SETTINGS.c.unreadable).where(
@@ -105,9 +111,11 @@ class Bulk:
             self._ledger.hold(database.id, database.filled_bytes, database.filled_at)
         return found
 
-    def busy(self, ids: Iterable[str]) -> set[str]:
-        """Those of the databases for which a report may have consequences: an open session, a change under way."""
-        return set(self._db.execute(_BUSY, {"ids": list(ids)}).scalars())
+    def busy(self, ids: Iterable[str], since: datetime, enough: int) -> set[str]:
+        """Those of the databases for which a report may have consequences: an open session, a change under way, or one
+        made `since` that is judged by less than `enough` windows.
+        """
+        return set(self._db.execute(_BUSY, {"ids": list(ids), "since": since, "enough": enough}).scalars())
 
     def kept(self, keys: Sequence[Key]) -> dict[Key, Kept]:
         rows = self._db.execute(_KEPT, _lists(keys))

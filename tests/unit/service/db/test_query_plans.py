@@ -134,7 +134,7 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "a repeated request": lambda u: u.answers.given("tok_1", "k_000001"),
     "stored settings": lambda u: u.databases.settings(BIG, "h_000002"),
     "settings of some reports": lambda u: u.bulk.kept([(BIG, "h_000002"), ("db_000006", "h_000003")]),
-    "whose reports may have consequences": lambda u: u.bulk.busy([BIG, "db_000006", "db_000007"]),
+    "whose reports may have consequences": lambda u: u.bulk.busy([BIG, "db_000006", "db_000007"], u.now, 12),
     "old heartbeats": lambda u: u.retention.delete_heartbeats(BIG, BEFORE),
     "old windows": lambda u: u.retention.mergeable("db_000008", BEFORE),
     "surplus reports": lambda u: u.retention.delete_surplus_reports(BIG, BEFORE, 2000),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from tests.support.fakes import Document
 from tests.support.live import Live, live
 
@@ -115,6 +117,25 @@ def test_a_change_is_still_judged_after_its_session_ended(tmp_path: Path) -> Non
         assert (before < 4, judgement["after"], judgement["verdict"]) == (True, 12, "worse")
         assert judgement["sentence"] in made.session["message"]
         assert len(made.advisor.asked) == 1
+
+
+@pytest.mark.parametrize("by_whom", ["an operator", "a session that was stopped"])
+def test_a_change_is_judged_by_reports_that_leave_out_the_settings(tmp_path: Path, by_whom: str) -> None:
+    """As agents do: such reports are taken together, where nothing follows from them."""
+    with live(tmp_path, MORE) as made:
+        made.agent.brief = True
+        if by_whom == "an operator":
+            made.agent.clock -= timedelta(seconds=800)
+            served(made, 40)
+            wish = {"settings": {"work_mem": "8MB"}, "approve": True}
+            id_ = made.service.take("POST", f"{made.path}/recommendations", wish)["id"]
+            made.carry_out(id_, windows=0)
+            served(made, 14, 1.5, first=40)
+        else:
+            id_ = changed(made, 1.5, windows=4)
+            made.service.take("POST", f"/v1/sessions/{made.session_id}/stop")
+            served(made, 10, 1.5, first=44)
+        assert made.look(id_)["judgement"]["verdict"] == "worse"
 
 
 def test_a_gain_is_told_with_its_interval_at_like_load_and_in_the_sessions_words(tmp_path: Path) -> None:

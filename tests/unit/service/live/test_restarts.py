@@ -166,3 +166,44 @@ def test_on_another_server_what_waits_for_its_window_is_withdrawn(tmp_path: Path
         assert made.session["state"] == "paused"
         ended = made.look(part["id"])
         assert (ended["state"], ended["error"].split(":")[0]) == ("rejected", "server_changed")
+
+
+def test_an_operators_own_change_that_waited_undoes_nothing_that_was_changed_meanwhile(tmp_path: Path) -> None:
+    with live(tmp_path, MORE, mode="restart_in_window") as made:
+        windows(made, now=False)
+        made.observe()
+        made.open(mode="restart_in_window")
+        wish = {"settings": {"max_connections": 120}, "approve": True}
+        own = made.service.take("POST", f"{made.path}/recommendations", wish)
+        other = made.ask()
+        made.decide(other["id"], "approve")
+        given = made.agent.directive()
+        assert given is not None
+        windows(made, now=True)
+        made.agent.apply(given["settings"])
+        confirm_by = (made.agent.clock + timedelta(minutes=15)).isoformat()
+        applied = made.agent.outcome(given, "applied", confirm_by=confirm_by)
+        made.agent.send(made.agent.report(outcomes=[applied]))
+        assert made.agent.directive() is None
+        assert made.look(own["id"])["waits"] == "another change is still being measured"
+        for _ in range(4):
+            made.window()
+        made.agent.send(made.agent.report(outcomes=[made.agent.outcome(given, "confirmed")]))
+        directive = made.agent.directive()
+        assert directive is not None
+        assert (directive["id"], directive["settings"]) == (own["id"], {"max_connections": 120})
+
+
+def test_a_part_of_what_waits_undoes_nothing_that_was_changed_meanwhile(tmp_path: Path) -> None:
+    with live(tmp_path, {**BUFFERS, **WORKERS}, MORE, mode="restart_in_window") as made:
+        windows(made, now=False)
+        made.observe()
+        made.open(mode="restart_in_window")
+        part = made.decide(made.ask()["id"], "approve", {"settings": ["shared_buffers"]})
+        other = made.ask()
+        made.decide(other["id"], "approve")
+        made.carry_out(other["id"])
+        windows(made, now=True)
+        directive = made.agent.directive()
+        assert directive is not None
+        assert (directive["id"], directive["settings"]) == (part["id"], BUFFERS)

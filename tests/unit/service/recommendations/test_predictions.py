@@ -232,3 +232,19 @@ def test_a_what_if_rests_on_readings_of_the_load_of_now(tmp_path: Path) -> None:
                 directive = agent.directive(wait=30)
             medians.append(service.take("POST", path, {"settings": {}})["predictions"]["qps"]["median"])
         assert medians[1] / medians[0] == pytest.approx(0.125, rel=0.25)
+
+
+@pytest.mark.slow
+def test_nothing_is_predicted_once_the_server_no_longer_reports_what_the_model_needs(
+    tuned: tuple[Service, Agent],
+) -> None:
+    service, agent = tuned
+    path = f"/v1/databases/{agent.database}"
+    gone = agent.settings.pop("random_page_cost")
+    agent.send()
+    try:
+        assert service.take("POST", f"{path}/predictions", {"settings": {"work_mem": "6MB"}})["predictions"] == {}
+        assert service.ask("POST", f"{path}/recommendations", {"settings": {"work_mem": "6MB"}}).status_code == 201
+    finally:
+        agent.settings["random_page_cost"] = gone
+        agent.send()

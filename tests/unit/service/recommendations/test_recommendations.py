@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from lutra_models.server import ServerSetting
 
-from tests.support.service import MEMORY_BYTES, POSTGRESQL, Agent, Document, Service
+from tests.support.service import MEMORY_BYTES, POSTGRESQL, Agent, Document, Service, applied, approved, look
 
 OBSERVE = {"objective": {"metric": "p99_ms", "goal": "minimize"}, "mode": "reload_only", "max_trials": 5}
 
@@ -312,3 +312,60 @@ def test_a_change_by_hand_is_noticed_though_the_server_derives_another_setting_f
     agent.send()
     assert service.take("GET", f"/v1/recommendations/{back['id']}")["state"] == "confirmed"
     assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "reverted"
+
+
+def measured(service: Service, agent: Agent, **settings: object) -> Document:
+    """A change that the agent carried out, and that was measured."""
+    made = approved(service, agent, **settings)
+    agent.carry_out(agent.directive() or {})
+    return made
+
+
+def test_a_rollback_also_ends_what_was_confirmed_later_and_is_undone_by_it(service: Service, agent: Agent) -> None:
+    agent.send()
+    first = measured(service, agent, work_mem="8MB")
+    second, third = measured(service, agent, random_page_cost="2"), measured(service, agent, jit="off")
+    service.take("POST", f"/v1/recommendations/{second['id']}/rollback")
+    directive = agent.directive() or {}
+    agent.apply(directive["settings"])
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
+    assert [look(service, r)["state"] for r in (first, second, third)] == ["confirmed", "reverted", "reverted"]
+    assert look(service, third)["error"] == f"undone by the rollback of {second['id']}"
+
+
+def test_a_rollback_leaves_out_what_the_server_no_longer_reports(service: Service, agent: Agent) -> None:
+    agent.send()
+    made = measured(service, agent, work_mem="8MB")
+    del agent.settings["effective_io_concurrency"]
+    agent.send()
+    service.take("POST", f"/v1/recommendations/{made['id']}/rollback")
+    settings = (agent.directive() or {})["settings"]
+    assert settings["work_mem"] == 4096
+    assert "effective_io_concurrency" not in settings
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_rollback_that_is_provisional_counts_once_it_is_confirmed(service: Service, agent: Agent, kept: bool) -> None:
+    made = applied(service, agent)
+    agent.send(agent.report(outcomes=[agent.outcome({"id": made["id"]}, "confirmed")]))
+    back = service.take("POST", f"/v1/recommendations/{made['id']}/rollback")
+    directive = agent.directive() or {}
+    confirm_by = (agent.clock + timedelta(minutes=15)).isoformat()
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied", confirm_by=confirm_by)]))
+    assert [look(service, r)["state"] for r in (made, back)] == ["applied", "applied"]
+    more = {} if kept else {"code": "guardrail", "message": "p99 rose"}
+    ended = agent.outcome(directive, "confirmed" if kept else "reverted", **more)
+    agent.send(agent.report(outcomes=[ended]))
+    states = ["reverted", "confirmed"] if kept else ["applied", "reverted"]
+    assert [look(service, r)["state"] for r in (made, back)] == states
+
+
+def test_a_rollback_pauses_the_automatic_session_that_is_open(service: Service, agent: Agent) -> None:
+    agent.send()
+    made = measured(service, agent, work_mem="8MB")
+    wish = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "lab", "approval": "automatic", "max_trials": 5}
+    session = service.take("POST", f"/v1/databases/{agent.database}/sessions", wish)
+    assert agent.directive(wait=5) is not None
+    service.take("POST", f"/v1/recommendations/{made['id']}/rollback")
+    found = service.take("GET", f"/v1/sessions/{session['id']}")
+    assert (found["state"], found["message"]) == ("paused", f"paused by the rollback of {made['id']}")

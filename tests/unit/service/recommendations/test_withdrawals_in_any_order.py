@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from lutra_service.app.jobs import lease
 
@@ -205,6 +205,7 @@ class World:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(stories)
+@example([("approve", 5, 1), "poll", "carry_out", "reject", "report", "rollback"])
 def test_no_order_of_decisions_and_outcomes_leaves_something_active_that_nobody_answers_for(
     service: Service, story: list[Any]
 ) -> None:

@@ -127,3 +127,18 @@ def test_a_handover_knows_where_settings_stood_that_began_to_move_later(service:
     handover = service.until(path, lambda s: s["handover"] is not None)["handover"]
     asked = service.store.read(lambda u: u.requests.get(handover)).payload
     assert asked["baseline"].keys() >= baseline.keys()
+
+
+def test_a_session_ends_on_the_handover_that_is_active_and_hands_out_no_other(service: Service, agent: Agent) -> None:
+    """An agent tells late of one whose approval had expired."""
+    path = begun(service, agent)
+    first = agent.directive(wait=5) or {}
+    expire(service, first["id"])
+    some_minutes_later(service, first)
+    agent.send()
+    second = service.until(path, lambda s: s["handover"] not in (None, first["id"]))["handover"]
+    service.until(f"/v1/recommendations/{second}", lambda r: r["state"] == "approved")
+    agent.carry_out(first)
+    assert service.take("GET", path)["state"] == "completed"
+    assert agent.directive() is None
+    assert service.take("GET", f"/v1/recommendations/{first['id']}")["state"] == "confirmed"
