@@ -156,7 +156,7 @@ def rollback(unit: UnitOfWork, id_: str, by: str, reason: str | None = None) -> 
     if recommendation.state != State.APPROVED and not recommendation.is_active:
         raise IllegalTransition(f"{id_} is {recommendation.state}: there is nothing to roll back")
     if recommendation.state == State.APPROVED and recommendation.kind == Kind.ROLLBACK:
-        raise IllegalTransition(f"{id_} is a way back that is not carried out yet: reject it instead")
+        raise IllegalTransition(f"{id_} is a rollback that is not carried out yet: reject it instead")
     back = _way_back(unit, recommendation, database, session, recommendation.before, by)
     turned_down.remember(unit, recommendation, "rolled_back", reason)
     pause(unit, unit.sessions.open_one(database.id), f"paused by the rollback of {recommendation.id}")
