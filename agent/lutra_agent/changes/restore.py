@@ -94,7 +94,7 @@ class _Restore:
         log.warning("restored the settings files; starting the server")
         folder = own.snapshot.data_dir
         try:
-            return self.control.start_or_wait(folder)
+            return self.control.start_or_wait(folder, hangs=lambda: own.whole_file(up=False))
         except DidNotStart as error:
             if not self.control.progress.started or own.is_whole(up=False) or self.control.runs(folder):
                 raise

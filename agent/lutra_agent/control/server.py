@@ -96,11 +96,12 @@ class ServerControl:
         self.start_or_wait(None)
         self.progress.note(None)
 
-    def start_or_wait(self, data_dir: Path | None) -> bool:
+    def start_or_wait(self, data_dir: Path | None, hangs: Callable[[], None] = lambda: None) -> bool:
         """Start a server that is down. Wait for one that runs and does not answer: it may be recovering.
 
         A server that somebody else started and that does not come up is restarted, once per restore: it may hang
-        because of what its file said. Returns False where the server only came up, from the file it had read before.
+        because of what its file said, and `hangs` is called before. Returns False where the server only came up, from
+        the file it had read before.
         """
         self.require_not_paused()
         started, runs = self.progress.started, self.runs(data_dir)
@@ -114,6 +115,7 @@ class ServerControl:
             if started or ours or not self.may_restart:
                 raise
             log.error("%s: restarting it, this once", error)
+            hangs()
             try:
                 self._bring_up(self._config.command)
             except DidNotStart as again:

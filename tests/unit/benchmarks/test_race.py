@@ -9,7 +9,8 @@ import pytest
 from lutra_models.errors import InvalidOptions
 
 from benchmarks.tuning import race
-from benchmarks.tuning.optimisers import OURS, RANDOM, Contender, of_document, variant
+from benchmarks.tuning.contenders import RANDOM, Contender
+from benchmarks.tuning.optimisers import OURS, of_document, variant
 from benchmarks.tuning.race import Course
 from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE

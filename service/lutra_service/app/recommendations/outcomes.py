@@ -97,9 +97,7 @@ def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcom
     """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).confirmed(outcome.at)
     unit.recommendations.change(recommendation.id, outcome=told)
-    if recommendation.state == State.APPLIED and recommendation.kind == Kind.ROLLBACK:
-        _rolled_back(unit, unit.recommendations.get(recommendation.id))
-    elif recommendation.state == State.APPLIED and recommendation.measured is not None:
+    if recommendation.state == State.APPLIED and recommendation.measured is not None:
         unit.recommendations.step(recommendation, State.CONFIRMED, ended_at=unit.now)
 
 
@@ -120,7 +118,7 @@ def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome) -> None:
         _reverted(unit, applied, outcome)
     elif outcome.state == "confirmed":
         _confirmed(unit, applied, outcome)
-    elif applied.kind == Kind.ROLLBACK and outcome.confirm_by is None:
+    elif applied.kind == Kind.ROLLBACK:
         _rolled_back(unit, applied)
 
 

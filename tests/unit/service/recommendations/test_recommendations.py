@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from lutra_models.server import ServerSetting
 
-from tests.support.service import MEMORY_BYTES, POSTGRESQL, Agent, Document, Service, applied, approved, look
+from tests.support.service import MEMORY_BYTES, POSTGRESQL, Agent, Document, Service, approved, look
 
 OBSERVE = {"objective": {"metric": "p99_ms", "goal": "minimize"}, "mode": "reload_only", "max_trials": 5}
 
@@ -342,22 +342,6 @@ def test_a_rollback_leaves_out_what_the_server_no_longer_reports(service: Servic
     settings = (agent.directive() or {})["settings"]
     assert settings["work_mem"] == 4096
     assert "effective_io_concurrency" not in settings
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_rollback_that_is_provisional_counts_once_it_is_confirmed(service: Service, agent: Agent, kept: bool) -> None:
-    made = applied(service, agent)
-    agent.send(agent.report(outcomes=[agent.outcome({"id": made["id"]}, "confirmed")]))
-    back = service.take("POST", f"/v1/recommendations/{made['id']}/rollback")
-    directive = agent.directive() or {}
-    confirm_by = (agent.clock + timedelta(minutes=15)).isoformat()
-    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied", confirm_by=confirm_by)]))
-    assert [look(service, r)["state"] for r in (made, back)] == ["applied", "applied"]
-    more = {} if kept else {"code": "guardrail", "message": "p99 rose"}
-    ended = agent.outcome(directive, "confirmed" if kept else "reverted", **more)
-    agent.send(agent.report(outcomes=[ended]))
-    states = ["reverted", "confirmed"] if kept else ["applied", "reverted"]
-    assert [look(service, r)["state"] for r in (made, back)] == states
 
 
 def test_a_rollback_pauses_the_automatic_session_that_is_open(service: Service, agent: Agent) -> None:
