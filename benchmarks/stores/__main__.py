@@ -1,4 +1,4 @@
-"""`python -m benchmarks stores`: a persistent Redis on a slow disk, and one that forks under huge pages."""
+"""`python -m benchmarks stores`: a persistent Redis on a slow disk, one under huge pages, PostgreSQL and its host."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def main(
 ) -> None:
     """Tune a real Redis whose clients only write: on 800 write requests a second, and through snapshots of 2 GB.
 
-    Needs root, control groups of version 1 and redis-server. Each row is on disk before the next measurement begins:
-    interrupt whenever you like, and start the same command again to go on.
+    And a PostgreSQL whose clients come at a rate: alone, and together with the kernel beneath it.
+
+    Needs root, control groups of version 1, redis-server, libjemalloc2 and libtcmalloc-minimal4. Each row is on disk
+    before the next measurement begins: interrupt whenever you like, and start the same command again to go on.
     """
     plan = Plan(trials, rounds, duration_s=float(duration))
     for name in names or STUDIES:

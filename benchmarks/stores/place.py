@@ -1,13 +1,12 @@
-"""A Redis on a small host that gets configurations, of the server and of the kernel, from the agent's own parts."""
+"""A server on a small host that gets configurations, of the server and of the kernel, from the agent's own parts."""
 
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -21,13 +20,14 @@ from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family
 from lutra_agent.errors import DidNotStart, DriverFailed
 from lutra_agent.linux.client import HelperProgram
-from lutra_agent.linux.kernel import SETTINGS, Kernel
+from lutra_agent.linux.disks import disk_of
+from lutra_agent.linux.kernel import RATIOS, SETTINGS, Kernel, KernelSetting, Refused
 from lutra_agent.linux.places import Places
 from lutra_agent.linux.source import LinuxHost
 from lutra_agent.metrics.measure import Measure
 from lutra_agent.runtime.compose import local_database
+from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
-from lutra_lab.servers.redis.scratch import ScratchRedis
 from lutra_models.catalog import meet
 from lutra_models.knobs import Configuration
 from lutra_models.server import Server
@@ -36,37 +36,41 @@ from lutra_models.wire import Directive
 from benchmarks.lab.data import database_of, run
 from benchmarks.lab.place import Reading
 from benchmarks.lab.small_host import SmallHost, device
-from benchmarks.stores.studies import CLIENTS, VALUE_BYTES, Study
+from benchmarks.stores.servers import KINDS
+from benchmarks.stores.studies import Study
 
 TIMEOUT_S = 300.0
 LOOK_S = 0.1
-FILL = ("-t", "set", "-c", "50", "-P", "50", "-d", str(VALUE_BYTES))
 HELPER = (
     "import sys; from pathlib import Path; from lutra_agent.linux.helper import Places, main; "
     "main([], Places(Path('/'), *map(Path, sys.argv[1:])))"
 )
 KEPT = ("latest_fork", "rdb_", "aof_")
+PRELOADED = 'LD_PRELOAD="$(cat "$1")"; export LD_PRELOAD; shift; exec "$@"'
+"""Runs a command under the library that a file names; under none where the file is empty."""
 
 
 class Store:
     """Measures the server as it starts with its data read again. `driver` is the load of every measurement."""
 
     def __init__(
-        self, study: Study, server: ScratchRedis, host: SmallHost, folder: Path, driver: dict[str, Any]
+        self, study: Study, server: ScratchServer, host: SmallHost, folder: Path, driver: dict[str, Any]
     ) -> None:
-        self._host = host
+        self._host, self._server, self._kind = host, server, KINDS[study.engine]
+        self._preload = folder / "preload"
+        self._preload.touch()
         clock = SystemClock()
         database = database_of(server)
         restart = RestartConfig(
-            command=host.command(server.restart_command),
-            start_command=host.command(server.start_command),
+            command=host.command(self._preloading(server.restart_command)),
+            start_command=host.command(self._preloading(server.start_command)),
             timeout_s=TIMEOUT_S,
             data_dir=server.data_dir,
         )
         agent = AgentConfig(folder / "agent", mode="lab", durability=True)
         config = Config(ServiceConfig("http://127.0.0.1", "lab"), database, agent, restart, driver=driver)
         engine = family(database.engine).open(database)
-        self._local = local_database(config, clock, _beside(engine, server, folder) if study.kernel else engine)
+        self._local = local_database(config, clock, _beside(engine, server, folder) if study.moves_host else engine)
         self._driver = drivers.build(driver, database)
         self._clock = clock
         local = self._local
@@ -79,8 +83,9 @@ class Store:
     def context(self) -> dict[str, Any]:
         return self._driver.context()
 
-    def measured(self, configuration: Configuration) -> Reading:
-        """Make it active with a restart, and put the load on it."""
+    def measured(self, configuration: Configuration, preload: Path | None = None) -> Reading:
+        """Make it active with a restart, under that library, and put the load on it. Raises LabError without it."""
+        self._preload.write_text(str(preload or ""))
         with self._host.unhurried():
             try:
                 problem = self._applied(configuration)
@@ -88,6 +93,9 @@ class Store:
                 return Reading(configuration, {}, f"did_not_start: {error}")
             if problem:
                 return Reading(configuration, {}, problem)
+            if preload is not None and str(preload.resolve()) not in Path(f"/proc/{self._server.pid}/maps").read_text():
+                raise LabError(f"{preload} is not in the server's memory: is it installed?")
+            self._kind.touch(self._server)
         active = meet(self.look()).values.restrict(configuration)
         before = self._host.requests()
         with _watched(self._host) as held:
@@ -107,6 +115,9 @@ class Store:
 
     def close(self) -> None:
         self._local.engine.health.close()
+
+    def _preloading(self, argv: Sequence[str]) -> tuple[str, ...]:
+        return ("/bin/sh", "-c", PRELOADED, "sh", str(self._preload), *argv)
 
     def _applied(self, configuration: Configuration) -> str:
         """Why it is not active; empty where it is. Raises DidNotStart."""
@@ -137,14 +148,14 @@ def opened(study: Study, folder: Path, driver: dict[str, Any]) -> Iterator[Store
     folder.chmod(0o755)
     try:
         with (
-            _kernel(study.kernel),
+            _kernel(study, folder),
             SmallHost(f"lutra-stores-{study.name}", device(folder), study.limits) as host,
-            ScratchRedis(folder / "server", options=study.options) as server,
+            KINDS[study.engine].make(folder / "server", study.options) as server,
         ):
             place = Store(study, server, host, folder, driver)
             try:
                 with host.unhurried():
-                    _filled(server, study)
+                    KINDS[study.engine].fill(server, study)
                     server.stop()
                     run(host.command(server.start_command))
                     place.up()
@@ -155,12 +166,11 @@ def opened(study: Study, folder: Path, driver: dict[str, Any]) -> Iterator[Store
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def driver_of(study: Study, warmup_s: float, duration_s: float) -> dict[str, Any]:
-    load = {"kind": "redis-benchmark", "clients": CLIENTS, "writes": 1.0, "keys": study.keys, "data_size": VALUE_BYTES}
-    return {**load, "warmup_s": warmup_s, "duration_s": duration_s}
+def driver_of(study: Study, duration_s: float) -> dict[str, Any]:
+    return {**KINDS[study.engine].load(study), "warmup_s": study.warmup_s, "duration_s": duration_s}
 
 
-def _beside(engine: Engine, server: ScratchRedis, folder: Path) -> Engine:
+def _beside(engine: Engine, server: ScratchServer, folder: Path) -> Engine:
     """With the kernel's settings, by the program that root runs; what it makes to last lies in this folder."""
     etc = folder / "etc"
     places = Places(Path("/"), etc / "sysctl.d/90-lutra.conf", etc / "host.conf", folder / "memory", etc)
@@ -169,30 +179,26 @@ def _beside(engine: Engine, server: ScratchRedis, folder: Path) -> Engine:
     return replace(engine, sources=(*engine.sources, LinuxHost(helper, lambda: server.data_dir, places)))
 
 
-def _filled(server: ScratchRedis, study: Study) -> None:
-    """Each name is written three times on average, so that nearly all are there; a stop keeps them. Raises LabError."""
-    due = study.options.get("save", "")
-    server.sql('CONFIG SET save "" appendfsync no')
-    argv = ["redis-benchmark", "-p", str(server.port), *FILL, "-n", str(3 * study.keys), "-r", str(study.keys), "-q"]
-    done = subprocess.run(argv, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise LabError(f"{argv[0]}: exit {done.returncode}: {done.stderr[-300:]}")
-    server.sql(f'CONFIG SET save "{due}" appendfsync {study.options.get("appendfsync", "everysec")}')
-
-
 @contextmanager
-def _kernel(found: Mapping[str, str]) -> Iterator[None]:
-    """The kernel with these settings; within, a session may move them. As before afterwards."""
-    kernel = Kernel(Path("/"), None)
-    touched = [SETTINGS[n] for n in ("transparent_hugepage.enabled", "transparent_hugepage.defrag", "vm.swappiness")]
-    before = {s: kernel.read(s) for s in touched} if found else {}
+def _kernel(study: Study, folder: Path) -> Iterator[None]:
+    """The kernel as the study finds it; within, a session may move its settings. As before afterwards."""
+    kernel = Kernel(Path("/"), disk_of(Path("/"), folder))
+    before = {s: value for s in (*RATIOS.values(), *SETTINGS.values()) if (value := _read(kernel, s)) is not None}
     try:
-        for name, value in found.items():
+        for name, value in study.kernel.items():
             kernel.write(SETTINGS[name], value)
         yield
     finally:
         for setting, value in before.items():
-            kernel.write(setting, value)
+            if _read(kernel, setting) != value:
+                kernel.write(setting, value)
+
+
+def _read(kernel: Kernel, setting: KernelSetting) -> str | None:
+    try:
+        return kernel.read(setting)
+    except (OSError, Refused):
+        return None
 
 
 @contextmanager

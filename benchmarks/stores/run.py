@@ -6,11 +6,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from lutra_lab.servers.errors import LabError
 from lutra_models.knobs import Configuration, KnobSpace
+from lutra_models.metrics import Limit
 from lutra_models.server import Policy
 
 from benchmarks.lab.run import differences
@@ -18,6 +19,7 @@ from benchmarks.lab.session import Row, Session
 from benchmarks.lab.studies import P99
 from benchmarks.lab.studies import Study as Objectives
 from benchmarks.stores.place import Store, driver_of, opened
+from benchmarks.stores.servers import KINDS
 from benchmarks.stores.studies import Study
 from benchmarks.tuning.rows import CODE, Results, read
 
@@ -30,7 +32,6 @@ FOLDER = Path("/var/tmp/lutra-stores")
 class Plan:
     trials: int = 8
     rounds: int = 4
-    warmup_s: float = 3.0
     duration_s: float = 15.0
 
 
@@ -39,10 +40,15 @@ class Tuning(Session):
     """A session under `allowed`, over the server as it was found."""
 
     allowed: Policy = field(default_factory=Policy)
+    rate: float = 0.0
 
     @property
     def policy(self) -> Policy:
         return self.allowed
+
+    def limits(self, rows: Sequence[Row]) -> tuple[Limit, ...]:
+        """Clients at a rate get what they ask for: p99 has the wait for it."""
+        return () if self.rate else super().limits(rows)
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,9 @@ class Course:
     @cached_property
     def sessions(self) -> Mapping[str, Tuning]:
         server, context = self.place.look(), self.place.context
-        study = Objectives("redis", "set", P99, durable=True)
-        return {n: Tuning(study, server, context, self.seed, policy) for n, policy in self.study.policies.items()}
+        study = Objectives(self.study.engine, KINDS[self.study.engine].workload, P99, durable=True)
+        made = partial(Tuning, study, server, context, self.seed, rate=self.study.rate)
+        return {name: made(allowed=policy) for name, policy in self.study.policies.items()}
 
     @cached_property
     def all(self) -> KnobSpace:
@@ -86,7 +93,7 @@ def run(study: Study, plan: Plan, results: Path = RESULTS, folder: Path = FOLDER
     if not todo:
         yield f"{study.name}: complete"
         return
-    with opened(study, folder / study.name, driver_of(study, plan.warmup_s, plan.duration_s)) as place:
+    with opened(study, folder / study.name, driver_of(study, plan.duration_s)) as place:
         course = Course(study, place, plan, seed)
         _ = course.default
         now = about(course)
@@ -118,7 +125,7 @@ def measured(course: Course, kind: str, name: str, number: int, rows: Sequence[R
         wanted, origin = course.default.replace(found.configuration), str(found.origin)
     else:
         wanted, origin = course.entrant(name, rows), "round"
-    reading = course.place.measured(wanted)
+    reading = course.place.measured(wanted, course.study.preloaded.get(name))
     moved = {n: v for n, v in reading.active.items() if v != course.default[n]}
     own = course.sessions[name].space.names if kind == "trial" else reading.active
     return {
@@ -151,8 +158,8 @@ def about(course: Course) -> Row:
         "options": dict(study.options),
         "kernel": dict(study.kernel),
         "limits": asdict(study.limits),
-        "keys": study.keys,
-        "warmup_s": course.plan.warmup_s,
+        "keys": study.size,
+        "warmup_s": study.warmup_s,
         "duration_s": course.plan.duration_s,
         "seed": course.seed,
     }
