@@ -81,7 +81,7 @@ class Course:
 
     def entrant(self, name: str, rows: Sequence[Row]) -> Configuration:
         if name in self.sessions:
-            return self.default.replace(self.sessions[name].handed_over(_of(rows, name)))
+            return self.default.replace(self.sessions[name].handover(_of(rows, name)).configuration)
         return self.default.replace(self.study.by_hand.get(name, {}))
 
 
