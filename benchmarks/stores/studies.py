@@ -90,7 +90,7 @@ STUDIES: Mapping[str, Study] = {
             limits=Limits(read_iops=3000, write_iops=800, memory_bytes=3 * GIB),
             policies={ALONE: Policy(), "lutra, database and host": Policy(host=True)},
             clients=16,
-            rate=200.0,
+            rate=400.0,
             warmup_s=10.0,
             preloaded={
                 "allocator: jemalloc": LIBRARIES / "libjemalloc.so.2",
