@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import click
@@ -37,6 +38,8 @@ def main(
     Needs root, control groups of version 1, redis-server, libjemalloc2 and libtcmalloc-minimal4. Each row is on disk
     before the next measurement begins: interrupt whenever you like, and start the same command again to go on.
     """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # the kernel's settings are put back
     plan = Plan(trials, rounds, duration_s=float(duration))
     for name in names or STUDIES:
         if not wanted:
