@@ -15,7 +15,8 @@ from typing import Any
 
 import httpx
 
-from tests.support.service import Agent, Document
+from tests.support.fakes import Document
+from tests.support.service import Agent
 
 POLLS = 300
 AT_ONCE = 6

@@ -147,8 +147,8 @@ class Values:
         return made
 
     def _number(self, schema: Schema, whole: bool) -> float:
-        low = schema.get("minimum", schema.get("exclusiveMinimum", -10))
-        high = schema.get("maximum", schema.get("exclusiveMaximum", 1000))
+        low = _limit(schema, ("minimum", "exclusiveMinimum"), -10)
+        high = _limit(schema, ("maximum", "exclusiveMaximum"), 1000)
         drawn = self._rng.choice((low, high, self._rng.uniform(low, high)))
         return int(drawn) if whole else float(drawn)
 
@@ -160,6 +160,11 @@ class Values:
             return self._rng.choice(likely)
         longest = min(schema.get("maxLength", 20), 60)
         return "".join(self._rng.choices("abcXYZ019_-. é", k=self._rng.randint(0, longest)))
+
+
+def _limit(schema: Schema, names: tuple[str, ...], otherwise: float) -> float:
+    found: float = next((schema[name] for name in names if name in schema), otherwise)
+    return found
 
 
 def _places(document: Any) -> Any:

@@ -13,11 +13,19 @@ from typing import Any
 
 import httpx
 
+from tests.support.fakes import Document
 from tests.support.served import Served
-from tests.support.service import Agent, Api, Document
+from tests.support.service import Agent, Api
 
 SCOPES = ("none", "agent", "read", "operate", "admin")
-POLICY = {"pins": {}, "ranges": {}, "movable": None, "restart": True, "durability": False, "memory_fraction": 0.8}
+POLICY: Document = {
+    "pins": {},
+    "ranges": {},
+    "movable": None,
+    "restart": True,
+    "durability": False,
+    "memory_fraction": 0.8,
+}
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only", "max_trials": 20}
 PARTS = ("", "/tokens", "/settings", "/windows", "/guardrails", "/events", "/maintenance-windows", "/recommendations")
 

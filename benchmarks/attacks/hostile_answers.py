@@ -148,7 +148,7 @@ def no_answer(handler: Handler, _: bytes) -> None:
     handler.close_connection = True
 
 
-def megabytes(handler: Handler, _: bytes) -> None:
+def megabytes(handler: Handler, _body: bytes) -> None:
     handler.answer(200, b"", Content_Length=str(MEGABYTES << 20))
     for _ in range(MEGABYTES):
         handler.wfile.write(b" " * (1 << 20))
@@ -163,7 +163,15 @@ def deep_json(handler: Handler, _: bytes) -> None:
 
 
 def wrong_types(handler: Handler, _: bytes) -> None:
-    shapes = ([], "text", 1e308, None, {"directive": []}, {"rules": 7}, {"rules": {"guardrails": {"p99": "off"}}})
+    shapes: tuple[Any, ...] = (
+        [],
+        "text",
+        1e308,
+        None,
+        {"directive": []},
+        {"rules": 7},
+        {"rules": {"guardrails": {"p99": "off"}}},
+    )
     handler.answer(200, json.dumps(handler.service.rng.choice(shapes)).encode())
 
 

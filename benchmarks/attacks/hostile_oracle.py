@@ -5,7 +5,7 @@ What the agent reported meanwhile explains what is active; what nothing explains
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -99,7 +99,7 @@ class Oracle:
             self._started = moment.started
 
 
-def unexplained(moments: list[Moment], outcomes: list[Outcome], settings: Mapping[str, Any]) -> Iterator[str]:
+def unexplained(moments: Sequence[Moment], outcomes: Sequence[Outcome], settings: Mapping[str, Any]) -> Iterator[str]:
     """Values that differ from the beginning with no change reported that was then applied and not taken back."""
     applied = [o for o in outcomes if o["state"] == "applied"]
     seen: set[tuple[str, Value]] = set()
@@ -116,7 +116,7 @@ def _names(outcome: Outcome, settings: Mapping[str, Any]) -> set[str]:
     return set(outcome.get("active", ())) | set(settings.get(outcome["directive"], ()))
 
 
-def late(config: Config, outcomes: list[Outcome], known: Mapping[str, set[Any]], ended: datetime) -> Iterator[str]:
+def late(config: Config, outcomes: Sequence[Outcome], known: Mapping[str, set[Any]], ended: datetime) -> Iterator[str]:
     """Provisional changes without an end in time, and changes to new values that were never provisional."""
     ends: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
@@ -149,7 +149,7 @@ def _late(
 
 
 def restarts_outside(
-    outcomes: list[Outcome], known: Mapping[str, set[Any]], windows: tuple[MaintenanceWindow, ...]
+    outcomes: Sequence[Outcome], known: Mapping[str, set[Any]], windows: tuple[MaintenanceWindow, ...]
 ) -> Iterator[str]:
     """Restarts by a directive to new values while no maintenance window was open.
 

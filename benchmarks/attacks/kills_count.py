@@ -18,7 +18,8 @@ DECIDED = ("approved", "applied", "confirmed", "reverted")
 
 def faults(served: Served, ledger: Ledger, real_agent: str | None) -> dict[str, list[str]]:
     """What was lost and what was doubled, in words."""
-    lost, doubled = [], []
+    lost: list[str] = []
+    doubled: list[str] = []
     for kind, found in _each(served, ledger):
         (lost if kind == "lost" else doubled).append(found)
     if real_agent is not None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import httpx
 
-from tests.support.service import Agent, Api, Document
+from tests.support.fakes import Document
+from tests.support.service import Agent, Api
 
 ANSWER_S = 15.0
 PAUSE_S = 0.05

@@ -92,7 +92,10 @@ def run(store: str, kills: int, seed: int) -> dict[str, Any]:
     with stored(store, HURRIED) as made, scratch_folder() as folder, _database(folder) as server:
         api, ledger, done = made.served.api, Ledger(), threading.Event()
         real, token = _registered(api, "real", "agent")
-        sections = {"service": {"database": real}, "agent": {"mode": "observe", "interval_s": 1}}
+        sections: dict[str, dict[str, Any]] = {
+            "service": {"database": real},
+            "agent": {"mode": "observe", "interval_s": 1},
+        }
         url = f"http://127.0.0.1:{made.served.port}"
         toml = write_toml(folder / "agent.toml", document(server, url, folder / "state", "observe", **sections))
         busy = threading.Thread(target=_tuned, args=(*_registered(api, "tuned", "agent"), url, done), daemon=True)

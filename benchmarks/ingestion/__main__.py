@@ -5,6 +5,7 @@ With --baseline in turn with an older checkout's service instead.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from itertools import product
@@ -31,6 +32,8 @@ COLUMNS = (
     "failed",
     "processor ms",
 )
+
+Start = Callable[[], AbstractContextManager[Running]]
 
 
 @click.command()
@@ -73,7 +76,7 @@ def main(
     conclude("ingestion", verdicts, {"turns": turns, "reports": reports, "rows": rows}, out)
 
 
-def _started(stack: ExitStack, services: dict[str, partial[AbstractContextManager[Running]]]) -> dict[str, Running]:
+def _started(stack: ExitStack, services: dict[str, Start]) -> dict[str, Running]:
     return {name: stack.enter_context(start()) for name, start in services.items()}
 
 

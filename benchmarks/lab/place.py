@@ -182,4 +182,4 @@ def _config(server: ScratchServer, host: SmallHost, state: Path, load: Mapping[s
         data_dir=server.data_dir,
     )
     agent = AgentConfig(state, mode="lab", ranges=ranges)
-    return Config(ServiceConfig("http://127.0.0.1", "lab"), database_of(server), agent, restart, driver=load)
+    return Config(ServiceConfig("http://127.0.0.1", "lab"), database_of(server), agent, restart, driver=dict(load))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import altair as alt
 import pandas as pd
@@ -14,7 +15,7 @@ from benchmarks.lab.summary import METRICS
 
 PREDICTED = "figures/predicted.svg"
 _TITLES = {"qps": "QPS", "p99_ms": "p99, ms"}
-Layers = alt.LayerChart | alt.FacetChart
+Layers: TypeAlias = alt.LayerChart | alt.FacetChart
 _COLOURS = alt.Scale(scheme="tableau10")
 
 

@@ -13,22 +13,11 @@ from lutra_agent.engines.postgresql.telemetry.latency import StatementRow, delta
 from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.latency_estimate.loads import Load
+from tests.support.databases import Where
 
 DATABASE = "sysbench"
 ROWS = """SELECT userid, queryid, toplevel, calls, total_exec_time, stddev_exec_time FROM pg_stat_statements(false)
           WHERE dbid = (SELECT oid FROM pg_database WHERE datname = %s)"""
-
-
-@dataclass(frozen=True)
-class Where:
-    host: str
-    port: int
-    user: str
-    dbname: str
-    engine: str = "postgresql"
-
-    def password(self) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -84,6 +73,6 @@ def measure(server: ScratchPostgres, load: Load, rows: int, warmup_s: int, durat
 def _driver(server: ScratchPostgres, load: Load, rows: int, warmup_s: int, duration_s: int) -> Sysbench:
     config = {"kind": "sysbench", "script": load.script, "threads": load.threads, "rate": load.rate}
     config |= {"distribution": load.distribution, "table_size": rows, "warmup_s": warmup_s, "duration_s": duration_s}
-    driver = build(config, Where(server.host, server.port, server.user, DATABASE))
+    driver = build(config, Where.of(server, DATABASE))
     assert isinstance(driver, Sysbench)
     return driver

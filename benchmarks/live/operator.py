@@ -86,12 +86,13 @@ def operating(server: ScratchServer, wrap: Any, folder: Path, observed_s: int) -
         database = client.register_database(name="live", engine=server.engine)["id"]
         client.set_maintenance_windows(database, windows=ALWAYS)
         token = client.create_token(database, name="agent", scopes=["agent"])["token"]
+        assert token is not None  # None is the answer to a repeated request alone
         restart = {
             "command": list(wrap(server.restart_command)),
             "start_command": list(wrap(server.start_command)),
             "timeout_s": 300,
         }
-        sections = {"service": {"database": database}, "agent": AGENT, "restart": restart}
+        sections: dict[str, dict[str, Any]] = {"service": {"database": database}, "agent": AGENT, "restart": restart}
         made = document(server, client.url, folder / "agent", "restart_in_window", **sections)
         with agent_process(write_toml(folder / "agent.toml", made), token):
             time.sleep(observed_s)

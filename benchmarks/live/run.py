@@ -105,7 +105,7 @@ def _proposals(scenario: Scenario, plan: Plan, operator: Operator, p99: Callable
         named = sorted(scenario.named & set(settings_of(proposal)))
         seen.append(
             {
-                "changes": [[c["setting"], c["before_text"], c["after_text"]] for c in proposal["changes"]],
+                "changes": [[c["setting"], c["before_text"], c["after_text"]] for c in proposal["changes"] or ()],
                 "reasons": [r["sentence"] for r in proposal.get("reasons") or ()],
                 "origin": proposal["origin"],
                 "state": ended["state"],

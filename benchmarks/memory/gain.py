@@ -75,7 +75,8 @@ class Run:
 
     def played(self, budget: int) -> dict[str, Any]:
         warm = target_task(self.target)
-        course, seen, alike = Course(warm.task), [], []
+        course, alike = Course(warm.task), []
+        seen: list[Observation] = []
         noise = np.random.default_rng(20_000 + self.seed)
         for trial in range(budget):
             history = History(

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def measured(size: int) -> dict[str, Any]:
         for i in range(ASKED):
             question = asked[i % len(asked)]
             began, used = time.perf_counter(), time.process_time()
-            ids = store.read(lambda unit, question=question: _ask(unit, *question))
+            ids = store.read(partial(_ask, engine=question[0], history=question[1]))
             seconds.append(time.perf_counter() - began)
             processor.append(time.process_time() - used)
             chosen.append((question, ids))
@@ -110,6 +111,10 @@ def _ask(unit: UnitOfWork, engine: str, history: History) -> list[str]:
     return choose.past_of(unit, database, "ts_new", history, DEFAULT)
 
 
+def _payloads(unit: UnitOfWork, ids: Sequence[str]) -> list[dict[str, Any]]:
+    return [unit.snapshots.get(id_).payload for id_ in ids]
+
+
 def questions() -> list[tuple[str, History]]:
     """Of each table's other half, what sessions of some lengths know."""
     out = []
@@ -125,8 +130,8 @@ def _recommendations(store: Store, asked: Sequence[tuple[tuple[str, History], li
     seconds = []
     for (engine, history), _ in asked:
         began = time.process_time()
-        ids = store.read(lambda unit, e=engine, h=history: _ask(unit, e, h))
-        past = store.read(lambda unit, ids=ids: [unit.snapshots.get(id_).payload for id_ in ids])
+        ids = store.read(partial(_ask, engine=engine, history=history))
+        past = store.read(partial(_payloads, ids=ids))
         request = {"history": serial.history_to_dict(history), "entropy": [1], "past": past, "options": {}}
         answer = worker.run("recommend", request)
         seconds.append(time.process_time() - began + answer["processor_s"])
@@ -141,7 +146,7 @@ def filled(folder: Path, size: int) -> Iterator[Store]:
     migrate.upgrade(engine)
     store = Store(engine, clock=lambda: NOW)
     for name in ("mysql", "postgresql"):
-        store.write(lambda unit, name=name: unit.databases.add(_database(f"db_{name}", name)))
+        store.write(partial(_register, name=name))
     past = [r for r in remembered(fleet(EACH, DEALT_OUT)) if r.taught is not None]
     store.write(lambda unit: _models(unit, past))
     rng = np.random.default_rng(1)
@@ -149,9 +154,13 @@ def filled(folder: Path, size: int) -> Iterator[Store]:
         made = [
             (i, past[i % len(past)], _varied(past[i % len(past)], rng)) for i in range(start, min(start + BATCH, size))
         ]
-        store.write(lambda unit, made=made: [_add(unit, *each) for each in made])
+        store.write(partial(_add_all, made=made))
     yield store
     store.close()
+
+
+def _register(unit: UnitOfWork, name: str) -> None:
+    unit.databases.add(_database(f"db_{name}", name))
 
 
 def _database(id_: str, engine: str) -> records.Database:
@@ -163,6 +172,11 @@ def _models(unit: UnitOfWork, past: Sequence[Remembered]) -> None:
         assert r.taught is not None
         model = r.taught[0].to_dict()
         unit.snapshots.add(records.Snapshot(f"snap_{i:06d}", None, None, r.variation.name, 40, model, NOW))
+
+
+def _add_all(unit: UnitOfWork, made: Sequence[tuple[int, Remembered, Workload]]) -> None:
+    for each in made:
+        _add(unit, *each)
 
 
 def _add(unit: UnitOfWork, number: int, r: Remembered, workload: Workload) -> None:

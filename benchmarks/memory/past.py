@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class Remembered:
 
 
 def remembered(variations: Sequence[Variation]) -> list[Remembered]:
-    return [Remembered(v, _taught(kept(f"memory-{CODE}-{v.name}", lambda v=v: _fitted(v)))) for v in variations]
+    return [Remembered(v, _taught(kept(f"memory-{CODE}-{v.name}", partial(_fitted, v)))) for v in variations]
 
 
 def _fitted(variation: Variation) -> dict[str, Any] | None:

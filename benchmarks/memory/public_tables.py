@@ -77,7 +77,7 @@ def written(made: Made) -> str:
 
 def _first(table: Table) -> int:
     """The row of the default, where the table has it; else its first that did not fail."""
-    same = np.all([table.settings[n].astype(str) == str(table.default.get(n)) for n in table.settings], axis=0)
+    same = np.all([table.settings[n].astype(str) == str(table.default.get(str(n))) for n in table.settings], axis=0)
     found = np.flatnonzero(same & ~table.failed)
     return int(found[0]) if len(found) else int(np.flatnonzero(~table.failed)[0])
 

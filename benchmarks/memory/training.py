@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def _fill(store: Store, first: int, count: int) -> None:
     names = sorted(name for name in TABLES if engine_of(name) == "mysql")
     for i in range(first, first + count):
         history = Variation(names[i % len(names)], 10_000 + i).history()
-        store.write(lambda unit, h=history, i=i: learned.imported(unit, h, "mysql", f"set {i}"))
+        store.write(partial(learned.imported, history=history, engine="mysql", name=f"set {i}"))
 
 
 def _done(store: Store) -> int:

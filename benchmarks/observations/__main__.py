@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +60,12 @@ def jobs(client: Client, folder: Path) -> Iterator[tuple[str, Any]]:
     yield "a data frame", framed
     yield "a data frame of two metrics", lambda: framed(metric=["qps", "p99_ms"])
     for kind in FORMATS:
-        yield f"a {kind} file", lambda kind=kind: saved(kind)
+        yield f"a {kind} file", partial(saved, kind)
 
 
 def fill(engine: Engine, observations: int) -> None:
     store, chance = Store(engine), random.Random(1)
-    names = [store.write(lambda u, n=n: register(u, f"db{n}", "postgresql", {})).id for n in range(DATABASES)]  # type: ignore[misc]
+    names = [store.write(partial(register, name=f"db{n}", engine="postgresql", policy={})).id for n in range(DATABASES)]
     began = datetime(2026, 1, 1, tzinfo=UTC)
     for first in range(0, observations, PORTION):
         rows = [

@@ -55,7 +55,7 @@ def questions(store: Store, names: list[str]) -> dict[str, Callable[[], object]]
         "take a report in": lambda: store.write(lambda u: intake.accept(u, busy, report(epoch, next(numbers)))),
         "the newest page of windows": lambda: store.read(lambda u: server_state.windows(u, busy, 50, None)),
         "a page far back": lambda: store.read(lambda u: server_state.windows(u, busy, 50, "5000")),
-        "the current directive": lambda: store.read(lambda u: directives.current(u, u.databases.get(busy))),
+        "the current directive": lambda: store.read(lambda u: directives.current(u, u.databases.get(busy), None)),
         "what is to be computed": lambda: store.read(lambda u: u.recommendations.waiting(u.now, ())),
         "old groups of one database": lambda: store.read(lambda u: u.retention.mergeable(busy, u.now - FORTNIGHT)),
     }

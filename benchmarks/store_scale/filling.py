@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 
 from lutra_models.history import TuningSession
 from lutra_models.metrics import Objective
@@ -31,7 +32,7 @@ def databases(store: Store) -> list[str]:
     found = store.read(lambda unit: [d.id for d in unit.databases.listed(DATABASES, None)])
     if found:
         return found
-    made = [store.write(lambda u, n=n: register(u, f"db{n}", "postgresql", {})).id for n in range(DATABASES)]  # type: ignore[misc]
+    made = [store.write(partial(register, name=f"db{n}", engine="postgresql", policy={})).id for n in range(DATABASES)]
     asked = TuningSession(Objective("qps", "maximize"), (), "lab", "manual", 1000)
     store.write(lambda unit: open_session(unit, made[0], asked, 1, by_agent=False))
     return made

@@ -10,9 +10,23 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from lutra_models import Configuration, KnobSpace
+from lutra_models.metrics import Goal
 
 from benchmarks.tuning import cube
-from benchmarks.tuning.tasks import Task
+
+
+class Problem(Protocol):
+    """All that an optimiser reads of a tuning task."""
+
+    @property
+    def space(self) -> KnobSpace: ...
+    @property
+    def default(self) -> Configuration: ...
+    @property
+    def goal(self) -> Goal: ...
+    @property
+    def sign(self) -> int: ...
 
 
 class Optimiser(Protocol):
@@ -32,7 +46,7 @@ class Contender:
     """
 
     name: str
-    make: Callable[[Task, int, int], Optimiser]
+    make: Callable[[Problem, int, int], Optimiser]
     sentence: str
     knows_failures: bool = False
     learns_default: bool = True
@@ -43,7 +57,7 @@ class Contender:
 class Random:
     """Uniform over the unit cube."""
 
-    def __init__(self, task: Task, seed: int, _budget: int) -> None:
+    def __init__(self, task: Problem, seed: int, _budget: int) -> None:
         self._task, self._rng = task, np.random.default_rng(seed)
 
     def ask(self) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ Shapes: n observations, m configurations to predict, k knobs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,8 +87,10 @@ def watched(task: Task, optimiser: Optimiser, seed: int, count: int) -> Iterator
         value = task.measure(configuration, rng)
         metrics = None if value is None else {OBJECTIVE: value}
         optimiser.tell(configuration, metrics)
-        failed = metrics is None
-        yield Observation.failed(configuration, "did_not_start") if failed else Observation(configuration, metrics)
+        if metrics is None:
+            yield Observation.failed(configuration, "did_not_start")
+        else:
+            yield Observation(configuration, metrics)
 
 
 def targets(task: Task, observations: Sequence[Observation], rng: np.random.Generator) -> np.ndarray:
@@ -100,13 +102,14 @@ def targets(task: Task, observations: Sequence[Observation], rng: np.random.Gene
 
     def near(count: int) -> np.ndarray:
         moved = rng.random((count, len(knobs))) < _MOVED
-        return centre + moved * rng.normal(0, _STEP, moved.shape)
+        drawn: np.ndarray = centre + moved * rng.normal(0, _STEP, moved.shape)
+        return drawn
 
     uniform = _running(task, lambda count: rng.random((count, len(knobs))))
     return np.vstack([uniform, _running(task, near)])
 
 
-def _running(task: Task, draw: Any) -> np.ndarray:
+def _running(task: Task, draw: Callable[[int], np.ndarray]) -> np.ndarray:
     found = np.empty((0, len(task.space)))
     while len(found) < POINTS // 2:
         drawn = cube.from_unit(task.space.knobs, draw(POINTS))
@@ -148,7 +151,7 @@ def _lutra(task: Task, observations: Sequence[Observation], asked: Sequence[Conf
     for o in observations:
         optimiser.tell(o.configuration, o.metrics if o.completed else None)
     snapshot = fit(optimiser.history, rng=np.random.default_rng([seed, len(observations)]))
-    predictions: list[Mapping[str, Any]] = [p[OBJECTIVE] for p in snapshot.predict(asked, LEVEL)]
+    predictions = [p[OBJECTIVE] for p in snapshot.predict(asked, LEVEL)]
     return np.array([[p.low, p.median, p.high] for p in predictions]).T
 
 

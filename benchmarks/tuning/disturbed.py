@@ -21,6 +21,7 @@ from lutra_models.gp import Options
 from lutra_models.metrics import Goal
 
 from benchmarks.tuning import cube, named
+from benchmarks.tuning.contenders import Problem
 from benchmarks.tuning.optimisers import Lutra
 from benchmarks.tuning.options import Names, Progress, results_option, seeds_option
 from benchmarks.tuning.rows import CODE, Results
@@ -31,16 +32,8 @@ DRAWN = tuple(f"drawn-{i}" for i in range(8))
 _KNOBS, _CHOICES = 6, 2
 
 
-class Surface(Protocol):
+class Surface(Problem, Protocol):
     """What is tuned: a `tasks.Task`, or a drawn one."""
-
-    name: str
-    space: KnobSpace
-    goal: Goal
-    default: Configuration
-
-    @property
-    def sign(self) -> int: ...
 
     def truth(self, configuration: Mapping[str, Any]) -> float: ...
     def fails(self, configuration: Mapping[str, Any]) -> bool: ...
@@ -143,7 +136,7 @@ def surface(name: str) -> Surface:
 def session(task: Surface, disturbance: str, seed: int, trials: int, options: Options | None = None) -> dict[str, Any]:
     """One session: the scores of what is handed over at its end and of the default at the readings' face value."""
     rng, disturb = np.random.default_rng([50_000 + seed]), DISTURBANCES[disturbance]
-    lutra = Lutra(task, seed, trials, options=options)  # type: ignore[arg-type]
+    lutra = Lutra(task, seed, trials, options=options)
     distinct: set[Configuration] = set()
     for trial in range(trials):
         configuration = task.space.normalise(task.default if trial == 0 else lutra.ask())

@@ -96,7 +96,7 @@ class Course:
             return
         must_reach = advice.must_reach if advice and self.early else None
         over = None if must_reach is None else self._over(value, must_reach, inside)
-        if over is None:
+        if must_reach is None or over is None:
             self._add(Observation(configuration, {OBJECTIVE: value}), CHANGE_S + WARMUP_S + WINDOW_S)
             return
         after, bound = over

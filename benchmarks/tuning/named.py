@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import joblib
 import lutra_models.history
@@ -42,6 +42,7 @@ _SHAPING = ("tables", "cube", "tasks", "warm_tasks", "workloads")
 _KEPT = (lutra_models.history, lutra_models.knobs)
 """… and those whose objects are kept with it."""
 NAMES = tuple(name for name, _ in TASKS)
+T = TypeVar("T")
 
 
 def task(name: str) -> Task:
@@ -52,7 +53,7 @@ def task(name: str) -> Task:
     return kept(name, lambda: forest_task(makers[name]()))
 
 
-def kept(name: str, build: Callable[[], Any]) -> Any:
+def kept(name: str, build: Callable[[], T]) -> T:
     """What `build` makes, kept in the user's cache under a name that tells code, data and library apart."""
     folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "lutra-benchmarks"
     parts = [(Path(__file__).parent / f"{module}.py").read_bytes() for module in _SHAPING]
@@ -65,4 +66,5 @@ def kept(name: str, build: Callable[[], Any]) -> Any:
         unfinished = path.with_suffix(f".{os.getpid()}")
         joblib.dump(build(), unfinished)
         unfinished.replace(path)
-    return joblib.load(path)
+    found: T = joblib.load(path)
+    return found

@@ -13,8 +13,7 @@ from lutra_models.digest import fingerprint
 from lutra_models.gp import Options, Snapshot, handover, recommend
 from lutra_models.gp.documents import plugged, read
 
-from benchmarks.tuning.contenders import Contender
-from benchmarks.tuning.tasks import Task
+from benchmarks.tuning.contenders import Contender, Problem
 from benchmarks.tuning.warm_tasks import OBJECTIVE
 
 
@@ -26,7 +25,7 @@ class Lutra:
 
     def __init__(
         self,
-        task: Task,
+        task: Problem,
         seed: int,
         _budget: int,
         *,
@@ -52,9 +51,10 @@ class Lutra:
         return advice.configuration
 
     def tell(self, configuration: Mapping[str, Any], metrics: Mapping[str, float] | None) -> None:
-        failed = metrics is None
-        seen = Observation.failed(configuration, "did_not_start") if failed else Observation(configuration, metrics)
-        self._seen.append(seen)
+        if metrics is None:
+            self._seen.append(Observation.failed(configuration, "did_not_start"))
+        else:
+            self._seen.append(Observation(configuration, metrics))
 
     def deploy(self) -> Mapping[str, Any]:
         """What would be handed over now."""

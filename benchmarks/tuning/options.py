@@ -13,7 +13,7 @@ from benchmarks.tuning import named
 from benchmarks.tuning.rows import FOLDER
 
 
-class Names(click.ParamType):
+class Names(click.ParamType[tuple[str, ...]]):
     """Names separated by commas, out of the known ones."""
 
     name = "names"

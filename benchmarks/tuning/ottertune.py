@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.stats import qmc
 
 from benchmarks.tuning import cube
-from benchmarks.tuning.tasks import Task
+from benchmarks.tuning.contenders import Problem
 from benchmarks.tuning.warm_tasks import OBJECTIVE
 
 _BETA = 0.78
@@ -29,7 +29,7 @@ _TINY = 1e-9
 class OtterTune:
     """`first` configurations of a Latin hypercube (the default's reading counts among them), then its search."""
 
-    def __init__(self, task: Task, seed: int, _budget: int, *, first: int) -> None:
+    def __init__(self, task: Problem, seed: int, _budget: int, *, first: int) -> None:
         self._task, self._rng = task, np.random.default_rng(seed)
         self._design = qmc.LatinHypercube(len(task.space), seed=seed).random(first)
         self._points: list[np.ndarray] = []
@@ -41,7 +41,7 @@ class OtterTune:
 
     def tell(self, configuration: Mapping[str, Any], metrics: Mapping[str, float] | None) -> None:
         assert metrics is not None
-        numbers = self._task.matrix([configuration])[0]
+        numbers = cube.matrix(self._task.space.knobs, [configuration])[0]
         self._points.append((numbers - self._low + self._middle) / self._span)
         self._losses.append(-self._task.sign * metrics[OBJECTIVE])
 
@@ -54,7 +54,8 @@ class OtterTune:
         z = (x - mean) / deviation
         low, high = -mean / deviation, (1 - mean) / deviation
         found = descend((starts - mean) / deviation, z, (y - y.mean()) / (y.std() + _TINY), low, high)
-        return np.clip(found * deviation + mean, 0, 1)
+        best: np.ndarray = np.clip(found * deviation + mean, 0, 1)
+        return best
 
     def _decoded(self, unit: np.ndarray) -> Mapping[str, Any]:
         raw = self._low + np.minimum(unit, 1 - _TINY) * self._span
@@ -89,7 +90,8 @@ def descend(x: np.ndarray, z: np.ndarray, y: np.ndarray, low: np.ndarray, high: 
         move = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
         x = np.clip(x - _RATE * move, low, high)
         bound, gradient = lower_bound(x, z, lower, alpha)
-    return x[np.argmin(bound)]
+    best: np.ndarray = x[np.argmin(bound)]
+    return best
 
 
 def lower_bound(

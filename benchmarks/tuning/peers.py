@@ -17,9 +17,8 @@ from lutra_models import Choice, Knob
 from scipy.stats import qmc
 
 from benchmarks.tuning import cube
-from benchmarks.tuning.contenders import Contender
+from benchmarks.tuning.contenders import Contender, Problem
 from benchmarks.tuning.ottertune import OtterTune
-from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
 
 FIRST = 10
@@ -40,7 +39,7 @@ def version(packages: Sequence[str]) -> str:
 class Smac:
     """SMAC3's facade for hyperparameters: a random forest and expected improvement."""
 
-    def __init__(self, task: Task, seed: int, budget: int) -> None:
+    def __init__(self, task: Problem, seed: int, budget: int) -> None:
         self._task = task
         self._space = _configspace(task, seed)
         self._folder = tempfile.TemporaryDirectory(prefix="lutra-bench-")
@@ -65,7 +64,7 @@ class LlamaTune:
 
     axes, steps = 16, 10_000
 
-    def __init__(self, task: Task, seed: int, budget: int) -> None:
+    def __init__(self, task: Problem, seed: int, budget: int) -> None:
         config_space = import_module("ConfigSpace")
         rng, k = np.random.default_rng(seed), len(task.space)
         axes = min(self.axes, k)
@@ -93,7 +92,7 @@ class LlamaTune:
 class Tpe:
     """Optuna's multivariate TPE."""
 
-    def __init__(self, task: Task, seed: int, _budget: int) -> None:
+    def __init__(self, task: Problem, seed: int, _budget: int) -> None:
         optuna = import_module("optuna")
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=FIRST, multivariate=True)
@@ -113,7 +112,7 @@ class Tpe:
 class BoTorch:
     """BoTorch's defaults: a single-task GP and qLogNEI; choices of three and more are one-hot, the largest counts."""
 
-    def __init__(self, task: Task, seed: int, _budget: int) -> None:
+    def __init__(self, task: Problem, seed: int, _budget: int) -> None:
         torch = import_module("torch")
         torch.set_num_threads(1)
         torch.manual_seed(seed)
@@ -146,13 +145,14 @@ class BoTorch:
         box = torch.tensor([[0.0], [1.0]]).double().expand(2, x.shape[1])
         improvement = qLogNoisyExpectedImprovement(model, x)
         point, _ = optimize_acqf(improvement, box, q=1, num_restarts=4, raw_samples=128)
-        return point[0].numpy()
+        found: np.ndarray = point[0].numpy()
+        return found
 
     def _encoded(self, configuration: Mapping[str, Any]) -> np.ndarray:
         knobs = self._task.space.knobs
         unit = cube.to_unit(knobs, cube.matrix(knobs, [configuration]))[0]
         parts = [
-            np.array([float(o == configuration[k.name]) for o in k.domain.options]) if width > 1 else np.array([u])
+            _one_hot(k.domain, configuration[k.name]) if isinstance(k.domain, Choice) and width > 1 else np.array([u])
             for k, width, u in zip(knobs, self._widths, unit, strict=True)
         ]
         return np.concatenate(parts)
@@ -183,7 +183,7 @@ def _unused(config: Any, seed: int = 0) -> float:  # noqa: ARG001 - SMAC checks 
     raise AssertionError("SMAC is asked and told, and never measures by itself")
 
 
-def _configspace(task: Task, seed: int) -> Any:
+def _configspace(task: Problem, seed: int) -> Any:
     config_space = import_module("ConfigSpace")
     space = config_space.ConfigurationSpace(seed=seed)
     for knob in task.space:
@@ -191,8 +191,8 @@ def _configspace(task: Task, seed: int) -> Any:
         if isinstance(domain, Choice):
             space.add(config_space.Categorical(knob.name, list(domain.options), default=default))
         elif domain.integer:
-            bounds = (int(domain.low), int(domain.high))
-            space.add(config_space.Integer(knob.name, bounds, log=domain.log, default=default))
+            steps = (int(domain.low), int(domain.high))
+            space.add(config_space.Integer(knob.name, steps, log=domain.log, default=default))
         else:
             bounds = (domain.low, domain.high)
             space.add(config_space.Float(knob.name, bounds, log=domain.log, default=default))
@@ -212,7 +212,11 @@ def _width(knob: Knob) -> int:
     return len(knob.domain.options) if isinstance(knob.domain, Choice) and len(knob.domain.options) > 2 else 1
 
 
-def _loss(task: Task, metrics: Mapping[str, float] | None) -> float:
+def _one_hot(choice: Choice, option: Any) -> np.ndarray:
+    return np.array([float(o == option) for o in choice.options])
+
+
+def _loss(task: Problem, metrics: Mapping[str, float] | None) -> float:
     assert metrics is not None
     return -task.sign * float(metrics[OBJECTIVE])
 

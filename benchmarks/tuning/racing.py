@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ KEY = ("task", "optimiser", "seed", "budget", "code")
 SAFE_TASKS = "tuna-tpcc,tuna-epinions"
 
 
-class Variant(click.ParamType):
+class Variant(click.ParamType[Contender]):
     """Options of the recommender, as a contender."""
 
     name = "options"
@@ -41,7 +42,7 @@ class OptionsFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            return of_document(Path(super().convert(value, param, ctx)))
+            return of_document(Path(os.fsdecode(super().convert(value, param, ctx))))
         except (InvalidOptions, UnicodeDecodeError) as error:
             self.fail(str(error), param, ctx)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 import click
 import numpy as np
 from lutra_models import History
-from lutra_models.gp import fit, recommend
+from lutra_models.gp import fit
 
 from benchmarks.tuning import synthetic
 from benchmarks.tuning.options import Progress, results_option
 from benchmarks.tuning.rows import CODE, Results
-from benchmarks.tuning.speed import machine, timed
+from benchmarks.tuning.speed import machine, recommended, timed
 
 KEY = ("windows", "configurations", "loads", "code")
 LOADS: tuple[tuple[int, ...], ...] = ((8,), (8, 32))
@@ -37,7 +38,7 @@ def scale_command(windows: int, configurations: int, results: Path) -> None:
             progress.skip()
             continue
         history = synthetic.windows(windows, configurations, 20, 1, loads)
-        clock_s, cpu_s = timed(lambda seed, h=history: recommend(h, rng=np.random.default_rng(seed)), 3)
+        clock_s, cpu_s = timed(partial(recommended, history, ()), 3)
         row = {**identity, "clock_s": clock_s, "cpu_s": cpu_s, **known_readings(history), **machine()}
         kept.add(row)
         progress.done(

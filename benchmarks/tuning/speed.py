@@ -7,13 +7,14 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import click
 import numpy as np
+from lutra_models import History
 from lutra_models.gp import Snapshot, fit, recommend
 
 from benchmarks.tuning import synthetic
@@ -63,10 +64,8 @@ def speed_command(repeats: int, results: Path) -> None:
             continue
         past = [_past(size.knobs, i) for i in range(size.past)]
         history = synthetic.history(size.observations, size.knobs, 1)
-        clock_s, cpu_s = timed(
-            lambda seed, h=history, p=past: recommend(h, p, rng=np.random.default_rng(seed)), repeats
-        )
-        fit_s = timed(lambda seed, h=history: fit(h, rng=np.random.default_rng(seed)), repeats)[1]
+        clock_s, cpu_s = timed(partial(recommended, history, past), repeats)
+        fit_s = timed(partial(_fitted, history), repeats)[1]
         row = {**asdict(size), "clock_s": clock_s, "cpu_s": cpu_s, "fit_cpu_s": fit_s, **machine()}
         kept.add({**identity, **row})
         limit = f" (at most {size.limit_s} s)" if size.limit_s else ""
@@ -77,7 +76,15 @@ def speed_command(repeats: int, results: Path) -> None:
     progress.close()
 
 
-def timed(call: Callable[[int], Any], repeats: int) -> tuple[float, float]:
+def recommended(history: History, past: Sequence[Snapshot], seed: int) -> object:
+    return recommend(history, past, rng=np.random.default_rng(seed))
+
+
+def _fitted(history: History, seed: int) -> object:
+    return fit(history, rng=np.random.default_rng(seed))
+
+
+def timed(call: Callable[[int], object], repeats: int) -> tuple[float, float]:
     """Median seconds of the clock and of the processor over seeds 0, 1, …"""
     clock, processor = [], []
     for seed in range(repeats):

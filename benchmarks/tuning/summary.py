@@ -73,7 +73,8 @@ def difference(pairs: Sequence[tuple[np.ndarray, np.ndarray]], resamples: int = 
     rng = np.random.default_rng(0)
 
     def resampled(values: np.ndarray) -> np.ndarray:
-        return values[rng.integers(len(values), size=(resamples, len(values)))].mean(axis=1)
+        means: np.ndarray = values[rng.integers(len(values), size=(resamples, len(values)))].mean(axis=1)
+        return means
 
     drawn = np.mean([resampled(ours) - resampled(theirs) for ours, theirs in pairs], axis=0)
     mean = float(np.mean([ours.mean() - theirs.mean() for ours, theirs in pairs]))

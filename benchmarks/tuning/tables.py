@@ -46,7 +46,7 @@ class Table:
 def read(path: Path) -> pd.DataFrame:
     """A table without the row numbers that some were saved with."""
     frame = pd.read_csv(path)
-    return frame[[c for c in frame if not c.startswith("Unnamed")]].rename(columns=str.strip)
+    return frame[[c for c in frame if not str(c).startswith("Unnamed")]].rename(columns=str.strip)
 
 
 def sysbench() -> Table:
@@ -117,7 +117,7 @@ def from_history(name: str, noise: float) -> Table:
         frame["tps"].to_numpy(float),
         failed.to_numpy(bool),
         "maximize",
-        settings.iloc[0].to_dict(),
+        {str(n): v for n, v in settings.iloc[0].to_dict().items()},
         noise,
         counters=counters[moved].fillna(0.0),
     )
@@ -125,7 +125,7 @@ def from_history(name: str, noise: float) -> Table:
 
 def _named(frame: pd.DataFrame, start: str) -> pd.DataFrame:
     """The columns that begin so, without that beginning."""
-    return frame[[c for c in frame if c.startswith(start)]].rename(columns=lambda c: c[len(start) :])
+    return frame[[c for c in frame if str(c).startswith(start)]].rename(columns=lambda c: c[len(start) :])
 
 
 def parted(table: Table, half: int) -> Table:
@@ -133,8 +133,8 @@ def parted(table: Table, half: int) -> Table:
     rows = np.arange(half, len(table.values), 2)
     counters = None if table.counters is None else table.counters.iloc[rows].reset_index(drop=True)
     settings = table.settings.iloc[rows].reset_index(drop=True)
-    parts = {"settings": settings, "values": table.values[rows], "failed": table.failed[rows], "counters": counters}
-    return replace(table, **parts)
+    values, failed = table.values[rows], table.failed[rows]
+    return replace(table, settings=settings, values=values, failed=failed, counters=counters)
 
 
 def scrambled(table: Table, seed: int = 1) -> Table:

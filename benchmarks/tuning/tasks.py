@@ -49,7 +49,8 @@ class Task:
 
     def truths(self, matrix: np.ndarray) -> np.ndarray:
         """(m,) noiseless values."""
-        return self.values.predict(matrix)
+        predicted: np.ndarray = self.values.predict(matrix)
+        return predicted
 
     def truth(self, configuration: Mapping[str, Any]) -> float:
         return float(self.truths(self.matrix([configuration]))[0])
@@ -58,7 +59,8 @@ class Task:
         """(m,) whether the server would not have run."""
         if self.failures is None:
             return np.zeros(len(matrix), dtype=bool)
-        return self.failures.predict_proba(matrix)[:, 1] > 0.5
+        failed: np.ndarray = self.failures.predict_proba(matrix)[:, 1] > 0.5
+        return failed
 
     def fails(self, configuration: Mapping[str, Any]) -> bool:
         return bool(self.fail(self.matrix([configuration]))[0])

@@ -52,7 +52,7 @@ def warm_task(table: Table) -> WarmTask:
     ran = ~table.failed
     matrix = numbered(table)[1][ran]
     forest = ExtraTreesRegressor(40, min_samples_leaf=3, random_state=0).fit(matrix, table.counters[ran])
-    return WarmTask(task, tuple(table.counters), forest)
+    return WarmTask(task, tuple(map(str, table.counters)), forest)
 
 
 def past_workload(table: Table, rows: int = _ROWS, seed: int = 0) -> History:
@@ -71,5 +71,5 @@ def past_workload(table: Table, rows: int = _ROWS, seed: int = 0) -> History:
 def _observation(table: Table, row: int, configuration: Configuration) -> Observation:
     if table.failed[row]:
         return Observation.failed(configuration, "did_not_start")
-    counted = {} if table.counters is None else table.counters.iloc[row].to_dict()
+    counted = {} if table.counters is None else {str(n): v for n, v in table.counters.iloc[row].to_dict().items()}
     return Observation(configuration, {OBJECTIVE: float(table.values[row]), **counted})

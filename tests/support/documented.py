@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
+from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 from starlette.routing import compile_path
 
@@ -31,7 +31,8 @@ class Documented:
 
     @cached_property
     def _registry(self) -> Registry[Any]:
-        return Registry().with_resource(OURS, Resource(self.document, DRAFT202012))
+        registry: Registry[Any] = Registry().with_resource(OURS, DRAFT202012.create_resource(self.document))
+        return registry
 
     def check(self, response: httpx.Response) -> None:
         request = response.request

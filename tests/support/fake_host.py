@@ -66,12 +66,12 @@ class FakeHost:
     catalogue: str = "fake_host"
     scope: Scope = "host"
     rounds: bool = False
+    keeps_file: bool = field(init=False)
     reads_file_at_start_alone: bool = False
     held_while_down: frozenset[str] = frozenset()
 
-    @property
-    def keeps_file(self) -> bool:
-        return self.path is not None
+    def __post_init__(self) -> None:
+        self.keeps_file = self.path is not None
 
     @property
     def file(self) -> dict[str, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tests.support.fakes import Document
 from tests.support.served import Served
-from tests.support.service import Agent, Api, Document
+from tests.support.service import Agent, Api
 
 Response = Callable[[Document], float]
 

@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Value
 from lutra_models.metrics import Goal
@@ -19,7 +19,6 @@ from lutra_models.serial.knobs import knob_from_dict
 
 from benchmarks.tuning.contenders import RANDOM, Contender
 from benchmarks.tuning.peers import PEERS, version
-from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
 
 BUILT_IN = "built in"
@@ -49,7 +48,7 @@ class Player:
         default = Configuration({k.name: inside(k, told["default"][k.name]) for k in space})
         self.contender = PLAYERS[told["optimiser"]]
         self._problem = Problem(space, default, told["goal"])
-        self._optimiser = self.contender.make(cast("Task", self._problem), told["seed"], told["budget"])
+        self._optimiser = self.contender.make(self._problem, told["seed"], told["budget"])
         self._first = True
 
     @property

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from scipy import stats
 
@@ -56,7 +57,7 @@ def places(contest: Contest, rows: Sequence[Row], at: str) -> list[Place]:
     """Everybody who gave a reading at that number of clients, in the order of the rounds."""
     here = [row for row in field(rows) if row["at_clients"] == at]
     metric = contest.objective.metric
-    default = next((row["configuration"] for row in here if row["entrant"] == "default"), {})
+    default: Mapping[str, Any] = next((row["configuration"] for row in here if row["entrant"] == "default"), {})
     read: dict[str, dict[int, float]] = {}
     for row in here:
         value = reading(row, metric)
