@@ -91,7 +91,13 @@ class AsyncClient(Async, Calls):
 
 
 def _bearer(token: str | None) -> dict[str, str]:
-    return {} if token is None else {"Authorization": f"Bearer {token}"}
+    """Raises ValueError for a text that no header can hold: what would send it names it whole in its complaint."""
+    if token is None:
+        return {}
+    word = token.strip()
+    if not word.isascii() or not word.isprintable() or " " in word:
+        raise ValueError("what was given as a token is more than one: a token is one word that begins with lutra_")
+    return {"Authorization": f"Bearer {word}"}
 
 
 def _named() -> tuple[str, str]:

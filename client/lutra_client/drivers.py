@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from lutra_client.errors import Unreachable, problem
+from lutra_client.errors import problem, unreachable
 from lutra_client.exchange import Flow, Pause, Reply, Retries
 from lutra_client.requests import Request
 
@@ -50,7 +50,7 @@ class Blocking:
                     raise problem(response)
                 yield response
         except httpx.TransportError as error:
-            raise _broken(request, error) from error
+            raise unreachable(request.method, request.path, error) from error
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Awaiting:
                     raise problem(response)
                 yield response
         except httpx.TransportError as error:
-            raise _broken(request, error) from error
+            raise unreachable(request.method, request.path, error) from error
 
 
 def _parts(http: httpx.Client | httpx.AsyncClient, request: Request[Any]) -> dict[str, Any]:
@@ -97,7 +97,3 @@ def _parts(http: httpx.Client | httpx.AsyncClient, request: Request[Any]) -> dic
         return told
     longer = httpx.Timeout(connect=usual.connect, read=usual.read + request.waits_s, write=usual.write, pool=usual.pool)
     return {**told, "timeout": longer}
-
-
-def _broken(request: Request[Any], error: httpx.TransportError) -> Unreachable:
-    return Unreachable(f"{request.method} {request.path}: {type(error).__name__}: {error}")

@@ -80,6 +80,17 @@ _KINDS: dict[int, type[Problem]] = {
 }
 
 
+def unreachable(method: str, path: str, error: httpx.TransportError) -> Unreachable:
+    """Names the service that was asked, without what else stands in its URL."""
+    try:
+        url = error.request.url
+    except RuntimeError:
+        place = ""
+    else:
+        place = f" at {url.scheme}://{url.netloc.decode('ascii')}" if url.host else ""
+    return Unreachable(f"{method} {path}{place}: {type(error).__name__}: {error}")
+
+
 def problem(response: httpx.Response) -> Problem:
     """The refusal as its exception. The body has to be read."""
     try:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from lutra_client.errors import TimedOut, Unreachable, problem, retry_after_s
+from lutra_client.errors import TimedOut, problem, retry_after_s, unreachable
 from lutra_client.requests import Request
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ def exchanged(request: Request[T], retries: Retries) -> Flow[httpx.Response]:
         yield Pause(retries.pause_s(attempt, asked_s))
     if isinstance(reply, httpx.Response):
         raise problem(reply)
-    raise Unreachable(f"{request.method} {request.path}: {type(reply).__name__}: {reply}") from reply
+    raise unreachable(request.method, request.path, reply) from reply
 
 
 def answered(request: Request[T], retries: Retries) -> Flow[T]:

@@ -71,10 +71,17 @@ class ServiceConfig(Section):
     token_file: OptionalPath = None
 
     def token(self) -> str:
-        """From the environment, else from `token_file`. Raises ConfigError where neither gives one."""
-        text = os.environ.get(TOKEN_VARIABLE) or secret(self.token_file)
+        """From the environment, else from `token_file`. Raises ConfigError where neither gives one.
+
+        A text that no header can hold is refused here: what would send it names it whole in its complaint.
+        """
+        given = os.environ.get(TOKEN_VARIABLE, "").strip()
+        text = given or secret(self.token_file)
         if not text:
             raise ConfigError(f"no token: set service.token_file or the environment variable {TOKEN_VARIABLE}")
+        if not text.isascii() or not text.isprintable() or " " in text:
+            place = TOKEN_VARIABLE if given else self.token_file
+            raise ConfigError(f"{place} holds more than a token, which is one word that begins with lutra_")
         return text
 
     @property

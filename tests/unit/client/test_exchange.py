@@ -116,3 +116,21 @@ def test_no_client_without_a_token_of_the_environment(monkeypatch: pytest.Monkey
     monkeypatch.delenv("LUTRA_TOKEN", raising=False)
     with pytest.raises(ValueError, match="LUTRA_TOKEN is not set"):
         Client.from_environment()
+
+
+@pytest.mark.parametrize("text", ["lutra_secret lutra_secret", "lutra_secret\nx", "lutra_s\u00e9cret"])
+def test_what_no_header_can_hold_is_refused_and_not_told(text: str) -> None:
+    with pytest.raises(ValueError, match="a token is one word") as refused:
+        Client(token=text)
+    assert "cret" not in str(refused.value)
+
+
+def test_a_line_end_after_a_token_is_no_part_of_it_and_no_answer_names_the_service() -> None:
+    def away(request: httpx.Request) -> httpx.Response:
+        assert request.headers["Authorization"] == "Bearer lutra_word"
+        raise httpx.ConnectError("refused", request=request)
+
+    http = httpx.Client(transport=httpx.MockTransport(away), base_url="http://lutra:81")
+    client = Client(http=http, token="lutra_word\r\n", retries=Retries(attempts=1))
+    with pytest.raises(Unreachable, match=r"^GET /v1/databases/db_1 at http://lutra:81: ConnectError: refused$"):
+        client.get_database("db_1")

@@ -171,6 +171,20 @@ def test_the_token_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypa
     monkeypatch.setenv("LUTRA_AGENT_TOKEN", "lutra_environment")
     assert service.token() == "lutra_environment"
     assert "lutra_" not in repr(service)
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", "lutra_environment \r\n")
+    assert service.token() == "lutra_environment"
+
+
+@pytest.mark.parametrize(
+    "text", ["lutra_secret\nlutra_secret", "lutra_secret # mine", "lutra_s\u00e9cret", "lutra_secret\x00"]
+)
+def test_what_no_header_can_hold_is_refused_and_not_told(text: str, tmp_path: Path) -> None:
+    service = parse(changed("service", token_file=str(tmp_path / "token"))).service
+    (tmp_path / "token").write_text(text.replace("\n", " "))
+    (tmp_path / "token").chmod(0o600)
+    with pytest.raises(ConfigError, match="holds more than a token") as refused:
+        service.token()
+    assert "cret" not in str(refused.value)
 
 
 def of_engine(engine: str, **values: Any) -> dict[str, Any]:
