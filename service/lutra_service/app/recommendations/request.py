@@ -24,6 +24,7 @@ from lutra_service.app.memory import choose as memory
 from lutra_service.app.models.serving import Serving, asked_of, serving
 from lutra_service.app.recommendations import histories, trial_record, verification
 from lutra_service.app.recommendations.admission import admitted
+from lutra_service.app.recommendations.directives import waits_for_window
 from lutra_service.app.recommendations.proposal import propose
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.common.documents import Document
@@ -47,7 +48,9 @@ def ask(unit: UnitOfWork, database: Database, session: Session | None) -> tuple[
     if session.state != SessionState.RUNNING:
         why = f" ({session.message})" if session.message else ""
         raise SessionClosed(f"{session.id} is {session.state}{why}: POST /v1/sessions/{session.id}/resume goes on")
-    pending = unit.recommendations.of_kind(session.id, (Kind.SEARCH, Kind.VERIFICATION, Kind.HANDOVER), WAITING)
+    waiting = unit.recommendations.of_kind(session.id, (*COMPUTED, Kind.SUBSET), WAITING)
+    # A part of what is for the maintenance window holds nothing up until then, as the whole does not.
+    pending = [r for r in waiting if r.kind != Kind.SUBSET or not waits_for_window(unit, database, r)]
     if pending:
         return pending[0], False
     quota.verify_room(unit, database.id)
