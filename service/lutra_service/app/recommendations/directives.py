@@ -12,6 +12,7 @@ from lutra_service.app.access.audit import AUTOMATIC, SERVICE
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.lifecycle import directive_holder
 from lutra_service.app.lifecycle.directive_holder import Holder
+from lutra_service.app.live import unheard
 from lutra_service.app.recommendations import admission
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
@@ -100,7 +101,7 @@ def waits(unit: UnitOfWork, row: Recommendation) -> str | None:
         return f"it needs a restart: {closed(database.rules.maintenance_windows, unit.now)}"
     if _waits_for_another(unit, database, row):
         return "another change is still being measured"
-    return None
+    return unheard.sentence(unit, database) or None
 
 
 def _not_for(unit: UnitOfWork, database: Database, row: Recommendation, agent: Holder | None) -> bool:

@@ -11,7 +11,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.live import objectives, observed, settled, verdicts
+from lutra_service.app.live import objectives, observed, settled, unheard, verdicts
 from lutra_service.app.recommendations import directives, histories, request, trial_record, verification
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
@@ -63,10 +63,15 @@ def _message(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
 
 
 def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
-    """What an open session is at, where that is not plain: what it observes, and why an approval waits."""
+    """What an open session is at, where that is not plain: what it observes, why an approval waits, and that nothing
+    is heard of the database. In a lab nothing is heard while a driver runs.
+    """
     if session.state != SessionState.RUNNING:
         return ""
+    quiet = "" if session.mode == "lab" else unheard.sentence(unit, unit.databases.get(session.database_id))
     if any(r.state == State.OBSERVING for r in rows):
+        if quiet:
+            return f"observing: {quiet}"
         try:
             at = context_of(unit, unit.databases.get(session.database_id), session)
             return observed.sentence(histories.measured(unit, at, session), observed.other_source(unit, session))
@@ -74,7 +79,7 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
             return f"{error.code}: {error}"
     waiting = ((r.id, directives.waits(unit, r)) for r in rows if r.state == State.APPROVED)
     told = next((f"{id_} is approved and waits: {why}" for id_, why in waiting if why is not None), "")
-    return told or objectives.unserved(unit, session)
+    return told or quiet or objectives.unserved(unit, session)
 
 
 def trials(unit: UnitOfWork, session_id: str) -> list[Recommendation]:
