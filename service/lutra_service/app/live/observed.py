@@ -27,10 +27,10 @@ def sentence(seen: History, other_p99: str = "") -> str:
     left = f"about {lacking * median(lengths):.0f} s more, then it proposes" if lengths else "then it proposes"
     read = f"{WINDOWS - lacking} of {WINDOWS} windows with {metric} under the settings that are active"
     unmeasured = seen.completed and not any(metric in o.metrics for o in seen.completed)
-    never = f"; none of {len(seen.completed)} windows has {metric} until now: `lutra-agent check` says what it needs"
+    never = f"none of {len(seen.completed)} windows has {metric} until now: `lutra-agent check` says what it needs"
     if other_p99 and metric == "p99_ms":
         return f"observing: {read}; {other_p99}"
-    return f"observing: {read}; {left}{never if unmeasured else ''}"
+    return f"observing: {read}; {never if unmeasured else left}"
 
 
 def other_source(unit: UnitOfWork, session: Session) -> str:

@@ -124,3 +124,15 @@ def test_the_baseline_of_a_live_session_is_every_setting_as_evidence_may_ask_for
         baseline = made.session["baseline"]
         assert baseline["work_mem"] == 4096
         assert ("max_connections" in baseline, "fsync" in baseline) == (kept, kept)
+
+
+def test_a_metric_that_no_window_has_is_not_promised_for_a_few_seconds_later(tmp_path: Path) -> None:
+    with live(tmp_path, MORE) as made:
+        made.agent.send()
+        made.open()
+        for _ in range(4):
+            made.agent.send(made.agent.report(**made.agent.window(qps=900.0)))
+        made.ask(wait=0)
+        told = made.session["message"]
+        assert told.endswith("none of 4 windows has p99_ms until now: `lutra-agent check` says what it needs")
+        assert "more, then" not in told

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from lutra_agent.engines.common.telemetry import Visible
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.engines.postgresql.server.rights import monitor
+from lutra_agent.engines.postgresql.telemetry.ages.distribution import FEWEST
 from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.telemetry.histogram import HistogramView
 from lutra_agent.engines.postgresql.telemetry.statements import StatementsView
@@ -37,7 +38,8 @@ def log(objection: str) -> Visible:
 def transactions(watched: bool, tracked: bool) -> Visible:
     """What runs, where the agent's file does not say that nobody is to look."""
     if watched:
-        p99 = "running transactions (pg_stat_activity), an estimate with its error"
+        where = f"in windows of {FEWEST} transactions and more; a longer agent.interval_s makes longer windows"
+        p99 = f"running transactions (pg_stat_activity), an estimate with its error, {where}"
         return Visible(TRANSACTIONS, True, "p99 from their ages", p99=p99)
     if not tracked:
         return Visible(TRANSACTIONS, False, "track_activities is off: no p99 from their ages", TRACK)
