@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from itertools import islice
+from statistics import median
 from typing import Any
 
 import click
@@ -12,12 +13,18 @@ from lutra_models.errors import LutraError, printable
 
 from lutra_client import shown
 from lutra_client.client import Client
+from lutra_client.errors import Unreachable
 from lutra_client.schemas import RecommendationAnswer
 from lutra_client.waiting import LONGEST_WAIT_S
 
 OPEN = ("running", "settled", "paused")
 SHOWN = 3
 """Sessions of a database, the newest ones."""
+WINDOWS = 12
+"""The newest ones, whose medians stand beside what is expected."""
+QUIET_S = 3.0
+"""After so long somebody who waits is told so."""
+TO_COME = ("observing", "computing", "approved", "applied")
 PATIENCE_S = 3600.0
 
 Database = click.argument("database", required=False)
@@ -29,7 +36,10 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
-        except LutraError as error:
+        except Unreachable as error:
+            way_out = "start the service, or set LUTRA_URL to where it answers"
+            raise click.ClickException(f"{printable(str(error))}: {way_out}") from error
+        except (LutraError, ValueError) as error:  # an id that is empty, a token that is none
             raise click.ClickException(printable(str(error))) from error
 
 
@@ -54,11 +64,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        try:
-            client = Client.from_environment()
-        except ValueError as error:
-            raise click.ClickException(str(error)) from error
-        with client:
+        with Client.from_environment() as client:
             command(client, *arguments, **options)
 
     return run
@@ -99,7 +105,7 @@ def status(client: Client, database: str | None) -> None:
     for id_ in waiting:
         if id_ is not None:
             click.echo()
-            _show(client.get_recommendation(id_))
+            _show(client, client.get_recommendation(id_))
     if not found:
         click.echo("no session yet: `lutra-advice open` begins one")
 
@@ -109,11 +115,14 @@ def status(client: Client, database: str | None) -> None:
 @asking
 def next_(client: Client, database: str | None) -> None:
     """Ask for the next recommendation, wait until it is there, and show it."""
-    asked = client.ask_recommendation(_id(client, database), wait_s=LONGEST_WAIT_S)
+    of = _id(client, database)
+    asked = client.ask_recommendation(of, wait_s=QUIET_S)
+    if asked["state"] in TO_COME and not asked["waits"]:
+        click.echo(f"{asked['id']} is {asked['state']}; waiting up to a minute for the next one …", err=True)
+        asked = client.ask_recommendation(of, wait_s=LONGEST_WAIT_S)
     if asked["state"] == "computing":
-        click.echo(f"{asked['id']} is being computed …", err=True)
         asked = client.wait_for_recommendation(asked["id"])
-    _show(asked)
+    _show(client, asked)
     if asked["state"] == "observing" and asked["session"] is not None:
         click.echo(shown.session(client.get_session(asked["session"])))
 
@@ -123,7 +132,7 @@ def next_(client: Client, database: str | None) -> None:
 @asking
 def show(client: Client, recommendation: str) -> None:
     """What it changes, why, what it should give, what speaks against it, and what became of it."""
-    _show(client.get_recommendation(recommendation))
+    _show(client, client.get_recommendation(recommendation))
 
 
 @main.command()
@@ -137,9 +146,13 @@ def approve(client: Client, recommendation: str, settings: tuple[str, ...], beca
     part: Any = {"settings": list(settings), "reason": because} if settings else {}
     made = client.approve_recommendation(recommendation, **part)
     if wait:
-        click.echo(f"{made['id']} is approved; waiting until it is measured …", err=True)
-        made = client.wait_for_recommendation(made["id"], until="measured", timeout_s=PATIENCE_S)
-    _show(made)
+        click.echo(f"{made['id']} is approved{_why(made)}; waiting until it is measured …", err=True)
+        try:
+            made = client.wait_for_recommendation(made["id"], until="measured", timeout_s=PATIENCE_S)
+        except KeyboardInterrupt:
+            click.echo(f"\n{made['id']} stays approved; `lutra-advice undo {made['id']}` takes it back", err=True)
+            raise
+    _show(client, made)
 
 
 @main.command()
@@ -148,7 +161,7 @@ def approve(client: Client, recommendation: str, settings: tuple[str, ...], beca
 @asking
 def reject(client: Client, recommendation: str, because: str | None) -> None:
     """Turn it down: it is not proposed again until something that it depends on changes."""
-    _show(client.reject_recommendation(recommendation, reason=because))
+    _show(client, client.reject_recommendation(recommendation, reason=because))
 
 
 @main.command()
@@ -157,7 +170,7 @@ def reject(client: Client, recommendation: str, because: str | None) -> None:
 @asking
 def undo(client: Client, recommendation: str, because: str | None) -> None:
     """Go back to the settings before it."""
-    _show(client.roll_back_recommendation(recommendation, reason=because))
+    _show(client, client.roll_back_recommendation(recommendation, reason=because))
 
 
 def _id(client: Client, database: str | None) -> str:
@@ -173,10 +186,24 @@ def _id(client: Client, database: str | None) -> str:
     raise click.ClickException(f"{wanted} this token sees {names}")
 
 
-def _show(found: RecommendationAnswer) -> None:
-    click.echo(shown.recommendation(found))
+def _why(made: RecommendationAnswer) -> str:
+    return f", and waits: {printable(made['waits'])}" if made["waits"] else ""
+
+
+def _show(client: Client, found: RecommendationAnswer) -> None:
+    click.echo(shown.recommendation(found, _measured_now(client, found) if found["state"] == "proposed" else None))
     if found["state"] == "proposed":
         click.echo(f"\nlutra-advice approve {found['id']} [SETTING …], or lutra-advice reject {found['id']}")
+
+
+def _measured_now(client: Client, found: RecommendationAnswer) -> dict[str, float]:
+    """By metric that is predicted, the median of the newest windows that have it."""
+    wanted = list(found["predictions"] or ())
+    if not wanted:
+        return {}
+    newest = list(islice(client.list_windows(found["database"], limit=WINDOWS, metric=wanted), WINDOWS))
+    read = {name: [w["metrics"][name] for w in newest if name in w["metrics"]] for name in wanted}
+    return {name: median(values) for name, values in read.items() if values}
 
 
 if __name__ == "__main__":

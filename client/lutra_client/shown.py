@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from lutra_models.catalog.statements import Step, to_paste
 from lutra_models.errors import printable
 
 from lutra_client.schemas import (
@@ -21,9 +22,14 @@ SHARES = (0.8, 0.95)
 """Of the predicted gain: how many settings give so much is shown."""
 
 
-def recommendation(found: RecommendationAnswer) -> str:
-    """What changes, why, what it should give and what speaks against it; then what became of it."""
-    return "\n".join(_recommendation(found))
+TO_COME = ("proposed", "approved")
+
+
+def recommendation(found: RecommendationAnswer, now: Mapping[str, float] | None = None) -> str:
+    """What changes, why, what it should give beside what is measured `now`, and what speaks against it; then what
+    became of it.
+    """
+    return "\n".join(_recommendation(found, now or {}))
 
 
 def session(found: SessionAnswer) -> str:
@@ -34,7 +40,7 @@ def session(found: SessionAnswer) -> str:
     return "\n".join([*lines, *_paragraph(found["message"], "  ")])
 
 
-def _recommendation(found: RecommendationAnswer) -> Iterator[str]:
+def _recommendation(found: RecommendationAnswer, now: Mapping[str, float]) -> Iterator[str]:
     yield f"{found['id']}  {found['state']}" + (f" ({found['origin']})" if found["origin"] else "")
     looked_at = found["looked_at"]
     if looked_at is not None:
@@ -42,7 +48,9 @@ def _recommendation(found: RecommendationAnswer) -> Iterator[str]:
     reasons = {r["setting"]: r for r in found["reasons"] or ()}
     for change in found["changes"] or ():
         yield from _change(change, reasons.get(change["setting"]))
-    yield from _expected(found)
+    if found["state"] in TO_COME:
+        yield from _executed(found["changes"] or ())
+    yield from _expected(found, now)
     for warning in found["warnings"] or ():
         yield from _paragraph(f"warning: {warning}")
     for note in () if looked_at is None else looked_at["notes"]:
@@ -59,11 +67,27 @@ def _change(change: ChangeAnswer, reason: ReasonAnswer | None) -> Iterator[str]:
             yield from _paragraph(f"against: {reason['against']}", "      ")
 
 
-def _expected(found: RecommendationAnswer) -> Iterator[str]:
+def _executed(changes: Iterable[ChangeAnswer]) -> Iterator[str]:
+    """The statements and lines, for whoever makes the change by hand or wants to see what the agent does."""
+    kept = [(change["applies"], change.get("do_steps") or ()) for change in changes]
+    steps = [Step("", step["text"], step["file"], step["section"]) for _, of_one in kept for step in of_one]
+    if steps:
+        yield "what is executed:"
+        yield from (f"  {printable(line)}" for line in to_paste(steps))
+    for applies in ("reload", "restart", "reboot"):
+        if steps and any(applies == needed for needed, _ in kept):
+            yield f"  # then a {applies}"
+
+
+def _expected(found: RecommendationAnswer, now: Mapping[str, float]) -> Iterator[str]:
     if found["predictions"]:
         yield from _paragraph("expected: " + "; ".join(_predictions(found["predictions"])))
-    if found["curve"]:
-        yield from _paragraph("of that gain: " + "; ".join(_shares(found["curve"])))
+        measured = [f"{metric} {now[metric]:,.4g}" for metric in found["predictions"] if metric in now]
+        if measured:
+            yield from _paragraph(f"measured now: {'; '.join(measured)} (medians of the newest windows)")
+    shares = list(_shares(found["curve"] or ()))
+    if shares:
+        yield from _paragraph("of that gain: " + "; ".join(shares))
     memory = found["memory"]
     if memory is not None and found["changes"]:
         yield f"memory: {memory['total_bytes'] / 2**30:.1f} GiB of {memory['limit_bytes'] / 2**30:.1f} GiB"
@@ -76,13 +100,13 @@ def _predictions(by_metric: Mapping[str, PredictionAnswer]) -> Iterator[str]:
         yield f"{metric} {found['median']:,.4g} ({span}{far})"
 
 
-def _shares(curve: Iterable[ShareAnswer]) -> Iterator[str]:
-    rising = list(curve)
+def _shares(curve: Sequence[ShareAnswer]) -> Iterator[str]:
+    """Of fewer settings than all, and where the model tells their share from none: elsewhere it is a guess."""
     for wanted in SHARES:
-        first = next((point for point in rising if point["share"] >= wanted), None)
+        first = next((at for at, point in enumerate(curve[:-1]) if point["share"] >= wanted and point["low"] > 0), None)
         if first is not None:
-            added = [name for point in rising[: rising.index(first) + 1] for name in point["added"]]
-            yield f"{first['share']:.0%} by {len(added)} of the settings ({', '.join(added)})"
+            added = [name for point in curve[: first + 1] for name in point["added"]]
+            yield f"{curve[first]['share']:.0%} by {len(added)} of the settings ({', '.join(added)})"
 
 
 def _became(found: RecommendationAnswer) -> Iterator[str]:

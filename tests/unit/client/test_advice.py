@@ -49,6 +49,7 @@ def test_a_recommendation_is_read_and_a_part_of_it_approved(shop: Live, advice: 
     id_ = told.split()[0]
     assert f"{id_} proposed (evidence) 1 symptom shows" in told
     assert "work_mem 4MB → 8MB (reload) so against: more memory?[2J for each sort" in told
+    assert "what is executed: ALTER SYSTEM SET work_mem = '8MB'; ALTER SYSTEM SET jit = 'off'; # then a reload" in told
     assert f"lutra-advice approve {id_} [SETTING …]" in told
     assert told in advice("status", shop.agent.database)
 
@@ -76,7 +77,22 @@ def test_what_is_turned_down_says_why(shop: Live, advice: Advice) -> None:
     assert "reason: not before the sale" in told
 
 
+def test_who_stops_waiting_reads_that_the_approval_stands(
+    shop: Live, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    shop.open()
+    id_ = run("next").output.split()[0]
+    monkeypatch.setattr(Client, "wait_for_recommendation", interrupted)
+    told = run("approve", id_, "--wait").output
+    assert f"{id_} stays approved; `lutra-advice undo {id_}` takes it back" in told
+    assert shop.look(id_)["state"] == "approved"
+
+
 def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result]) -> None:
     assert run("next", "bakery").output == "Error: there is no database 'bakery': this token sees shop\n"
     assert "404 not_found" in run("show", "rec_none").output
+    assert run("show", "").output == "Error: recommendation: an id is no empty text\n"
     assert "409" in run("next").output
