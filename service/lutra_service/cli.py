@@ -48,16 +48,17 @@ class Commands(click.Group):
 
 def _mendable(error: Exception) -> str | None:
     from pydantic import ValidationError
-    from sqlalchemy.exc import ArgumentError, OperationalError
+    from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
+    from lutra_service.db.migrate import NewerSchema
     from lutra_service.db.schema.dialects import URLS
     from lutra_service.db.schema.engine import UnusableUrl
 
     if isinstance(error, ValidationError):
         return "; ".join(f"LUTRA_{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
-    if isinstance(error, OperationalError):
+    if isinstance(error, OperationalError) or type(error) is DatabaseError:  # the latter: a file that is no database
         return f"the database of LUTRA_DATABASE_URL: {error.orig}"
-    if isinstance(error, UnusableUrl):
+    if isinstance(error, UnusableUrl | NewerSchema):
         return f"LUTRA_DATABASE_URL: {error}"
     if isinstance(error, ArgumentError):  # its message holds the URL, and that a password
         return f"LUTRA_DATABASE_URL is no URL of a database; it begins with {URLS}"

@@ -11,32 +11,50 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from lutra_service.db.schema.engine import IMMEDIATE, tighten
 from lutra_service.db.schema.in_use import one_at_a_time
 
 
+class NewerSchema(Exception):
+    """The database was brought to a schema that this program does not have."""
+
+
 def upgrade(engine: Engine, to: str = "head") -> None:
+    """Raises NewerSchema."""
     config = _config()
     if engine.dialect.name == "sqlite":
         tighten(Path(engine.url.database or ""))
         # One transaction that holds the file from its start; a second program waits for it.
         with engine.execution_options(**{IMMEDIATE: True}).begin() as connection:
+            _is_pending(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, to)
         return
-    with one_at_a_time(engine), engine.connect() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, to)
-        connection.commit()
+    with one_at_a_time(engine):
+        pending(engine)
+        with engine.connect() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, to)
+            connection.commit()
 
 
 def pending(engine: Engine) -> bool:
-    """Whether the schema is older or newer than this program's."""
+    """Whether the schema is older than this program's. Raises NewerSchema."""
     with engine.connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-    return current != ScriptDirectory.from_config(_config()).get_current_head()
+        return _is_pending(connection)
+
+
+def _is_pending(connection: Connection) -> bool:
+    current = MigrationContext.configure(connection).get_current_revision()
+    known = ScriptDirectory.from_config(_config())
+    if current is not None and current not in {script.revision for script in known.walk_revisions()}:
+        raise NewerSchema(
+            f"its schema, {current}, was made by a newer version of Lutra, and none leads back: start that version, or "
+            "restore the backup from before the upgrade"
+        )
+    return current != known.get_current_head()
 
 
 def _config() -> Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -37,11 +38,20 @@ class CommitUnknown(LutraError):
     code = "outcome_unknown"
 
 
+class StoreFull(LutraError):
+    """The database says that there is no room: it stored nothing."""
+
+    code = "busy"
+    retry_after_s = 5
+
+
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 Work = Callable[["UnitOfWork"], T]
 ATTEMPTS = 3
 SQLITE_HELD = (5, 6)
 """SQLITE_BUSY and SQLITE_LOCKED, with any extension: the transaction is still open, and is rolled back."""
+SQLITE_FULL, DISK_FULL = 13, "53100"
 COMPLETION_UNKNOWN = "40003"
 
 
@@ -109,12 +119,18 @@ class Store:
     def write(self, work: Work[T]) -> T:
         """Commit what `work` did and tell the listeners. A transaction that lost a race runs again from its start.
 
-        Raises CommitUnknown where the answer to the commit was lost: what may be stored is not done again.
+        Raises CommitUnknown where the answer to the commit was lost: what may be stored is not done again. Raises
+        StoreFull where there is no room.
         """
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 result, changed = self._commit(work)
-            except (IntegrityError, OperationalError):
+            except (IntegrityError, OperationalError) as error:
+                if _is_full(error):
+                    log.error("nothing can be stored: %s", error.orig)
+                    raise StoreFull(
+                        f"the service's store has no room left, and stored nothing: {error.orig}"
+                    ) from error
                 if attempt == ATTEMPTS:
                     raise
             else:
@@ -149,7 +165,12 @@ class Store:
 
 
 def _is_undone(error: OperationalError) -> bool:
-    """Whether the database itself says that it committed nothing: a lost race, a lock that others hold."""
+    """Whether the database itself says that it committed nothing: a lost race, a lock that others hold, no room."""
     state = getattr(error.orig, "sqlstate", None) or ""
     busy = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in SQLITE_HELD
-    return busy or (state.startswith("40") and state != COMPLETION_UNKNOWN)
+    return busy or _is_full(error) or (state.startswith("40") and state != COMPLETION_UNKNOWN)
+
+
+def _is_full(error: IntegrityError | OperationalError) -> bool:
+    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+    return code == SQLITE_FULL or getattr(error.orig, "sqlstate", None) == DISK_FULL

@@ -13,7 +13,7 @@ from lutra_service.app.reports import bulk_intake, intake
 from lutra_service.app.reports.bulk_intake import Arrival
 from lutra_service.app.reports.configurations import Configurations
 from lutra_service.common.together import Together
-from lutra_service.db.store import CommitUnknown, Store
+from lutra_service.db.store import CommitUnknown, Store, StoreFull
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class ReportWriter:
     def _write(self, arrivals: Sequence[Arrival]) -> Sequence[Receipt | None]:
         try:
             return self._store.write(lambda unit: bulk_intake.accept(unit, arrivals, self._configurations))
-        except CommitUnknown:
+        except (CommitUnknown, StoreFull):
             raise
         except Exception:
             # One of them may be at fault, or the database: each is tried alone and gets its own answer.

@@ -156,3 +156,28 @@ def test_the_demo_is_another_distributions_and_says_how_to_install_it_where_it_i
     assert "\n  demo " not in CliRunner().invoke(main, ["--help"]).output
     ended = CliRunner().invoke(main, ["demo"])
     assert (ended.exit_code, "pip install lutra-lab" in ended.output) == (2, True)
+
+
+@pytest.mark.parametrize("command", [["migrate"], ["serve"], ["token", "list"]])
+def test_a_schema_of_a_newer_version_is_told_with_the_way_out(own_url: str, command: list[str]) -> None:
+    engine = make_engine(own_url)
+    migrate.upgrade(engine)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    engine.dispose()
+    told = CliRunner().invoke(main, command)
+    assert told.exit_code == 1
+    assert "its schema, 9999, was made by a newer version of Lutra" in told.output
+    assert "restore the backup" in told.output
+
+
+def test_what_an_operator_can_mend_ends_with_one_line(
+    own_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lutra.db").write_text("a file that is none of SQLite's, and long enough to be one of them\n" * 9)
+    for command in (["migrate"], ["serve"]):
+        told = CliRunner().invoke(main, command).output
+        assert told == "Error: the database of LUTRA_DATABASE_URL: file is not a database\n"
+    monkeypatch.setenv("LUTRA_LOG_LEVEL", "loud")
+    assert "LUTRA_LOG_LEVEL: Input should be 'debug', 'info'" in CliRunner().invoke(main, ["serve"]).output
+    assert Settings(log_level="WARNING").log_level == "warning"  # type: ignore[arg-type]

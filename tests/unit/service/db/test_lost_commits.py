@@ -10,7 +10,7 @@ import pytest
 from lutra_service.app.access.tokens import create_token
 from lutra_service.db import migrate, store
 from lutra_service.db.schema.engine import make_engine
-from lutra_service.db.store import CommitUnknown, Store, UnitOfWork
+from lutra_service.db.store import CommitUnknown, Store, StoreFull, UnitOfWork
 from sqlalchemy import Insert
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
@@ -31,6 +31,12 @@ class PostgresError(Exception):
 def busy() -> Exception:
     error = sqlite3.OperationalError("database is locked")
     error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    return error
+
+
+def full() -> Exception:
+    error = sqlite3.OperationalError("database or disk is full")
+    error.sqlite_errorcode = sqlite3.SQLITE_FULL
     return error
 
 
@@ -104,6 +110,18 @@ def test_what_the_database_says_it_did_not_store_is_done_again(
     own.write(token)
     monkeypatch.undo()
     assert count(own) == 1
+
+
+@pytest.mark.parametrize("fault", [lambda: PostgresError("53100"), full])
+def test_a_store_without_room_says_so_and_stores_nothing(
+    own: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: Fault
+) -> None:
+    monkeypatch.setattr(store, "Session", Faulty(fault, stored=False))
+    with pytest.raises(StoreFull, match=r"no room left, and stored nothing: (sqlstate 53100|database or disk is full)"):
+        own.write(token)
+    assert "nothing can be stored" in caplog.text
+    monkeypatch.undo()
+    assert count(own) == 0
 
 
 def test_a_connection_that_is_lost_before_the_commit_costs_nothing(own: Store) -> None:

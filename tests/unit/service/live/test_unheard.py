@@ -16,7 +16,7 @@ def later(made: Live, minutes: float) -> None:
     def earlier(unit: UnitOfWork) -> None:
         database = unit.databases.get(made.agent.database)
         for row in unit.reports.windows(database.id, 100):
-            unit.reports.change(row.id, received_at=row.received_at - timedelta(minutes=minutes))
+            unit.reports.replace(row.id, received_at=row.received_at - timedelta(minutes=minutes))
         if database.last_report_at is not None:
             unit.databases.change(database.id, last_report_at=database.last_report_at - timedelta(minutes=minutes))
 
