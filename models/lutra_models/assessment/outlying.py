@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lutra_models.catalog import LiveSettings
-from lutra_models.catalog.units import scale
+from lutra_models.catalog.units import MEMORY, scale
 from lutra_models.catalog.values import factor
 from lutra_models.symptoms.offers import UNTOUCHED
 
@@ -44,6 +44,9 @@ def _far(live: LiveSettings, name: str, low: float, high: float) -> bool:
 
 
 def _read(live: LiveSettings, name: str, ends: tuple[float, float]) -> tuple[str, str]:
-    per_unit = factor(live.server.settings[name].unit)
-    low, high = (live.text(name, round(end / per_unit, 6)) for end in ends)
+    """A share of the host's memory in whole megabytes: its last bytes are nobody's advice."""
+    unit, mega = live.server.settings[name].unit, MEMORY["MB"]
+    in_memory = scale(unit)[0] == "memory"
+    whole = (round(end / mega) * mega if in_memory and end >= mega else end for end in ends)
+    low, high = (live.text(name, round(end / factor(unit), 6)) for end in whole)
     return low, high

@@ -267,3 +267,9 @@ def test_every_setting_at_either_end_of_what_the_server_takes_leads_to_a_value_i
             for told, move in strange(replace(fresh, settings=at_its_end)).items():
                 assert told == name
                 assert move.after != move.before
+
+
+def test_the_range_of_a_share_of_memory_is_told_in_whole_megabytes() -> None:
+    server = changed_by_hand("mariadb", 23.54, innodb_buffer_pool_size="16M")
+    told = strange(server)["innodb_buffer_pool_size"].sentence
+    assert "16MB is far outside of 128MB to 19284MB, the range that serves such a host" in told

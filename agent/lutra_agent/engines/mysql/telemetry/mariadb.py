@@ -47,7 +47,8 @@ def _plugin(connection: Connection) -> Visible:
     name, install = "QUERY_RESPONSE_TIME", "INSTALL SONAME 'query_response_time'; "
     settings = "SET GLOBAL query_response_time_range_base = 2, GLOBAL query_response_time_stats = ON, "
     remedy = (
-        f"{settings}GLOBAL query_response_time_flush = ON; and the first two in an option file, to outlast a restart"
+        f"{settings}GLOBAL query_response_time_flush = ON; "
+        "-- to outlast a restart also in an option file: query_response_time_range_base=2, query_response_time_stats=ON"
     )
     try:
         status, counts, base = connection.row(PLUGIN)
