@@ -74,7 +74,7 @@ def _executed(changes: Iterable[ChangeAnswer]) -> Iterator[str]:
     if steps:
         yield "what is executed:"
         yield from (f"  {printable(line)}" for line in to_paste(steps))
-    for applies in ("reload", "restart", "reboot"):
+    for applies in ("restart", "reboot"):
         if steps and any(applies == needed for needed, _ in kept):
             yield f"  # then a {applies}"
 
