@@ -69,6 +69,7 @@ def exchanged(request: Request[T], retries: Retries) -> Flow[httpx.Response]:
         yield Pause(retries.pause_s(attempt, asked_s))
     if isinstance(reply, httpx.Response):
         raise problem(reply)
+    assert reply is not None
     raise unreachable(request.method, request.path, reply) from reply
 
 
