@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import socket
@@ -15,8 +16,9 @@ from fastapi import FastAPI
 from lutra_service.api.http.sockets.connections import Connections
 from lutra_service.api.http.sockets.protocol import BoundedProtocol, Deadlines
 from lutra_service.common import logs
-from lutra_service.common.settings import Settings
+from lutra_service.common.settings import Settings, misspelled
 
+log = logging.getLogger(__name__)
 ACCEPTED_AT_ONCE = 32
 BACKLOG = 1024
 FILES = 65_536
@@ -42,6 +44,8 @@ class Server(uvicorn.Server):
 
 def serve(app: FastAPI, settings: Settings) -> None:
     logs.configure(settings.log_level)
+    for said in misspelled(os.environ):
+        log.warning("%s", said)
     Server(configured(app, settings)).run()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -13,6 +15,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from lutra_service.common.limits import DAILY_BYTES
 
+PREFIX = "LUTRA_"
+ALIKE = 0.75
+
 
 def _lower(text: object) -> object:
     return text.lower() if isinstance(text, str) else text
@@ -21,7 +26,7 @@ def _lower(text: object) -> object:
 class Settings(BaseSettings):
     """Sizes are in bytes and times in seconds."""
 
-    model_config = SettingsConfigDict(env_prefix="LUTRA_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
 
     database_url: str = Field(default="sqlite:///lutra.db", repr=False)
     host: str = "127.0.0.1"
@@ -91,6 +96,17 @@ class Settings(BaseSettings):
             f"LUTRA_DASK_SCHEDULER is {self.dask_scheduler}: take tls://host:port with LUTRA_DASK_TLS_CA, "
             "LUTRA_DASK_TLS_CERT and LUTRA_DASK_TLS_KEY; tcp:// is for a scheduler on loopback alone"
         )
+
+
+def misspelled(environment: Iterable[str]) -> list[str]:
+    """What is said of each variable that is none of the service's, and nearly one: it has no effect."""
+    names = [name.removeprefix(PREFIX).lower() for name in environment if name.startswith(PREFIX)]
+    near = {n: get_close_matches(n, Settings.model_fields, n=1, cutoff=ALIKE) for n in names}
+    return [
+        f"{PREFIX}{n.upper()} has no effect: did you mean {PREFIX}{found[0].upper()}?"
+        for n, found in near.items()
+        if found and n not in Settings.model_fields
+    ]
 
 
 def _loopback(host: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from lutra_service.cli import main
-from lutra_service.common.settings import Settings
+from lutra_service.common.settings import Settings, misspelled
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
 
@@ -181,3 +181,12 @@ def test_what_an_operator_can_mend_ends_with_one_line(
     monkeypatch.setenv("LUTRA_LOG_LEVEL", "loud")
     assert "LUTRA_LOG_LEVEL: Input should be 'debug', 'info'" in CliRunner().invoke(main, ["serve"]).output
     assert Settings(log_level="WARNING").log_level == "warning"  # type: ignore[arg-type]
+
+
+def test_a_variable_that_is_nearly_one_of_the_services_is_named() -> None:
+    others = ["LUTRA_TOKEN", "LUTRA_URL", "LUTRA_AGENT_TOKEN", "LUTRA_SESSION", "LUTRA_DBNAME", "LUTRA_PORT", "PATH"]
+    assert misspelled(others) == []
+    assert misspelled([*others, "LUTRA_RETENTION_DAY", "LUTRA_PROT"]) == [
+        "LUTRA_RETENTION_DAY has no effect: did you mean LUTRA_RETENTION_DAYS?",
+        "LUTRA_PROT has no effect: did you mean LUTRA_PORT?",
+    ]
