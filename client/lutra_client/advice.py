@@ -169,8 +169,31 @@ def reject(client: Client, recommendation: str, because: str | None) -> None:
 @click.option("--because", help="Why. It is kept, and shown where this is not proposed again.")
 @asking
 def undo(client: Client, recommendation: str, because: str | None) -> None:
-    """Go back to the settings before it."""
+    """Go back to the settings before it. Its session pauses: `lutra-advice resume` goes on."""
     _show(client, client.roll_back_recommendation(recommendation, reason=because))
+
+
+@main.command()
+@Database
+@asking
+def resume(client: Client, database: str | None) -> None:
+    """Let the session that is paused go on."""
+    click.echo(shown.session(client.resume_session(_open_one(client, database))))
+
+
+@main.command()
+@Database
+@asking
+def stop(client: Client, database: str | None) -> None:
+    """End the open session. What it changed stays: `lutra-advice undo` goes back."""
+    click.echo(shown.session(client.stop_session(_open_one(client, database))))
+
+
+def _open_one(client: Client, database: str | None) -> str:
+    newest = next(iter(client.list_sessions(_id(client, database), limit=1)), None)
+    if newest is None or newest["state"] not in OPEN:
+        raise click.ClickException("no session is open: `lutra-advice open` begins one")
+    return newest["id"]
 
 
 def _id(client: Client, database: str | None) -> str:

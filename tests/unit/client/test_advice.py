@@ -77,6 +77,21 @@ def test_what_is_turned_down_says_why(shop: Live, advice: Advice) -> None:
     assert "reason: not before the sale" in told
 
 
+def test_what_an_undo_paused_goes_on_until_it_is_stopped(
+    shop: Live, advice: Advice, run: Callable[..., Result]
+) -> None:
+    assert "no session is open" in run("resume").output
+    shop.open()
+    id_ = advice("next").split()[0]
+    advice("approve", id_)
+    shop.carry_out(id_)
+    advice("undo", id_)
+    assert "paused" in advice("status")
+    assert "running" in advice("resume", "shop")
+    assert "stopped" in advice("stop")
+    assert "no session is open" in run("stop").output
+
+
 def test_who_stops_waiting_reads_that_the_approval_stands(
     shop: Live, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
