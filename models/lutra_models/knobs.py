@@ -89,7 +89,8 @@ class Number:
         room = inside * math.log(self.high / self.low) if self.log else self.high - self.low
         step = _readable_step(room / 100, binary=_BYTES.fullmatch(self.unit) is not None)
         step = max(step, 1.0) if self.integer else step
-        return self.clip(float(f"{round(inside / step) * step:.12g}"))
+        near = float(f"{round(inside / step) * step:.12g}")
+        return self.clip(max(near, self.low))  # never down to a special value below the range: 3 is not "off"
 
     def __str__(self) -> str:
         span = f"[{_plain(self.low)}, {_plain(self.high)}]{' ' + self.unit if self.unit else ''}"

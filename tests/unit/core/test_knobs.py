@@ -71,6 +71,12 @@ def test_rounding_gives_a_legal_value_near_by_and_leaves_it_there(value: float) 
             assert abs(once - domain.clip(value)) <= (domain.high - domain.low) / 100
 
 
+def test_rounding_never_makes_a_special_value_of_a_number() -> None:
+    """Of 1 to 1024 workers, 3 are not rounded to 0, which turns parallel queries off."""
+    domain = Number(1, 1024, integer=True, special=(0,))
+    assert [domain.rounded(value) for value in (0, 1, 3, 5)] == [0, 1, 1, 1]
+
+
 def test_special_values_are_legal_besides_the_range_and_clipping_keeps_them() -> None:
     domain = Number(1, 60, special=(-1,))
     assert -1 in domain
