@@ -86,7 +86,7 @@ def _expected(found: RecommendationAnswer, now: Mapping[str, float]) -> Iterator
         if measured:
             yield from _paragraph(f"measured now: {'; '.join(measured)} (medians of the newest windows)")
     shares = list(_shares(found["curve"] or ()))
-    if shares:
+    if shares and found["changes"]:
         yield from _paragraph("of that gain: " + "; ".join(shares))
     memory = found["memory"]
     if memory is not None and found["changes"]:
@@ -112,7 +112,7 @@ def _shares(curve: Sequence[ShareAnswer]) -> Iterator[str]:
 def _became(found: RecommendationAnswer) -> Iterator[str]:
     for name in ("waits", "failed", "error", "reason"):
         said = found[name]
-        if said:
+        if said and not (name == "reason" and said in (found["error"] or "")):
             yield from _paragraph(f"{name}: {said}")
     judgement = found["judgement"]
     if judgement is not None:

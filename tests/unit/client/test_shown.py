@@ -27,10 +27,19 @@ def told(now: dict[str, float] | None = None, **more: Any) -> str:
 
 def test_a_share_of_the_gain_is_told_only_where_the_model_can_tell_it_from_none() -> None:
     guess = [point("", 0, -18.3), point("jit", 0.85, -6.4), point("work_mem", 0.98, -1.9), point("wal", 1, 1)]
-    assert "gain" not in told(curve=guess)
+    assert "gain" not in told(curve=guess, changes=[change("jit")])
     known = [point("", 0, 0), point("jit", 0.85, 0.6), point("work_mem", 0.98, 0.9), point("wal", 1, 1)]
-    assert "of that gain: 85% by 1 of the settings (jit); 98% by 2 of the settings (jit, work_mem)" in told(curve=known)
-    assert "gain" not in told(curve=[point("", 0, 0), point("jit", 1, 1)])
+    assert "of that gain: 85% by 1 of the settings (jit); 98% by 2 of the settings (jit, work_mem)" in told(
+        curve=known, changes=[change("jit")]
+    )
+    assert "gain" not in told(curve=[point("", 0, 0), point("jit", 1, 1)], changes=[change("jit")])
+    assert "gain" not in told(curve=known, changes=[])
+
+
+def test_a_cause_is_told_once() -> None:
+    found = told(state="reverted", error="guardrail: qps: qps is 0", reason="qps: qps is 0")
+    assert found.count("qps is 0") == 1
+    assert "reason: not before the sale" in told(state="rejected", reason="not before the sale")
 
 
 def test_what_is_expected_stands_beside_what_is_measured_now() -> None:
