@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from tests.support.conformance import HOST
 from tests.support.engines import program, scratch
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
+from tests.support.listening import until
 from tests.support.subjects import engine_of, subject_of, variables
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -66,12 +68,18 @@ def without_a_file(folder: Path, *options: str) -> Iterator[int]:
     argv = [program("redis-server"), "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), *options]
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     try:
-        while not accepts(port):
-            time.sleep(0.02)
+        until(lambda: accepts(port) and answers(port))
         yield port
     finally:
         process.kill()
         process.wait()
+
+
+def answers(port: int) -> bool:
+    """Whether it serves, if only a refusal: it listens on its port before it has made its socket."""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        connection.sendall(b"PING\r\n")
+        return connection.recv(1) != b""
 
 
 @contextmanager
@@ -209,17 +217,17 @@ def test_the_data_outlast_the_restarts_of_a_change_and_of_its_undo(engine: str, 
 
 def test_a_password_goes_by_a_socket_or_where_that_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDISCLI_AUTH", "open sesame")
-    socket = tmp_path / "r.sock"
-    options = ("--requirepass", "open sesame", "--unixsocket", str(socket))
+    own = tmp_path / "r.sock"
+    options = ("--requirepass", "open sesame", "--unixsocket", str(own))
     with without_a_file(tmp_path, *options) as port:
         with connected(port) as engine, pytest.raises(LoginRefused, match="in clear"):
             engine.health.ping()
-        for more in ({"host": str(socket)}, {"password_in_clear": True}):
+        for more in ({"host": str(own)}, {"password_in_clear": True}):
             with connected(port, **more) as engine:
                 engine.health.ping()
                 assert engine.server(HOST).role == "primary"
         monkeypatch.setenv("REDISCLI_AUTH", "wrong")
-        with connected(port, host=str(socket)) as engine, pytest.raises(LoginRefused):
+        with connected(port, host=str(own)) as engine, pytest.raises(LoginRefused):
             engine.health.ping()
         monkeypatch.delenv("REDISCLI_AUTH")
         with connected(port) as engine, pytest.raises(LoginRefused):
