@@ -8,6 +8,7 @@ fleet's own, as many as there are: what a recommendation is given has its usual 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -50,6 +51,7 @@ RECOMMENDATIONS = 12
 TRIALS = (1, 2, 5, 10, 20)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 500
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @click.command("nearest")
@@ -63,8 +65,9 @@ def nearest_command(sizes: str, results: Path) -> None:
         if identity not in rows:
             done = subprocess.run(
                 [sys.executable, "-m", "benchmarks.memory.nearest", str(size)],
-                capture_output=True,
+                stdout=subprocess.PIPE,
                 text=True,
+                env={**os.environ, "PYTHONPATH": str(ROOT)},  # its worker starts elsewhere and imports from here
                 check=True,
             )
             rows.add({**identity, **json.loads(done.stdout)})
