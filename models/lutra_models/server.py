@@ -23,8 +23,8 @@ SERVER = "server"
 LARGEST_BYTES = 2**64
 MOST_CORES = 1e6
 LONGEST_FACT = 100
-MEMORY_PAGES = "transparent_hugepage.enabled"
-"""The setting in whose place `Host.memory_pages` stands where it is not reported: what may move is no circumstance."""
+STAND_FOR = {"memory_pages": "transparent_hugepage.enabled", "allocator": "server.allocator"}
+"""Facts of a `Host` that stand for a setting where that is not reported: what may move is no circumstance."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Server:
     @property
     def circumstances(self) -> dict[str, Value]:
         """What it is measured under, whatever its settings are: itself, its hardware, and the system beneath."""
-        kind = {n: t for n, t in self.host.kind.items() if n != "memory_pages" or MEMORY_PAGES not in self.settings}
+        kind = {n: text for n, text in self.host.kind.items() if STAND_FOR.get(n) not in self.settings}
         sizes = {"memory_bytes": self.host.memory_bytes, "cores": self.host.cores}
         return {"engine": self.engine, "engine_version": self.version, **sizes, **kind}
 

@@ -29,7 +29,7 @@ from lutra_agent import drivers
 from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.cli import main as lutra_agent
 from lutra_agent.config.types import DatabaseConfig
-from lutra_agent.linux import requests
+from lutra_agent.linux import allocators, lasting, requests
 from lutra_models import extensions
 from lutra_models.gp import documents
 from lutra_models.gp.options import DEFAULT
@@ -241,6 +241,10 @@ def test_a_unit_starts_a_command_that_exists_and_entry_points_are_those_of_an_in
     if "Service" not in read:
         for group, name, value in ((g, *item) for g in read.sections() for item in read[g].items()):
             assert [e.value for e in entry_points(group=group, name=name)] == [value]
+        return
+    if "ExecStart" not in read["Service"]:
+        preload = read["Service"]["Environment"].removeprefix("LD_PRELOAD=")
+        assert allocators.drop_in(preload).decode() == f"{lasting.HEADER}{block.text}"
         return
     program, *arguments = shlex.split(read["Service"]["ExecStart"])
     if Path(program).name == "lutra-host":

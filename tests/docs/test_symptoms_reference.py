@@ -56,6 +56,8 @@ def _row(row: SymptomRow, engines: Sequence[str]) -> Iterator[str]:
     read = sorted(row.names & row.measured.keys())
     yield from (f"- `{n}` = {row.measured[n].how} of `{row.measured[n].metric}`" for n in read)
     yield from (f"- `{name}` = `{formula}`" for name, formula in row.numbers.items())
+    if row.memory_short:
+        yield "- while it shows, no setting that takes more memory is raised"
     condition = "" if row.given.text == "1" else f", where `{row.given}`"
     most = "" if row.most == 1 else f"; strength at most {row.most:g}"
     yield f"- shows by `{row.measure}`, from {row.begins:g} to {row.full:g}{condition}{most}"

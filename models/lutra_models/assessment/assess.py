@@ -3,12 +3,12 @@
 A symptom comes first: where a rule wants the same, its value counts if it goes farther; where a rule wants the
 opposite, it is silent. A rule speaks only for what nobody has set, on a server that nobody has tuned: whoever set a
 good part of the settings that matter chose to leave the rest. Of what somebody did set, it speaks where the value is
-far outside of what serves any such host.
+far outside of what serves any such host. Where the host has no memory to spare, nothing asks for more of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from lutra_models.evidence import Evidence, Finding, Move, way
 from lutra_models.knobs import Configuration, KnobSpace, Number, Value
 from lutra_models.server import Policy
 from lutra_models.symptoms import Cure, Diagnosis, Symptom
-from lutra_models.symptoms.offers import UNTOUCHED
+from lutra_models.symptoms.offers import UNTOUCHED, takes_memory
 from lutra_models.symptoms.sentences import told
 
 MB = 2**20
@@ -49,7 +49,8 @@ def assess(
     """
     wanted = _Rules(live, policy, began or live.values)
     cured = {s.name for s in diagnosis.symptoms if any(c.after is not None for c in s.cures)}
-    faults = [_fault(live, s, wanted, cured) for s in diagnosis.symptoms]
+    reached = wanted.reached(diagnosis.symptoms)
+    faults = [_fault(live, s, reached, cured) for s in diagnosis.symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     strange = wanted.strange(diagnosis.symptoms)
     findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: -f.worth))
@@ -121,6 +122,23 @@ class _Rules:
             free -= near
         return {}
 
+    def reached(self, symptoms: Iterable[Symptom]) -> Mapping[str, Value]:
+        """Where cures may go as far as the rule for their setting, which raises it more: all of them together keep the
+        memory limit and the couplings.
+        """
+        cures = [c for s in symptoms for c in s.cures if c.after is not None]
+        together = {c.setting: c.after for c in cures if c.after is not None}
+        found: dict[str, Value] = {}
+        for cure in cures:
+            after = _farther(cure, self.values.get(cure.setting))
+            if after is not None and after != cure.after and self._kept({**together, cure.setting: after}):
+                together[cure.setting] = found[cure.setting] = after
+        return found
+
+    def _kept(self, wanted: Mapping[str, Value]) -> bool:
+        rules = self.live.space(replace(self.policy, movable=frozenset(wanted))).rules
+        return not any(rule(Configuration(wanted)) for rule in rules)
+
     def findings(self, symptoms: Iterable[Symptom]) -> list[Finding]:
         """One for each setting, those that matter most first. No symptom speaks for these settings."""
         shown = list(symptoms)
@@ -128,7 +146,7 @@ class _Rules:
         found = (self._finding(name, shown) for name in self.rows if name not in asked)
         return [f for f in found if f is not None]
 
-    def strange(self, symptoms: Iterable[Symptom]) -> list[Finding]:
+    def strange(self, symptoms: Sequence[Symptom]) -> list[Finding]:
         """One for each setting that somebody set far outside of its range, where no symptom speaks as loudly of it."""
         loud = (s for s in symptoms if s.kind == "fault" and s.strength >= OUTLYING_STRENGTH)
         spoken = {c.setting for s in loud for c in s.cures}
@@ -139,7 +157,7 @@ class _Rules:
         with suppress(InvalidConfiguration):
             ruled = self.live.rule_based(policy, only=allowed)
             found = _readable(self.live.space(policy), ruled, ruled)
-            moving = [n for n in found if found[n] != self.live.values[n]]
+            moving = [n for n in found if found[n] != self.live.values[n] and not self._starved(n, found[n], symptoms)]
             return [self._strange(n, found[n], *ends[n]) for n in moving]
         return []
 
@@ -157,7 +175,7 @@ class _Rules:
 
     def _finding(self, name: str, symptoms: Iterable[Symptom]) -> Finding | None:
         after, row = self.values.get(name), self.rows[name]
-        if after is None:
+        if after is None or self._starved(name, after, symptoms):
             return None
         enough = next((s for s in symptoms if s.kind == "enough" and name in s.settings), None)
         if enough is not None and not row.by_host and way(self.live.values[name], after) == "raise":
@@ -169,6 +187,11 @@ class _Rules:
         reason = f"{moved(self.live, name, after)}: {told(row.why, scope)}."
         move = Move(name, self.live.values[name], after, reason, self.needs_restart(name), against)
         return Finding(name, "rule", RULE_STRENGTH, reason, (name,), (move,), expected_gain("rule"))
+
+    def _starved(self, name: str, after: Value, symptoms: Iterable[Symptom]) -> bool:
+        """Whether it would take memory of a host that has none to spare."""
+        short = any(s.memory_short for s in symptoms)
+        return short and takes_memory(self.live, self.policy, name, after)
 
     def needs_restart(self, name: str) -> bool:
         return self.live.server.settings[name].applies == "restart"
@@ -187,16 +210,16 @@ class _Rules:
         return now == stock or (isinstance(now, str) and now.lower() == str(stock).lower())
 
 
-def _fault(live: LiveSettings, symptom: Symptom, rules: _Rules, cured: AbstractSet[str]) -> Finding:
+def _fault(live: LiveSettings, symptom: Symptom, reached: Mapping[str, Value], cured: AbstractSet[str]) -> Finding:
     """Without moves where it may go with the cure of what brings it about."""
     waits = cured & set(symptom.follows)
-    moves = () if waits else tuple(_move(live, symptom, cure, rules) for cure in symptom.cures)
+    moves = () if waits else tuple(_move(live, symptom, cure, reached) for cure in symptom.cures)
     gain = expected_gain(symptom.group)
     return Finding(symptom.name, symptom.kind, symptom.strength, symptom.sentence, symptom.settings, moves, gain)
 
 
-def _move(live: LiveSettings, symptom: Symptom, cure: Cure, rules: _Rules) -> Move:
-    after = _farther(cure, rules.values.get(cure.setting))
+def _move(live: LiveSettings, symptom: Symptom, cure: Cure, reached: Mapping[str, Value]) -> Move:
+    after = cure.after if cure.after is None else _farther(cure, reached.get(cure.setting))
     why = cure.reason if after == cure.after else f"{cure.reason}; the rule for this hardware goes as far as that"
     if after is None:
         return Move(cure.setting, cure.before, None, symptom.sentence, cure.applies == "restart", "", cure.obstacle)

@@ -25,8 +25,13 @@ MOODS = (
     (0.7, 0.3, 0.15),
     (0.7, 0.6, 0.1),
     (0.9, 0.4, 0.05),
+    (0.98, 0.5, 0.03),
+    (0.997, 0.5, 0.03),
 )
-"""What s keeps from one window to the next, its share of the variance, and how far that is believed beforehand."""
+"""What s keeps from one window to the next, its share of the variance, and how far that is believed beforehand.
+
+The last two last for hours: a trend (a table that grows, a cache that fills) is none of the change's doing.
+"""
 TAILS = 4.0
 """Degrees of freedom of the noise in a window: rare windows are far off."""
 SAME = 1e-6

@@ -37,6 +37,8 @@ class Symptom:
     threshold: str
     source: str
     follows: tuple[str, ...] = ()
+    memory_short: bool = False
+    """While it shows, no setting that takes more memory is raised."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
                     seen += [] if found is None else [found]
                     evaluated += 1
     seen.sort(key=lambda s: -s.symptom.strength)
-    offers = Offers(live, policy)
+    offers = Offers(live, policy, memory_short=any(s.symptom.memory_short for s in seen))
     symptoms = tuple(_treated(s, live, offers.cures(s.wishes)) for s in seen)
     return Diagnosis(symptoms, len(windows), seconds, evaluated)
 
@@ -145,6 +147,7 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
         row.threshold,
         row.source,
         row.follows,
+        row.memory_short,
     )
     return _Seen(symptom, wishes, told(row.by_hand, scope))
 

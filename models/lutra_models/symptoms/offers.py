@@ -56,12 +56,14 @@ class Cure:
 class Offers:
     """Makes cures of wishes, one symptom after the other, the strongest first.
 
-    What was offered before counts: all increases together keep the rules, and no two cures move a setting apart.
+    What was offered before counts: all increases together keep the rules, and no two cures move a setting apart. Where
+    memory is short, nothing takes more of it.
     """
 
-    def __init__(self, live: LiveSettings, policy: Policy) -> None:
+    def __init__(self, live: LiveSettings, policy: Policy, *, memory_short: bool = False) -> None:
         self._live = live
         self._policy = policy
+        self._memory_short = memory_short
         self._raised: dict[str, Value] = {}
         self._ways: dict[str, Way] = {}
 
@@ -109,6 +111,8 @@ class Offers:
         after = _farther(wish.way, after, self._raised.get(name, before))
         if not _moves(wish.way, before, after):
             return None, f"{name} is already as far as it may go here"
+        if self._memory_short and takes_memory(self._live, self._policy, name, after):
+            return None, "the host has no memory to spare: it swaps"
 
         def refused(value: Value) -> Refusal | None:
             return next((r for rule in space.rules if (r := rule(self._with(name, value)))), None)
@@ -128,6 +132,11 @@ class Offers:
         self._ways[wish.setting] = wish.way
         if wish.way != "lower":
             self._raised[wish.setting] = after
+
+
+def takes_memory(live: LiveSettings, policy: Policy, name: str, after: Value) -> bool:
+    """Whether the memory sum is larger with this value than it is now."""
+    return live.memory(policy, {name: after}).total_bytes > live.memory(policy, {}).total_bytes
 
 
 def _inside(knob: Knob, wanted: Value) -> Value:

@@ -83,6 +83,8 @@ class SymptomRow:
     follows: tuple[str, ...] = ()
     """Symptoms that bring this one about: while one of them shows, its cure comes first, and may be enough."""
     by_hand: str = ""
+    memory_short: bool = False
+    """Whether the host has no memory to spare while it shows: no setting that takes more of it is raised."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):

@@ -240,6 +240,10 @@ def test_what_somebody_set_far_outside_of_what_serves_such_a_host_is_told_whatev
     [
         {"work_mem": "2GB"},  # much memory is the memory limit's affair
         {"autovacuum_vacuum_scale_factor": 0},  # 0 switches something off
+        # rows alone say when, as many have it for large tables
+        {"autovacuum_vacuum_scale_factor": 0, "autovacuum_vacuum_threshold": 100_000},
+        {"autovacuum_analyze_scale_factor": 0, "autovacuum_analyze_threshold": 100_000},
+        {"autovacuum_vacuum_insert_scale_factor": 0, "autovacuum_vacuum_insert_threshold": 5_000_000},
         {"from_collapse_limit": 100},  # not searched unless named: rather on purpose
         {"commit_delay": 0, "max_wal_size": "160MB"},  # outside, and not far
     ],

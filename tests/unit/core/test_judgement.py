@@ -22,17 +22,26 @@ def heavy(rng: random.Random) -> float:
     return rng.gauss(0, 1) / math.sqrt(rng.gammavariate(2, 0.5)) / math.sqrt(2)
 
 
-def tried(seed: int, effect: float, before: int = 80, after: int = 12) -> Judgement:
-    """A change whose p99 is `effect` times that of before, at any time of a day of 24 to 1,440 windows."""
+def tried(
+    seed: int, effect: float, before: int = 80, after: int = 12, kept: float = KEPT, trend: float = 0.0
+) -> Judgement:
+    """A change whose p99 is `effect` times that of before, at any time of a day of 24 to 1,440 windows.
+
+    Its mood keeps `kept` from window to window, and its p99 grows by `trend` a window.
+    """
     rng = random.Random(seed)
     began, day, mood, windows = rng.random() * 2 * math.pi, rng.choice([24, 60, 240, 1440]), 0.0, list[LoadedWindow]()
     for i in range(before + WARM_UP + after):
         swing = math.log(5) / 2 * math.sin(began + 2 * math.pi * i / day)
         rate = 1000 / math.sqrt(5) * math.exp(swing + 0.08 * rng.gauss(0, 1))
         use = min(rate / CAPACITY, 0.97)
-        mood = KEPT * mood + math.sqrt(1 - KEPT**2) * MOOD * rng.gauss(0, 1)
+        mood = kept * mood + math.sqrt(1 - kept**2) * MOOD * rng.gauss(0, 1)
         busy = rng.random() < DISTURBED
-        p99 = 4 * (1 + 2.5 * use**3 / (1 - use)) * math.exp(mood + NOISE * heavy(rng) + busy * abs(rng.gauss(0, 1)))
+        p99 = (
+            4
+            * (1 + 2.5 * use**3 / (1 - use))
+            * math.exp(mood + trend * i + NOISE * heavy(rng) + busy * abs(rng.gauss(0, 1)))
+        )
         metrics = {
             "qps": rate,
             "p99_ms": p99 * (effect if i >= before else 1.0),
@@ -46,6 +55,12 @@ def tried(seed: int, effect: float, before: int = 80, after: int = 12) -> Judgem
 def test_of_40_changes_that_change_nothing_at_most_two_are_told_as_something() -> None:
     told = Counter(tried(seed, 1.0).verdict for seed in range(40))
     assert told["better"] + told["worse"] <= 2, told
+
+
+def test_a_p99_that_grows_by_itself_and_moods_of_an_hour_are_seldom_taken_for_the_changes_effect() -> None:
+    for how in ({"trend": 0.001, "after": 48}, {"kept": 0.98, "after": 24}):
+        told = Counter(tried(seed, 1.0, **how).verdict for seed in range(40))
+        assert told["better"] + told["worse"] <= 4, (how, told)
 
 
 def test_a_fifth_more_or_less_p99_is_told_in_four_of_five_tries_within_twelve_windows() -> None:

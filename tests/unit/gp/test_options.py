@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -10,14 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from lutra_models import Choice, Configuration, History, Knob, KnobSpace, Number, Objective, Observation, Refusal
+from lutra_models.errors import InvalidOptions
 from lutra_models.evidence import Evidence, Finding, Move
 from lutra_models.gp import Options, fit, recommend
+from lutra_models.gp.documents import read, toml
 from lutra_models.gp.memory.index import Index
 from lutra_models.gp.memory.question import Question
 from lutra_models.gp.memory.workload import Workload
 from lutra_models.gp.space.encoding import Encoding
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
+
+PLAIN_OPTIONS = Options()
 
 
 def rng(seed: int = 1) -> np.random.Generator:
@@ -167,3 +172,21 @@ def test_a_past_history_is_fitted_anew_for_other_options() -> None:
     asked = [Configuration(DEFAULT)]
     one, two = (fit(history(4), [history(20, seed=4)], rng=rng(), options=o).predict(asked) for o in (Options(), wary))
     assert one != two
+
+
+def test_a_key_of_many_parts_takes_no_memory_to_refuse() -> None:
+    bombs = [".".join("a" * 32_000) + " = 1", f"[{'.'.join('a' * 32_000)}]", "x = {" + ".".join("a" * 32_000) + " = 1}"]
+    for bomb in (*bombs, *(f"# first\n{b}" for b in bombs)):
+        tracemalloc.start()
+        try:
+            with pytest.raises(InvalidOptions, match=r"line \d has 64,0\d\d characters"):
+                read(bomb, "toml")
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def test_the_longest_document_is_read_back() -> None:
+    longest = replace(PLAIN_OPTIONS, search=replace(PLAIN_OPTIONS.search, moves=(-0.12345678901234567,) * 16))
+    assert read(toml(longest), "toml") == longest
+    assert "# Range: from -1 to 1, at most 16 of them." in toml(longest)

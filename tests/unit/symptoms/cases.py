@@ -68,7 +68,13 @@ def my(**more: Any) -> Server:
 
 
 CHECKPOINTS = {"checkpointer.requested": 38, "checkpointer.timed": 3, "wal.bytes": 22.0 * GB}
-BEHIND = {"tables.behind": 4, "tables.dead_rows": 5e5, "workers.vacuuming": 2, "workers.vacuum_delayed": 1.8}
+BEHIND = {
+    "tables.behind": 4,
+    "tables.dead_rows": 5e5,
+    "workers.vacuuming": 2,
+    "workers.vacuum_delayed": 1.8,
+    "activity.oldest_transaction_s": 3,
+}
 PLANS = {
     "tables.seq_scans": 100,
     "tables.idx_scans": 100,
@@ -113,7 +119,7 @@ POSTGRESQL = (
         "checkpoints_rushed",
         pg(checkpoint_completion_target=0.5),
         {"checkpointer.requested": 0, "checkpointer.timed": 12, "checkpointer.buffers_written": 1e5},
-        {"checkpointer.buffers_written": 999},
+        {"checkpointer.buffers_written": 11_900},
         [{"checkpointer.timed": 0}],
         {"checkpoint_completion_target": 0.9},
     ),
@@ -169,7 +175,7 @@ POSTGRESQL = (
         pg(),
         {"database.blks_read": 4e6, "database.blks_hit": 1.6e7, "bgwriter.buffers_alloc": 4e6},
         {"database.blks_hit": 7.7e7},
-        [{"bgwriter.buffers_alloc": 1e4}, {"database.blks_read": 3e5, "bgwriter.buffers_alloc": 3e5}],
+        [{"bgwriter.buffers_alloc": 3e4}, {"database.blks_read": 3e5, "bgwriter.buffers_alloc": 3e5}],
         {"shared_buffers": 262144},
     ),
     Case(
@@ -184,14 +190,19 @@ POSTGRESQL = (
         pg(shared_buffers="2GB"),
         {
             "database.blks_read": 100,
-            "database.blks_hit": 1e6,
-            "database.own_blocks": 1e6,
+            "database.blks_hit": 1e7,
+            "database.own_blocks": 1e7,
             "bgwriter.buffers_alloc": 10,
             "tables.unanalyzed": 0,
             "size.bytes": 0.25 * GB,
         },
         {"size.bytes": 1.01 * GB},
-        [{"tables.unanalyzed": 1}, {"database.own_blocks": 9e5}, {"bgwriter.buffers_alloc": 1e4}],
+        [
+            {"tables.unanalyzed": 1},
+            {"database.own_blocks": 9e6},
+            {"bgwriter.buffers_alloc": 1e4},
+            {"database.blks_hit": 1e6, "database.own_blocks": 1e6},
+        ],
         {"shared_buffers": 49152},
     ),
     Case(
@@ -223,23 +234,23 @@ POSTGRESQL = (
         pg(autovacuum_vacuum_cost_delay="20ms"),
         BEHIND,
         {"workers.vacuum_delayed": 0.7},
-        [{"tables.behind": 0}, {"workers.vacuuming": 0.4}],
+        [{"tables.behind": 0}, {"workers.vacuuming": 0.4}, {"activity.oldest_transaction_s": 700}],
         {"autovacuum_vacuum_cost_limit": 1000, "autovacuum_vacuum_cost_delay": 2},
     ),
     Case(
         "autovacuum_workers_short",
         pg("18"),
-        {"tables.behind": 6, "workers.vacuuming": 3, "workers.vacuum_delayed": 0.5},
+        {**BEHIND, "tables.behind": 6, "workers.vacuuming": 3, "workers.vacuum_delayed": 0.5},
         {"tables.behind": 2.9},
-        [{"workers.vacuum_delayed": 2.5}, {"workers.vacuuming": 2}],
+        [{"workers.vacuum_delayed": 2.5}, {"workers.vacuuming": 2}, {"activity.oldest_transaction_s": 700}],
         {"autovacuum_max_workers": 6},
     ),
     Case(
         "autovacuum_naps",
         pg(autovacuum_naptime="1h"),
-        {"tables.behind": 2, "workers.vacuuming": 0},
+        {"tables.behind": 2, "workers.vacuuming": 0, "activity.oldest_transaction_s": 3},
         {"tables.behind": 0.9},
-        [{"workers.vacuuming": 1}],
+        [{"workers.vacuuming": 1}, {"activity.oldest_transaction_s": 700}],
         {"autovacuum_naptime": 30},
     ),
     Case(
@@ -631,6 +642,29 @@ MYSQLDS = (
         [{"buffer_pool.pages_dirty": 3000}, {"host.disk_busy_ms": 3600 * 800.0}],
         {"innodb_io_capacity": 20000, "innodb_io_capacity_max": 40000},
     ),
+    *(
+        Case(
+            "flushing_beyond_disk",
+            server(innodb_io_capacity=10000, innodb_io_capacity_max=20000),
+            {
+                **FLUSHING,
+                "buffer_pool.pages_flushed": 3600 * 340.0,
+                "buffer_pool.pages_dirty": 800,
+                redo: 1e6,
+                "host.disk_writes": 3600 * 860.0,
+                "host.io_waiting_s": 3600 * 0.47,
+            },
+            {"host.disk_writes": 3600 * 5100.0, "buffer_pool.pages_flushed": 3600 * 2000.0},
+            [
+                {"buffer_pool.pages_flushed": 3600 * 49.0},
+                {"buffer_pool.pages_flushed": 3600 * 150.0},
+                {"host.io_waiting_s": 3600 * 0.29},
+                {"buffer_pool.pages_dirty": 3000},
+            ],
+            {"innodb_io_capacity": 220},
+        )
+        for server, redo in ((maria, "redo.checkpoint_age_bytes"), (my, "redo.logical_bytes"))
+    ),
     Case(
         "dirty_pages_near_limit",
         maria(innodb_max_dirty_pages_pct=20),
@@ -693,17 +727,25 @@ REDIS = (
     Case(
         "aof_syncs_delayed",
         a_redis(settings=AOF),
-        {"persistence.delayed_syncs": 40},
+        {"persistence.delayed_syncs": 40, "persistence.forks": 3},
         {"persistence.delayed_syncs": 7},
         [],
     ),
     Case(
         "aof_rewrites_frequent",
         a_redis(settings=AOF),
-        {"persistence.rewrites": 30},
+        {"persistence.rewrites": 30, "persistence.aof_base_bytes": 10 * MB},
         {"persistence.rewrites": 5.9},
         [],
         {"auto-aof-rewrite-min-size": 256 * MB},
+    ),
+    Case(
+        "aof_rewrites_frequent",
+        a_redis(settings=AOF),
+        {"persistence.rewrites": 30, "persistence.aof_base_bytes": 2 * GB},
+        {"persistence.rewrites": 5.9},
+        [],
+        {"auto-aof-rewrite-percentage": 400},
     ),
     Case(
         "keys_evicted",

@@ -2,6 +2,8 @@
 
 vm.swappiness = 10               # /etc/sysctl.d/90-lutra.conf
 sysctl -w vm.swappiness=10
+
+The allocator is a line of the server's unit, which its next start reads once systemd knows the line.
 """
 
 from __future__ import annotations
@@ -11,6 +13,10 @@ from lutra_models.catalog.statements.steps import FileLine, Renderer, Statement,
 SYSCTL_FILE = "/etc/sysctl.d/90-lutra.conf"
 DEVICE_FILE = "/etc/lutra/host.conf"
 """Of a unit of Lutra's, for what is no sysctl."""
+UNIT_FILE = "/etc/systemd/system/SERVER_UNIT.d/90-lutra.conf"
+ALLOCATOR = "server.allocator"
+LIBRARIES = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4"}
+OWN_ALLOCATOR = "system"
 SYSCTLS = ("vm.", "kernel.", "net.")
 BY_RATIO = {
     "vm.dirty_background_bytes": "vm.dirty_background_ratio",
@@ -26,7 +32,8 @@ def is_sysctl(name: str) -> bool:
 
 def kept(name: str, value: str | None) -> str | None:
     """What the file says where `value` is to last."""
-    return None if name in BY_RATIO and value == "0" else value
+    unsaid = OWN_ALLOCATOR if name == ALLOCATOR else "0" if name in BY_RATIO else None
+    return None if value == unsaid else value
 
 
 def change(name: str, text: str, _restart: bool) -> tuple[Step, ...]:
@@ -35,6 +42,8 @@ def change(name: str, text: str, _restart: bool) -> tuple[Step, ...]:
 
 def undo(name: str, text: str | None, active: str, _restart: bool) -> tuple[Step, ...]:
     """The value first: until it is as before, the file tells whose it was."""
+    if name == ALLOCATOR:
+        return change(name, text or OWN_ALLOCATOR, True)
     return (_active(name, active), _line(name, text))
 
 
@@ -43,6 +52,8 @@ def _active(name: str, text: str) -> Statement:
 
 
 def _command(name: str, text: str) -> str:
+    if name == ALLOCATOR:
+        return f"systemctl daemon-reload  # after the change of {name} in the unit's file"
     if name in BY_RATIO and text == "0":
         return f"sysctl -w {BY_RATIO[name]}=AS_BEFORE  # so that {name} is 0"
     if is_sysctl(name):
@@ -54,7 +65,11 @@ def _command(name: str, text: str) -> str:
 def _line(name: str, value: str | None) -> FileLine:
     value = kept(name, value)
     text = f"# without {name}" if value is None else f"{name} = {value}"
-    return FileLine(name, text, SYSCTL_FILE if is_sysctl(name) else DEVICE_FILE, value=value)
+    if name != ALLOCATOR:
+        return FileLine(name, text, SYSCTL_FILE if is_sysctl(name) else DEVICE_FILE, value=value)
+    if value is not None:
+        text = f"Environment=LD_PRELOAD={LIBRARIES.get(value, value)}"
+    return FileLine(name, text, UNIT_FILE, "Service", value)
 
 
 LINUX = Renderer("linux", change, undo)

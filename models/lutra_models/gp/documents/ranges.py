@@ -14,11 +14,12 @@ from lutra_models.gp.options.rooms import Options
 
 @dataclass(frozen=True)
 class Within:
-    """From `low` to `high`, both included."""
+    """From `low` to `high`, both included; of a list each number, and at most `most` of them."""
 
     low: float
     high: float
     power_of_two: bool = False
+    most: int = 1
 
     def holds(self, value: float) -> bool:
         return self.low <= value <= self.high and not (self.power_of_two and int(value) & (int(value) - 1))
@@ -95,7 +96,7 @@ RANGES: Mapping[str, Mapping[str, Within]] = {
         **dict.fromkeys(("handover_loss", "handover_risk", "untried_stretch"), SHARE),
         **dict.fromkeys(("doubt", "luck", "least_effect"), AMOUNT),
         "near": Within(1, 65_536),
-        "moves": Within(-1, 1),
+        "moves": Within(-1, 1, most=16),
         "slack": Within(0, 10),
         "contradicted": Within(0, 1000),
     },
@@ -145,7 +146,11 @@ def faults(options: Options) -> list[str]:
 def _out_of_range(options: Options) -> Iterator[str]:
     for name, value in named(options):
         within = range_of(name)
-        for one in value if isinstance(value, tuple) else (value,):
+        several = value if isinstance(value, tuple) else (value,)
+        if within is not None and len(several) > within.most:
+            yield f"{name}: must be at most {within.most} numbers, got {len(several):,}"
+            continue
+        for one in several:
             if within is not None and not within.holds(one):
                 yield f"{name}: must be {within}, got {one:g}"
 

@@ -18,15 +18,25 @@ from lutra_models.gp.options.rooms import DEFAULT, Options
 
 Form = Literal["toml", "json"]
 WIDTH = 100
+LONGEST_LINE = 500
+"""tomllib keeps each prefix of a dotted key: one of 32,000 parts takes gigabytes. A key is on one line."""
 
 
 def read(text: str, form: Form) -> Options:
     """The options in `text`; what it does not name keeps its default. Raises InvalidOptions."""
     try:
-        document = tomllib.loads(text) if form == "toml" else json.loads(text)
+        document = _toml(text) if form == "toml" else json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidOptions(f"the document is no {form.upper()}: {error}") from error
     return checked(document)
+
+
+def _toml(text: str) -> dict[str, Any]:
+    """Raises ValueError."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > LONGEST_LINE:
+            raise ValueError(f"line {number} has {len(line):,} characters, of {LONGEST_LINE} at most")
+    return tomllib.loads(text)
 
 
 def checked(document: object) -> Options:
@@ -71,7 +81,13 @@ def _room(room: Any, default: Any, prefix: str) -> Iterator[str]:
 def _option(name: str, value: Any, default: Any, meaning: str) -> Iterator[str]:
     within = range_of(name)
     part = next((p for p in parts.PARTS if p.option == name), None)
-    may = f"Range: {within}." if within is not None else f"There are {part.sentence()}." if part else ""
+    may = (
+        f"Range: {within}{f', at most {within.most} of them' if within.most > 1 else ''}."
+        if within is not None
+        else f"There are {part.sentence()}."
+        if part
+        else ""
+    )
     shipped = "" if value == default else f" The default: {_plain(default)}."
     yield from (*_comment(meaning), *_comment(f"{may}{shipped}"))
     yield f"{name.rpartition('.')[2]} = {_plain(value)}"
