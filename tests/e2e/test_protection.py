@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import agent_process, settings_of, until
+from tests.support.agents import agent_process, settings_of, until, write_toml
 from tests.support.loads import inserting
 from tests.support.served import Served
 
@@ -37,6 +38,12 @@ class Scene:
 
     def agent(self) -> AbstractContextManager[Any]:
         return agent_process(self.file, self.token)
+
+    def confirm_after(self, windows: int) -> None:
+        """For the agent that starts next. One that lost its state does not know where a rollback leads: it watches."""
+        toml = tomllib.loads(self.file.read_text())
+        toml["guard"]["confirm_windows"] = windows
+        write_toml(self.file, toml)
 
     def changed(self) -> str:
         """The path of a recommendation that was approved and that the agent has applied provisionally."""
@@ -92,7 +99,8 @@ def test_a_change_whose_agent_lost_its_state_is_taken_back_by_the_one_that_follo
             process.wait()
         shutil.rmtree(tmp_path / "state")
         assert settings_of(postgres18) != before
+        scene.confirm_after(windows=2)
         with scene.agent():
+            until(lambda: settings_of(postgres18) == before)
             until(lambda: api.take("GET", change)["state"] == "reverted")
-            assert settings_of(postgres18) == before
     assert "lost its state" in api.take("GET", change)["error"]

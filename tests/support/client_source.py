@@ -13,6 +13,7 @@ from typing import Any
 Document = Mapping[str, Any]
 PACKAGE = Path(__file__).parents[2] / "client" / "lutra_client"
 LINES = "application/jsonl"
+PAGED = " The others follow when they are looked at."
 KEY, PREFER = "idempotency-key", "prefer"
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 MADE = "Made of service/openapi.json by `python -m tests.contract.test_client`: change that, not this."
@@ -107,7 +108,7 @@ def _asked(parameter: Document) -> str:
 
 def _told(operation: Document, parameters: Any) -> str:
     named = [p for p in parameters if p["in"] == "query" and p["name"] not in ("after", "format")]
-    lines = [f"{p['name']}: {p['description']}" for p in named]
+    lines = [f"{p['name']}: {p['description']}{PAGED if p['name'] == 'limit' else ''}" for p in named]
     return "\n\n".join([operation["description"], *(["\n".join(lines)] if lines else [])])
 
 

@@ -13,7 +13,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ from lutra_lab.servers.mariadb import HISTOGRAM
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_lab.servers.redis.scratch import ROOT as VALKEY_ROOT
-from lutra_lab.servers.redis.scratch import ScratchRedis
+from lutra_lab.servers.redis.scratch import ScratchRedis, ScratchValkey
 
 from tests.support.leftovers import NEW_SERVERS
 from tests.support.pika.real import PROGRAM as REAL_PIKA
@@ -49,6 +49,13 @@ NEEDED = {
     "redis-benchmark": "redis-benchmark (apt-get install redis-tools)",
     "openssl": "openssl (apt-get install openssl)",
 }
+OTHER_STORES: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = {
+    Path(root).name: (kind, partial(Path, root))
+    for root in os.environ.get("LUTRA_STORE_ROOTS", "").split(":")
+    for kind in (ScratchRedis, ScratchValkey)
+    if root and (Path(root) / kind.program).exists()
+}
+"""Further versions of Redis and Valkey: LUTRA_STORE_ROOTS names folders, colons between, whose usr/bin holds one."""
 VARIANTS: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = {
     **{kind.engine: (kind, lambda: None) for kind in scratch_servers()},
     "postgres18": (ScratchPostgres, lambda: None),
@@ -57,6 +64,7 @@ VARIANTS: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = 
     "redis8": (ScratchRedis, lambda: VALKEY_ROOT),
     "pika": (RecordedPika, lambda: None),
     "real pika": (RealPika, lambda: None),
+    **OTHER_STORES,
 }
 """The servers that tests ask for by name: an engine's usual one, or a version of it; with its programs' folder."""
 POSTGRES: tuple[str, ...] = ("postgres15", "postgres18")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lutra_lab.servers.base import ScratchServer
 from lutra_models import extensions
 
 INSTALLED = "lutra.tests"
@@ -90,13 +91,14 @@ def _mysqld(
     )
 
 
-def _redis(at_once: Mapping[str, Any]) -> Family:
+def _redis(at_once: Mapping[str, Any], compact: str = "listpack", too_long: int = 1 << 63) -> Family:
+    """`compact`: what a version calls the encoding of its small values; `too_long`: what it refuses as their length."""
     tuned = ("hz", "repl-backlog-size", "activerehashing")
     commands = ("ping", "info", "config|get", "slowlog|get", "latency|histogram", "config|set")
     return Family(
         at_once={"hz": 20, "repl-backlog-size": 32 << 20, "activerehashing": "no", **at_once},
-        with_restart={"hash-max-listpack-entries": 256},
-        prevents_boot={"hash-max-listpack-value": 1 << 63},
+        with_restart={f"hash-max-{compact}-entries": 256},
+        prevents_boot={f"hash-max-{compact}-value": too_long},
         refused={"active-expire-effort": 11},
         settings="CONFIG GET *",
         work="GET k1",
@@ -112,6 +114,8 @@ def _redis(at_once: Mapping[str, Any]) -> Family:
 
 FAMILIES: Mapping[str, Family] = {
     "redis": _redis({"lazyfree-lazy-expire": "yes"}),
+    "redis 6.2": _redis({"lazyfree-lazy-expire": "yes"}, compact="ziplist", too_long=-1),
+    "valkey 7.2": _redis({"lazyfree-lazy-expire": "yes"}),
     "valkey": _redis({"lazyfree-lazy-expire": "no"}),
     "pika": Family(
         at_once={"write-buffer-size": 64 << 20, "arena-block-size": 1 << 20, "slowlog-max-len": 256},
@@ -121,6 +125,7 @@ FAMILIES: Mapping[str, Family] = {
         settings="CONFIG GET *",
         work="GET k1",
         most_connections="maxclients",
+        by_itself=frozenset({"run-id"}),
     ),
     "postgresql": _postgresql(),
     "mysql": _mysqld(
@@ -143,4 +148,15 @@ FAMILIES: Mapping[str, Family] = {
 
 def known(engine: str) -> Family:
     """Raises KeyError."""
-    return {**FAMILIES, **dict(extensions.installed(INSTALLED))}[engine]
+    return _families()[engine]
+
+
+def known_of(server: ScratchServer) -> Family:
+    """That of the server's version, or else of its engine. Raises KeyError."""
+    families = _families()
+    versions = [n for n in families if n.startswith(f"{server.engine} ") and server.version.startswith(n.split()[1])]
+    return families[(*versions, server.engine)[0]]
+
+
+def _families() -> Mapping[str, Family]:
+    return {**FAMILIES, **dict(extensions.installed(INSTALLED))}

@@ -15,7 +15,7 @@ from lutra_lab.scratch import scratch_servers
 from lutra_lab.servers.base import ScratchServer
 
 from tests.support.conformance import Subject
-from tests.support.families import known
+from tests.support.families import known_of
 
 ENGINES = tuple(kind.engine for kind in scratch_servers())
 
@@ -36,7 +36,7 @@ def engine_of(server: ScratchServer, **more: Any) -> Engine:
 
 def subject_of(server: ScratchServer, folder: Path, **more: Any) -> Subject:
     """`more` is laid over how the agent connects."""
-    facts, engine, clock = known(server.engine), engine_of(server, **more), SystemClock()
+    facts, engine, clock = known_of(server), engine_of(server, **more), SystemClock()
     restart = RestartConfig(tuple(server.restart_command), tuple(server.start_command), 60.0, server.data_dir)
 
     def load() -> None:
@@ -60,6 +60,6 @@ def subject_of(server: ScratchServer, folder: Path, **more: Any) -> Subject:
 
 def variables(server: ScratchServer) -> dict[str, str]:
     """Every setting as a fresh connection reads it, but those that the server changes by itself."""
-    facts = known(server.engine)
+    facts = known_of(server)
     rows = (line.partition("|") for line in server.sql(facts.settings).split("\n"))
     return {name: value for name, _, value in rows if name not in facts.by_itself}

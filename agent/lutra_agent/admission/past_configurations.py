@@ -77,7 +77,7 @@ def restored(live: LiveSettings, changes: Sequence[Change], active: Active, name
 def values_of(live: LiveSettings, active: Active, names: Iterable[str] | None = None) -> dict[str, Value]:
     """The values of a configuration, without those that this server takes no longer."""
     found = {}
-    for name in active if names is None else names:
+    for name in active if names is None else [n for n in names if n in active]:
         try:
             found[name] = live.parse(name, active[name])
         except InvalidConfiguration:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lutra_models.catalog.statements import Step
+from lutra_models.catalog.statements import FileLine, Step
 
 from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
@@ -31,6 +31,9 @@ class SourceRestore:
         """
         texts, active = self.snapshot.texts, self.snapshot.active
         steps = [s for n in reversed(self.names) for s in self.source.undo(n, texts[n], active[n], restart)]
+        if self._moved():
+            self.lines(up=True)
+            steps = [s for s in steps if not isinstance(s, FileLine)]
         try:
             self.source.execute(steps)
         except ApplyRefused as error:
@@ -113,6 +116,19 @@ class SourceRestore:
             return replace(file, content=self.source.rewritten(file.content or b"", held))
         except ValueError:
             return file
+
+    def _moved(self) -> bool:
+        """Whether the server alone names a settings file, and another one than when the snapshot was taken.
+
+        Another server may answer by now: what was written then is taken out where it was written.
+        """
+        file = self.snapshot.file
+        if file is None or self.source.settings_file_in(self.snapshot.data_dir) is not None:
+            return False
+        named = self.source.settings_file()
+        if named not in (None, file.path):
+            log.error("the server names %s as its settings file: restoring %s, which was changed", named, file.path)
+        return named not in (None, file.path)
 
     def _needs_restart(self, steps: Sequence[Step], may_restart: bool) -> bool:
         """Whether nothing else makes the restored file active; a full disk refused the file alone."""

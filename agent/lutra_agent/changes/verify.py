@@ -34,7 +34,10 @@ def differences_from_target(
     active = meet(server).values
     unmet, rounded = [], []
     for name in names:
-        setting, wanted = server.settings[name], target[name]
+        setting, wanted = server.settings.get(name), target[name]
+        if setting is None:
+            unmet.append(f"{name} is not reported any more")
+            continue
         own_choice = isinstance(wanted, int | float) and wanted <= 0 and setting.persisted is not None
         difference = f"{name} is {active[name]}, not {wanted}"
         if setting.pending_restart:

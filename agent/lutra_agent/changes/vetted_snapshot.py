@@ -17,7 +17,7 @@ from lutra_models.catalog import load
 
 from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable
-from lutra_agent.files.accounts import acting_for, owner_of
+from lutra_agent.files.accounts import ROOT, acting_for, owner_of
 from lutra_agent.files.atomic import read_regular
 from lutra_agent.files.saved_file import SavedFile
 from lutra_agent.state.snapshot import Snapshot, Snapshots
@@ -27,6 +27,8 @@ VALUE = re.compile(r"[A-Za-z0-9_.,:=+ -]{0,200}")
 
 MOST_OPEN = 0o644
 """For a file that is gone: a server's account may have to read one that is not its own."""
+
+WAY_OUT = "set restart.data_dir in the agent's own file, or database.config_file where the engine has it"
 
 log = logging.getLogger(__name__)
 
@@ -59,17 +61,31 @@ def _settings_file(source: SettingSource, data_dir: Path | None) -> Path | None:
     except DatabaseUnavailable:
         if configured is None:
             message = "the server is down, and its settings file is named by another account alone"
-            raise ApplyRefused("internal_error", f"{message}: set restart.data_dir in the agent's own file") from None
+            raise ApplyRefused("internal_error", f"{message}: {WAY_OUT}") from None
         path = configured
     if path is None:
         return None
-    if configured is not None and configured.resolve() != path.resolve():
+    if configured is None:
+        _require_harmless(source, path)
+    elif configured.resolve() != path.resolve():
         raise ApplyRefused("internal_error", f"the server names {path} as its settings file, not {configured}")
     real = path.parent.resolve() / path.name
     if real != path:
         message = f"{path} is reached over a symbolic link: name its real path {real.parent} in the agent's own file"
         raise ApplyRefused("internal_error", message)
     return path
+
+
+def _require_harmless(source: SettingSource, path: Path) -> None:
+    """Whoever took the server's port, while it was down, may name a file. Raises ApplyRefused where it leads further
+    than to a file of the server's own kind of name in another account's folder.
+    """
+    try:
+        harmless = source.settings_file_in(path.parent) == path and owner_of(path.parent)[0] != ROOT
+    except OSError:
+        harmless = False
+    if not harmless:
+        raise ApplyRefused("internal_error", f"the server alone names {path} as its settings file: {WAY_OUT}")
 
 
 def _file(source: SettingSource, snapshot: Snapshot, path: Path) -> SavedFile:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 from lutra_models.aims import Over
-from lutra_models.errors import LutraError
+from lutra_models.errors import LutraError, printable
 from lutra_models.verification import ROUNDS
 
 from lutra_agent import __version__
@@ -56,7 +56,7 @@ class Commands(click.Group):
         try:
             return super().invoke(context)
         except (LutraError, PermissionError) as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(shown(str(error))) from error
 
 
 @click.group(cls=Commands)
@@ -91,7 +91,7 @@ def check(config_file: Path, as_json: bool) -> None:
     from lutra_agent.commands.check import examine, show
 
     found = examine(dialling(config_file, quiet=True))
-    click.echo(show(found, as_json))
+    click.echo(shown(show(found, as_json)))
     sys.exit(0 if found.complete else 1)
 
 
@@ -104,7 +104,7 @@ def symptoms(config_file: Path, seconds: float, as_json: bool) -> None:
     from lutra_agent.clock import SystemClock
     from lutra_agent.commands.symptoms import look, show
 
-    click.echo(show(look(dialling(config_file, quiet=True), seconds, SystemClock()), as_json))
+    click.echo(shown(show(look(dialling(config_file, quiet=True), seconds, SystemClock()), as_json)))
 
 
 @main.command()
@@ -120,7 +120,7 @@ def rollback(config_file: Path, target: str, restart: bool, reason: str) -> None
     from lutra_agent.commands.rollback import roll_back
 
     for line in roll_back(dialling(config_file, quiet=True), target.replace("-", "_"), restart, reason):
-        click.echo(line)
+        click.echo(shown(line))
 
 
 @main.command()
@@ -173,7 +173,7 @@ def tune(
     metric = "p99_ms" if objective == "p99" else objective
     request = SessionRequest(metric, trials, verification_rounds, seed, kept, max_changes, under, aim)
     for line in run_session(config, request):
-        click.echo(line)
+        click.echo(shown(line))
 
 
 def _parsed(option: str, parse: Callable[[str], T], texts: Sequence[str]) -> tuple[T, ...]:
@@ -211,9 +211,19 @@ def dialling(config_file: Path, quiet: bool = False) -> Config:
 
 
 def configured(config_file: Path, quiet: bool = False) -> Config:
-    logging.basicConfig(
-        level=logging.WARNING if quiet else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Shown("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler])
     return load(config_file)
+
+
+class Shown(logging.Formatter):
+    """A database, or a service, chooses some of the words."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return shown(super().format(record))
+
+
+def shown(text: str) -> str:
+    """`text` for a terminal, line by line, with nothing in it that would be a command of the terminal's."""
+    return "\n".join(map(printable, text.split("\n")))

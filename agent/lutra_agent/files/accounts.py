@@ -7,6 +7,7 @@ nowhere that the owner could not go anyway.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,19 @@ def owner_of(folder: Path) -> tuple[int, int]:
 def is_anothers(folder: Path) -> bool:
     """Whether the folder belongs neither to the account of this process nor to root."""
     return owner_of(folder)[0] not in (ROOT, os.geteuid())
+
+
+def is_kept_by(owner: int, path: Path, below: Path) -> bool:
+    """Whether the account `owner` alone can change what stands at `path`: it and each folder that leads there from
+    `below` on belong to it, nobody else may write them, and none is a link. Raises OSError where there is nothing.
+    """
+    leading = [below, *(p for p in path.parents if below in p.parents), path]
+    return all(_is_kept_by(owner, p.lstat()) for p in leading)
+
+
+def _is_kept_by(owner: int, status: os.stat_result) -> bool:
+    shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == owner and not shared and not stat.S_ISLNK(status.st_mode)
 
 
 @contextmanager

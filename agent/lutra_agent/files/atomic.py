@@ -8,8 +8,10 @@ import logging
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 LONGEST = 16 << 20
 """Of what the agent keeps in a file, in bytes."""
@@ -53,15 +55,40 @@ def overwrite(path: Path, content: bytes) -> None:
 
 def read_regular(path: Path, longest: int = LONGEST) -> tuple[bytes, os.stat_result]:
     """A file's content and status. Raises OSError for a link, a pipe, a folder or a device, and one that is longer."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-        content = file.read(longest + 1)
+    with opened_regular(path) as file:
+        status = os.fstat(file.fileno())
+        content = file.read(longest + 1) or b""
     if len(content) > longest:
         raise OSError(errno.EFBIG, f"longer than {longest} bytes", str(path))
     return content, status
+
+
+@contextmanager
+def opened_regular(path: Path) -> Iterator[BinaryIO]:
+    """A file to be read, without waiting for it. Raises OSError for a link, a pipe, a folder or a device."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        yield file
+
+
+def real(path: Path) -> Path:
+    """Where the links of a path lead."""
+    return Path(os.path.realpath(path))
+
+
+@contextmanager
+def pinned(path: Path) -> Iterator[Path]:
+    """Another path of the same file, in the folder that is there now, whatever takes its place meanwhile.
+
+    Raises OSError where there is no such folder.
+    """
+    descriptor = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield Path(f"/proc/self/fd/{descriptor}") / path.name
+    finally:
+        os.close(descriptor)
 
 
 def made_in(folder: Path) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from lutra_agent.errors import ApplyRefused
 from lutra_agent.killing import kill_group
-from lutra_agent.linux.requests import Request
+from lutra_agent.linux.requests import KEYS, Request
 
 TIMEOUT_S = 60.0
 LONGEST_ANSWER = 1 << 16
@@ -59,11 +59,4 @@ class HelperProgram:
 
 def as_document(step: Request) -> dict[str, str]:
     """The step as the helper reads it."""
-    found = {"verb": step.verb}
-    if step.verb != "boot":
-        found["disk"] = step.disk
-    if step.name:
-        found["name"] = step.name
-    if step.verb in ("set", "keep"):
-        found["value"] = step.value
-    return found
+    return {key: getattr(step, key) for key in sorted(KEYS[step.verb])}

@@ -1,4 +1,4 @@
-"""What kind of machine this is: kernel, file system, device, huge pages, allocator. Read from files alone, never asked.
+"""What kind of machine this is: kernel, file system, device, huge pages. Read from files alone, never asked.
 
 What the host does not show, or not to this account, is None.
 """
@@ -6,16 +6,13 @@ What the host does not show, or not to this account, is None.
 from __future__ import annotations
 
 import re
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from lutra_models.server import LONGEST_FACT
 
 from lutra_agent.linux.disks import disk_of
 from lutra_agent.linux.kernel import SETTINGS, Kernel, Refused
 
-ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
-OWN_ALLOCATOR = "its own"
-"""That of the program or of its C library: nothing was put in its place."""
 NETWORK_DISKS = ("Amazon Elastic Block Store", "PersistentDisk", "nvme_card-pd", "Virtual Disk")
 """What the disks of EC2, Google's and Azure's clouds call themselves that lie elsewhere in the network."""
 
@@ -24,15 +21,6 @@ def kernel_version(root: Path) -> str | None:
     """`6.18`: what a kernel does changes with these two numbers."""
     found = re.match(r"\d+\.\d+", _text(root / "proc/sys/kernel/osrelease"))
     return found[0] if found else None
-
-
-def allocator(root: Path, pid: int | None) -> str | None:
-    """The library from which the process `pid` has its memory, by what it has mapped."""
-    mapped = "" if pid is None else _text(root / f"proc/{pid}/maps")
-    if not mapped:
-        return None
-    names = {PurePath(line.rpartition(" ")[2]).name for line in mapped.splitlines() if ".so" in line}
-    return next((a for a in ALLOCATORS if any(n.startswith(f"lib{a}") for n in names)), OWN_ALLOCATOR)
 
 
 def file_system(root: Path, folder: Path) -> str | None:

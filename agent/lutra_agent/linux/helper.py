@@ -1,7 +1,8 @@
 """`lutra-host`: reads one request, carries it out as root, and prints one answer. It takes no argument.
 
 All steps of a request are checked before the first is carried out. What it may write are the kernel's files of
-`kernel.SETTINGS`, two files of Lutra's own, and what it remembers of values that the kernel forgets.
+`kernel.SETTINGS`, two files of Lutra's own, a drop-in of the unit that the administrator named, and what it remembers:
+values that the kernel forgets, and the drop-in's unit. It runs `systemctl daemon-reload`, and no other program.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from lutra_agent.files.atomic import make_folder, read_json, remove_unfinished, write_json
-from lutra_agent.linux import kernel, lasting, requests
+from lutra_agent.files.atomic import make_folder, remove_unfinished
+from lutra_agent.linux import allocators, kernel, lasting, requests, units
+from lutra_agent.linux.allocators import Preload
 from lutra_agent.linux.disks import with_id
-from lutra_agent.linux.kernel import RATIOS, REQUESTS, SCHEDULER, Kernel, KernelSetting, Refused
+from lutra_agent.linux.kernel import ALLOCATOR, RATIOS, REQUESTS, SCHEDULER, SYSTEM, Kernel, KernelSetting, Refused
+from lutra_agent.linux.memory import Memory
 from lutra_agent.linux.places import Places
 from lutra_agent.linux.requests import Request
 
@@ -92,7 +93,7 @@ class _Step:
         self._step = step
         self._places = places
         self._kernel = Kernel(places.root, with_id(places.root, step.disk) if step.disk else None)
-        self._memory = _Memory(places.memory / "remembered.json")
+        self._memory = Memory(places.memory / "remembered.json")
 
     def run(self) -> dict[str, str]:
         """What a probe found. Raises Refused and OSError."""
@@ -100,15 +101,29 @@ class _Step:
         match step.verb:
             case "set":
                 self._set(step.setting, step.value)
+            case "keep" | "forget" if step.setting.of_server:
+                Preload(self._places, self._memory).last(step.value or SYSTEM)
             case "keep":
                 self._last(step.value)
             case "forget":
                 self._last(None)
             case "probe":
-                return {name: self._kernel.state(setting) for name, setting in kernel.SETTINGS.items()}
+                own = {ALLOCATOR: Preload(self._places, self._memory).state()}
+                return {name: self._kernel.state(setting) for name, setting in kernel.SETTINGS.items()} | own
+            case "loaded":
+                return {ALLOCATOR: self._loaded(int(step.process))}
+            case "reload":
+                units.reload(self._places)
             case "boot":
                 self._boot()
         return {}
+
+    def _loaded(self, process: int) -> str:
+        unit = units.named(self._places)
+        found = allocators.loaded(self._places.root, process)
+        if found is None or units.of_process(self._places.root, process) != unit:
+            raise Refused(f"{ALLOCATOR}: {unit} runs no process {process}")
+        return found
 
     def _set(self, setting: KernelSetting, value: str) -> None:
         self._require_room(setting, value)
@@ -160,6 +175,9 @@ class _Step:
 
     def _last(self, value: str | None) -> None:
         step, file = self._step, self._places.lasting(self._step.setting)
+        if value is not None:
+            self._require_room(step.setting, value)
+            self._kernel.path(step.setting)  # of disks that are not there anybody could name any number
         if step.name in RATIOS:
             if value == "0":
                 value = None  # no file can ask for it
@@ -170,8 +188,7 @@ class _Step:
         place = (step.name, step.disk)
         after = {p: v for p, v in before.items() if p != place} | ({} if value is None else {place: value})
         if after != before:
-            make_folder_readable(file.parent)
-            lasting.write(file, after)
+            lasting.write(file, lasting.rendered(after))
 
     def _boot(self) -> None:
         """All that can be done; then raises Refused for what could not."""
@@ -184,43 +201,6 @@ class _Step:
                 left.append(_said(Request("set", name, disk, value), error))
         if left:
             raise Refused("; ".join(left))
-
-
-class _Memory:
-    """What the kernel forgets when one of its values changes, on disk before that."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def of(self, setting: KernelSetting, key: str = "") -> str | None:
-        """What the setting had; None where nothing that it takes is remembered."""
-        text = self._all().get(key or setting.name)
-        try:
-            setting.check(text if isinstance(text, str) else "")
-        except Refused:
-            return None
-        return text
-
-    def keep(self, key: str, value: str) -> None:
-        write_json(self._file, {**self._all(), key: value})
-
-    def drop(self, key: str) -> None:
-        before = self._all()
-        left = {k: v for k, v in before.items() if k != key}
-        if left and left != before:
-            write_json(self._file, left)
-        elif not left:
-            self._file.unlink(missing_ok=True)
-
-    def _all(self) -> dict[str, Any]:
-        found = read_json(self._file)
-        return found if isinstance(found, dict) else {}
-
-
-def make_folder_readable(path: Path) -> None:
-    """/etc/lutra, where it is missing: everybody may read what it says of the host."""
-    if not path.exists():
-        path.mkdir(mode=0o755, parents=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The settings of a Linux host: where the kernel has each, and which texts may be written there. Nothing else is.
 
+One is no setting of the kernel, but of the database server's process: it has no file here.
+
 The catalogue says what they mean and where to search. These are the wider limits of what the kernel takes, so that
 whatever was there before can be restored.
 """
@@ -20,6 +22,10 @@ LONGEST_VALUE = 4096
 MOST_OF_MEMORY = 0.9
 """Explicit huge pages beyond that share leave the machine no memory to run in."""
 DISK = "data_disk."
+ALLOCATOR = "server.allocator"
+"""The library from which the database server has its memory: a drop-in of its systemd unit names it."""
+SYSTEM = "system"
+"""The allocator that a server has where nothing is put in its place."""
 
 
 class Refused(Exception):
@@ -39,6 +45,10 @@ class KernelSetting:
     @property
     def of_disk(self) -> bool:
         return self.name.startswith(DISK)
+
+    @property
+    def of_server(self) -> bool:
+        return self.name == ALLOCATOR
 
     def check(self, value: str) -> None:
         """Raises Refused for a text that is not to be written."""
@@ -82,6 +92,7 @@ SETTINGS = {
         KernelSetting(f"{DISK}rq_affinity", "queue/rq_affinity", options=_digits(2)),
         _sysctl("net.core.somaxconn", low=1),
         _sysctl("net.ipv4.tcp_max_syn_backlog", low=1),
+        KernelSetting(ALLOCATOR, "", options=(SYSTEM, "jemalloc", "tcmalloc")),
     )
 }
 RATIOS = {
@@ -102,7 +113,9 @@ class Kernel:
         self.disk = disk
 
     def path(self, setting: KernelSetting) -> Path:
-        """Raises Refused for a setting of a disk where there is none."""
+        """Raises Refused for a setting of a disk where there is none, and for what is none of the kernel's."""
+        if setting.of_server:
+            raise Refused(f"{setting.name}: the kernel has no such setting")
         if not setting.of_disk:
             return self.root / setting.file
         if self.disk is None:

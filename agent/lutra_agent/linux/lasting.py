@@ -24,9 +24,12 @@ READABLE = 0o644
 
 
 def rendered(values: Mapping[Place, str]) -> bytes:
-    """Nothing at all for no values."""
+    """Nothing at all for no values. Raises Refused for more than could be read again."""
     lines = (f"{name}{f' @ {disk}' if disk else ''} = {value}\n" for (name, disk), value in sorted(values.items()))
-    return (HEADER + "".join(lines)).encode() if values else b""
+    content = (HEADER + "".join(lines)).encode() if values else b""
+    if len(content) > LONGEST:
+        raise Refused(f"more than {LONGEST} bytes of values would last")
+    return content
 
 
 def parsed(content: bytes) -> dict[Place, str]:
@@ -38,7 +41,8 @@ def parsed(content: bytes) -> dict[Place, str]:
         left, equals, value = line.partition(" = ")
         name, _, disk = left.partition(" @ ")
         setting = SETTINGS.get(name)
-        if not equals or setting is None or setting.of_disk != bool(STABLE.fullmatch(disk)) or (name, disk) in values:
+        known = setting is not None and not setting.of_server and setting.of_disk == bool(STABLE.fullmatch(disk))
+        if not equals or setting is None or not known or (name, disk) in values:
             raise Refused(f"a line is not one of Lutra's: {line[:80]!r}")
         setting.check(value)
         values[name, disk] = value
@@ -65,9 +69,12 @@ def remove_unfinished(file: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def write(file: Path, values: Mapping[Place, str]) -> None:
-    """In one step, flushed to the disk; no file where there are no values. Raises OSError."""
-    if values:
-        write_atomically(file, rendered(values), READABLE)
-    else:
+def write(file: Path, content: bytes) -> None:
+    """In one step, flushed to the disk, in a folder that all may read; no file where it is empty. Raises OSError."""
+    if not content:
         remove(file)
+        return
+    if not file.parent.exists():
+        file.parent.mkdir(mode=0o755, parents=True)
+        file.parent.chmod(0o755)
+    write_atomically(file, content, READABLE)

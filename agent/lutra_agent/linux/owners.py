@@ -1,9 +1,9 @@
-"""Who else sets a kernel's setting: the other files of sysctl.d, and TuneD's active profile."""
+"""Who else sets the same: the other files of sysctl.d, TuneD's active profile, and the files of a server's unit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -29,6 +29,23 @@ PROFILE_KEYS = {
 ALIASES = {ratio.name: name for name, ratio in RATIOS.items()} | {
     "vm.nr_hugepages_mempolicy": "vm.nr_hugepages",
 }
+UNIT_FOLDERS = (
+    "etc/systemd/system.control",
+    "run/systemd/system.control",
+    "run/systemd/transient",
+    "run/systemd/generator.early",
+    "etc/systemd/system",
+    "run/systemd/system",
+    "run/systemd/generator",
+    "usr/local/lib/systemd/system",
+    "usr/lib/systemd/system",
+    "lib/systemd/system",
+    "run/systemd/generator.late",
+)
+"""A file of an earlier folder hides one of the same name in a later one (systemd.unit(5))."""
+MANAGER = "etc/systemd/system.conf"
+PRELOAD = "LD_PRELOAD"
+ENVIRONMENT_FILE = re.compile(r"^\s*EnvironmentFile\s*=\s*-?(/\S+)", re.MULTILINE)
 MOST_INCLUDES = 20
 LONGEST = 1 << 20
 
@@ -44,14 +61,54 @@ def owners(system: Path, own: Path) -> dict[str, str]:
     return found
 
 
+def preloads(system: Path, unit: str, own: Path) -> str | None:
+    """What else sets LD_PRELOAD for the unit's server, beside Lutra's `own` file: the unit's file, a drop-in, a file of
+    its environment, or systemd's own. What this account may not read is passed over.
+    """
+    files = [file for file in _unit_files(system, unit) if file != own]
+    named = [path for file in files for path in ENVIRONMENT_FILE.findall(_text(file))]
+    environment = (system / _specified(path, unit).lstrip("/") for path in named)
+    found = (file for file in (*files, *environment, system / MANAGER) if _says(file, PRELOAD))
+    return next((str(_shown(file, system)) for file in found), None)
+
+
+def _unit_files(system: Path, unit: str) -> Iterator[Path]:
+    """The unit's file and its drop-ins, also those for its template, the words before a dash, and all services."""
+    stem, dot, service = unit.rpartition(".")
+    prefix, instantiated, _ = stem.partition("@")
+    template = [f"{prefix}@{dot}{service}"] if instantiated else []
+    parts = [f"{prefix[: n + 1]}{dot}{service}" for n, letter in enumerate(prefix) if letter == "-"]
+    fragments = (system / folder / name for name in (unit, *template) for folder in UNIT_FOLDERS)
+    yield from (file for file in fragments if file.is_file())
+    for name in (unit, *template, *parts, service):
+        yield from _first_of_each_name(system, [f"{folder}/{name}.d" for folder in UNIT_FOLDERS])
+
+
+def _specified(path: str, unit: str) -> str:
+    """With the commonest of systemd's specifiers: the unit's name, and the two halves of it."""
+    stem = unit.rpartition(".")[0]
+    prefix, _, instance = stem.partition("@")
+    for specifier, text in (("%n", unit), ("%N", stem), ("%p", prefix), ("%i", instance)):
+        path = path.replace(specifier, text)
+    return path
+
+
+def _says(file: Path, word: str) -> bool:
+    return any(word in line and not line.lstrip().startswith(("#", ";")) for line in _text(file).splitlines())
+
+
 def _sysctl_files(system: Path) -> Iterator[Path]:
+    yield from _first_of_each_name(system, SYSCTL_FOLDERS)
+    yield system / SYSCTL_FILE
+
+
+def _first_of_each_name(system: Path, folders: Sequence[str]) -> Iterator[Path]:
     seen = set[str]()
-    for folder in SYSCTL_FOLDERS:
+    for folder in folders:
         for file in sorted((system / folder).glob("*.conf")):
             if file.name not in seen:
                 seen.add(file.name)
                 yield file
-    yield system / SYSCTL_FILE
 
 
 def _keys(file: Path) -> Iterator[str]:
@@ -99,5 +156,5 @@ def _text(file: Path) -> str:
     try:
         with file.open("rb") as opened:
             return opened.read(LONGEST).decode(errors="replace")
-    except OSError:
+    except (OSError, ValueError):
         return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutra_agent.files.accounts import ROOT
 from lutra_agent.linux.kernel import KernelSetting
 
 SYSCTLS = Path("/etc/sysctl.d/90-lutra.conf")
@@ -15,7 +16,9 @@ DEVICES = Path("/etc/lutra/host.conf")
 class Places:
     """`root` has the kernel's `proc` and `sys`. Two files make values last; `memory` is the helper's own folder.
 
-    `system` is the root of the files by which others set the same: those of sysctl.d and TuneD.
+    `system` is the root of the files by which others set the same: those of sysctl.d, TuneD and systemd. Below it are
+    also the unit whose server may get another allocator, its drop-in, and the allocators' libraries. These are believed
+    where the account `owner` alone can write them. `systemctl` is the program.
     """
 
     root: Path = Path("/")
@@ -23,6 +26,16 @@ class Places:
     devices: Path = DEVICES
     memory: Path = Path("/var/lib/lutra-host")
     system: Path = Path("/")
+    systemctl: Path = Path("/usr/bin/systemctl")
+    owner: int = ROOT
 
     def lasting(self, setting: KernelSetting) -> Path:
         return self.sysctls if setting.file.startswith("proc/sys/") else self.devices
+
+    @property
+    def unit(self) -> Path:
+        """Where the administrator names the unit."""
+        return self.system / "etc/lutra/unit"
+
+    def drop_in(self, unit: str) -> Path:
+        return self.system / "etc/systemd/system" / f"{unit}.d" / "90-lutra.conf"

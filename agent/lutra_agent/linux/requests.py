@@ -7,13 +7,16 @@
 | `set`    | make the value active |
 | `keep`   | make the value last over a reboot |
 | `forget` | let none last |
-| `probe`  | tell which settings this kernel has and takes |
+| `probe`  | tell which settings this host has and takes |
+| `loaded` | tell which allocator the named unit's process has loaded |
+| `reload` | make systemd read its files again |
 | `boot`   | make active what lasts and is no sysctl, at the host's start |
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,23 +25,29 @@ from lutra_agent.linux.kernel import SETTINGS, KernelSetting, Refused
 
 LONGEST = 1 << 16
 MOST_STEPS = 200
+PROCESS = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
 KEYS = {
     "set": {"verb", "name", "disk", "value"},
     "keep": {"verb", "name", "disk", "value"},
     "forget": {"verb", "name", "disk"},
     "probe": {"verb", "disk"},
+    "loaded": {"verb", "process"},
+    "reload": {"verb"},
     "boot": {"verb"},
 }
 
 
 @dataclass(frozen=True)
 class Request:
-    """One step. `disk` is the data disk's id, empty where the setting is none of a disk's, or the disk is not known."""
+    """One step. `disk` is the data disk's id, empty where the setting is none of a disk's, or the disk is not known;
+    `process` is the number of the database server's.
+    """
 
     verb: str
     name: str = ""
     disk: str = ""
     value: str = ""
+    process: str = ""
 
     @property
     def setting(self) -> KernelSetting:
@@ -77,6 +86,8 @@ def _step(step: object) -> Request:
     request = Request(**step)
     if request.disk and not STABLE.fullmatch(request.disk):
         raise Refused(f"{request.disk[:40]!r} is no id of a disk")
+    if "process" in step and not PROCESS.fullmatch(request.process):
+        raise Refused(f"{request.process[:40]!r} is no number of a process")
     if "name" in step:
         _check(request)
     return request
@@ -87,5 +98,7 @@ def _check(request: Request) -> None:
         raise Refused(f"{request.name[:40]!r} is no setting that Lutra changes")
     if request.setting.of_disk != bool(request.disk):
         raise Refused(f"{request.name}: `disk` is for settings of a disk, and needed there")
+    if request.setting.of_server and request.verb == "set":
+        raise Refused(f"{request.name}: the server's next start makes it active")
     if request.verb != "forget":
         request.setting.check(request.value)

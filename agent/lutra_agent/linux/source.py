@@ -12,12 +12,12 @@ from lutra_models.server import ServerSetting
 
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
-from lutra_agent.linux import kernel, lasting
+from lutra_agent.linux import allocators, kernel, lasting, units
 from lutra_agent.linux.client import Helper
 from lutra_agent.linux.disks import disk_of, stable_id, with_id
-from lutra_agent.linux.kernel import RATIOS, SCHEDULER, SETTINGS, Kernel, Refused
+from lutra_agent.linux.kernel import ALLOCATOR, RATIOS, SCHEDULER, SETTINGS, SYSTEM, Kernel, Refused
 from lutra_agent.linux.lasting import Place
-from lutra_agent.linux.owners import owners
+from lutra_agent.linux.owners import owners, preloads
 from lutra_agent.linux.places import Places
 from lutra_agent.linux.requests import Request
 
@@ -46,15 +46,23 @@ class LinuxHost:
     reads_file_at_start_alone = False
     held_while_down: frozenset[str] = frozenset()
 
-    def __init__(self, helper: Helper, data_dir: Callable[[], Path | None], places: Places | None = None) -> None:
+    def __init__(
+        self,
+        helper: Helper,
+        data_dir: Callable[[], Path | None],
+        process: Callable[[], int | None],
+        places: Places | None = None,
+    ) -> None:
         self._helper = helper
         self._data_dir = data_dir
+        self._process = process
         self._places = places or Places()
         self._renderer = renderer(self.catalogue)
         self._disk: _Disk | None = None
+        self._seen: tuple[int, str | None] | None = None
 
     def read(self) -> Mapping[str, ServerSetting]:
-        """What this kernel has of the catalogue, with who else sets it. Raises CollectionFailed."""
+        """What this host has of the catalogue, with who else sets it. Raises CollectionFailed."""
         disk = self._found_disk()
         live = Kernel(self._places.root, disk.folder if disk else None)
         kept, outranking = self._kept()
@@ -63,7 +71,7 @@ class LinuxHost:
             place = (row.name, disk.id if disk and SETTINGS[row.name].of_disk else "")
             try:
                 found[row.name] = self._setting(row, live, kept.get(place), outranking)
-            except (OSError, Refused, ValueError):  # this kernel has no such setting
+            except (OSError, Refused, ValueError):  # this host has no such setting
                 continue
         return found
 
@@ -74,8 +82,8 @@ class LinuxHost:
         except ApplyRefused as error:
             return Permissions(frozenset(), True, (REMEDY,), str(error))
         changeable = frozenset(n for n in names if state.get(n) == "writable")
-        refused = sorted(f"{n} is {state.get(n, 'unknown')}" for n in set(names) - changeable)
-        return Permissions(changeable, True, (), f"on this kernel {', '.join(refused)}" if refused else "")
+        refused = sorted(f"{n} ({state.get(n, 'unknown')})" for n in set(names) - changeable)
+        return Permissions(changeable, True, (), f"not on this host: {', '.join(refused)}" if refused else "")
 
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
         return self._renderer.change(change.name, change.value_text, restart)
@@ -92,7 +100,7 @@ class LinuxHost:
         self._helper.ask([_request(step, disk) for step in ordered])
 
     def reload(self) -> None:
-        """The kernel has taken each value at once."""
+        """The kernel has taken each value at once, and systemd its file with a step."""
 
     def before_restart(self) -> None:
         """A restart loses nothing."""
@@ -113,6 +121,8 @@ class LinuxHost:
 
     def _setting(self, row: KnobRow, live: Kernel, kept: str | None, outranking: Mapping[str, str]) -> ServerSetting:
         setting = SETTINGS[row.name]
+        if setting.of_server:
+            return self._allocator(row)
         found = ServerSetting(
             value=live.read(setting),
             unit=self._unit(row),
@@ -126,6 +136,57 @@ class LinuxHost:
         nobody_remembers = row.name in RATIOS and int(found.value) > 0 and kept is None
         low = LEAST_BYTES if nobody_remembers else setting.low
         return replace(found, kind="integer", low=low, high=setting.high)
+
+    def _allocator(self, row: KnobRow) -> ServerSetting:
+        """Of a server that the unit runs which the administrator named. Raises Refused and OSError."""
+        unit, places = units.named(self._places), self._places
+        process = self._server_process()
+        if process is None or units.of_process(places.root, process) != unit:
+            raise Refused(f"{row.name}: {unit} does not run the server")
+        loaded = self._loaded(process)
+        if loaded is None:
+            raise Refused(f"{row.name}: what process {process} has loaded is not this account's to see")
+        active, file = SYSTEM if loaded == allocators.OWN else loaded, places.drop_in(unit)
+        try:
+            kept, owner = allocators.preloaded(file), preloads(places.system, unit, file)
+        except Refused as error:
+            kept, owner = None, str(error)
+        if active not in (SYSTEM, kept):
+            owner = owner or "the server's program, or what starts it"
+        options = tuple(dict.fromkeys((SYSTEM, *allocators.installed(places), active)))
+        if len(options) == 1 and kept is None:
+            raise Refused(f"{row.name}: no other allocator is installed")
+        return ServerSetting(
+            value=active,
+            kind="enum",
+            options=options,
+            applies=row.applies,
+            source="default" if kept is None else "file",
+            persisted=kept,
+            shadowed=owner,
+            pending_restart=owner is None and active != (kept or SYSTEM),
+        )
+
+    def _server_process(self) -> int | None:
+        try:
+            return self._process()
+        except (DatabaseUnavailable, CollectionFailed):
+            return None
+
+    def _loaded(self, process: int) -> str | None:
+        """What the server's process has its memory from. The helper sees what this account may not; it is asked once of
+        each process, which keeps what it has loaded at its start.
+        """
+        found = allocators.loaded(self._places.root, process)
+        if found is not None:
+            return found
+        if self._seen is None or self._seen[0] != process:
+            try:
+                seen = self._helper.ask([Request("loaded", process=str(process))]).get(ALLOCATOR)
+            except ApplyRefused:
+                seen = None
+            self._seen = process, seen
+        return self._seen[1]
 
     def _unit(self, row: KnobRow) -> str:
         """The kernel's: explicit huge pages are as large as its default."""
@@ -170,10 +231,13 @@ class LinuxHost:
 
 def _request(step: Step, disk: _Disk | None) -> Request:
     """Raises DatabaseUnavailable for a step of a disk that only the server could name."""
-    of_disk = SETTINGS[step.setting].of_disk
+    setting = SETTINGS[step.setting]
+    of_disk = setting.of_disk
     if of_disk and disk is None:
         raise DatabaseUnavailable(f"{step.setting}: the data's disk is not known, or has no stable id")
     id_ = disk.id if of_disk and disk is not None else ""
+    if isinstance(step, Statement) and setting.of_server:
+        return Request("reload")
     if isinstance(step, Statement):
         return Request("set", step.setting, id_, step.wanted or "")
     assert isinstance(step, FileLine)

@@ -10,7 +10,7 @@ import psutil
 from lutra_models.server import Host
 
 from lutra_agent.engines.common.telemetry import Reading
-from lutra_agent.linux import facts, pressure
+from lutra_agent.linux import allocators, facts, pressure
 from lutra_agent.linux.disks import device_of
 
 UNLIMITED_V1 = 1 << 60
@@ -41,7 +41,7 @@ class HostProbe:
             disk_bytes=_disk_bytes(data_dir),
             rotational=facts.rotational(self._root, data_dir or Path("/")),
             kernel=facts.kernel_version(self._root),
-            allocator=facts.allocator(self._root, pid),
+            allocator=allocators.loaded(self._root, pid),
             file_system=facts.file_system(self._root, data_dir or Path("/")),
             device=facts.device(self._root, data_dir or Path("/")),
             memory_pages=facts.memory_pages(self._root),

@@ -46,7 +46,8 @@ def _on_host(config: Config, engine: Engine) -> Engine:
     if not config.host.settings:
         return engine
     known = config.restart.data_dir
-    host = LinuxHost(HelperProgram(config.host.helper), lambda: known or engine.health.data_dir())
+    helper = HelperProgram(config.host.helper)
+    host = LinuxHost(helper, lambda: known or engine.health.data_dir(), engine.health.process_id)
     return replace(engine, sources=(*engine.sources, host))
 
 

@@ -9,10 +9,10 @@ import pytest
 from lutra_lab.servers.base import ScratchServer
 
 from tests.support.conformance import EngineConformance, Subject
-from tests.support.engines import scratch
+from tests.support.engines import OTHER_STORES, scratch
 from tests.support.subjects import ENGINES, subject_of
 
-SERVERS = ("postgres15", "redis8", *ENGINES)
+SERVERS = ("postgres15", "redis8", *ENGINES, *OTHER_STORES)
 """The usual server of each engine, and further versions."""
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

@@ -17,7 +17,7 @@ from lutra_lab.servers.base import ScratchServer
 
 from tests.support.agents import TOKEN, until
 from tests.support.disks import fill, tiny_disk
-from tests.support.engines import made, scratch
+from tests.support.engines import OTHER_STORES, made, scratch
 from tests.support.fake_service import FakeService, serving
 from tests.support.families import known
 from tests.support.faults import UNGUARDED, Scene
@@ -39,7 +39,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
         yield found
 
 
-@pytest.fixture(scope="module", params=ENGINES)
+@pytest.fixture(scope="module", params=[*ENGINES, *OTHER_STORES])
 def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
     with scratch(request.param) as found:
         yield found

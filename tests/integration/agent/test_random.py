@@ -20,7 +20,7 @@ from lutra_models.server import Policy, Server
 
 from tests.support.agents import until
 from tests.support.conformance import HOST, Subject
-from tests.support.engines import scratch
+from tests.support.engines import OTHER_STORES, scratch
 from tests.support.subjects import ENGINES, engine_of, subject_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -50,7 +50,7 @@ def drawn(space: KnobSpace, server: Server, rng: random.Random) -> Configuration
             return made
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=[*ENGINES, *OTHER_STORES])
 def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
     with scratch(request.param) as found:
         yield found

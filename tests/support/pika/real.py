@@ -18,8 +18,18 @@ for word; do case $word in --config=*) file=${word#*=};; esac; done
 echo 4194305 >"$(sed -n 's/^pid file = //p' "$file")"
 """
 """In place of the one that it starts, which would listen on every address: no process has this number."""
-NEEDED = {"daemonize": "no", "databases": "1", "maxclients": "10000", "timeout": "60", "root-connection-num": "2"}
-"""Without `databases` it ends; of what else its file lacks it makes 0."""
+NEEDED = {
+    "daemonize": "no",
+    "databases": "1",
+    "db-instance-num": "3",
+    "maxclients": "10000",
+    "timeout": "60",
+    "root-connection-num": "2",
+    "slowlog-log-slower-than": "10000",
+}
+"""Without `databases`, and from 4.0 on `db-instance-num`, it ends. Of what else its file lacks it makes 0, or what its
+memory happens to hold.
+"""
 FOLDERS = {"log": "log", "db": "db", "dump": "dump", "db-sync": "dbsync"}
 OPTIONS = {n: n.replace("-", "_") for n in ("write-buffer-size", "arena-block-size", "max-write-buffer-number")}
 
@@ -49,5 +59,6 @@ class RealPika(RecordedPika):
 
     def engines_own(self) -> dict[str, str]:
         """By RocksDB's log, which tells what it began with and each value that it was given since."""
-        text = (self.data_dir / "db0/strings/LOG").read_text(errors="replace")
+        logs = (self.data_dir / "db0" / folder / "LOG" for folder in ("strings", "0"))
+        text = next(log for log in logs if log.exists()).read_text(errors="replace")
         return {name: re.findall(rf"\b{option}: (\d+)", text)[-1] for name, option in OPTIONS.items()}

@@ -7,6 +7,11 @@ from pathlib import Path
 
 from lutra_agent.engines.common.health import ServerIdentity
 from lutra_agent.engines.postgresql.server.session import Session
+from lutra_agent.files.atomic import read_regular
+
+PID_FILE = "postmaster.pid"
+LONGEST = 10_000
+"""Of that file, in bytes: what a server names may be any file."""
 
 
 class PostgresHealth:
@@ -29,7 +34,7 @@ class PostgresHealth:
     def process_id(self) -> int | None:
         directory = self.data_dir()
         try:
-            return None if directory is None else int((directory / "postmaster.pid").read_text().split("\n", 1)[0])
+            return None if directory is None else int(read_regular(directory / PID_FILE, LONGEST)[0].split(b"\n", 1)[0])
         except (OSError, ValueError):
             return None
 

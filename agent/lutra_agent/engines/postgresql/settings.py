@@ -11,6 +11,7 @@ from lutra_models.server import ServerSetting, SettingKind
 
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed
+from lutra_agent.files.atomic import read_regular
 
 SETTINGS_FILE = "postgresql.auto.conf"
 
@@ -45,7 +46,7 @@ def persisted(connection: Connection, file: Path | None) -> dict[str, str] | Non
     """Setting → text in postgresql.auto.conf; None where neither the file nor the server shows it."""
     if file is not None:
         try:
-            return parse_settings_file(file.read_text(errors="replace"))
+            return parse_settings_file(read_regular(file)[0].decode(errors="replace"))
         except OSError:
             pass  # the agent's account may not read the data directory; the server may tell instead
     try:

@@ -16,7 +16,7 @@ from lutra_agent.engines.redis.telemetry.telemetry import RedisTelemetry
 def open_engine(database: RedisDatabase, name: str) -> Engine:
     """Dials lazily."""
     session = Session(database, PRODUCTS[name])
-    probe = Probe(Connection(database), database.probe_per_s) if database.probe_per_s else None
+    probe = Probe(Connection(database, answer_s=None), database.probe_per_s) if database.probe_per_s else None
     source = RedisSource(session, conf.PIKA if name == "pika" else conf.REDIS)
     health = RedisHealth(session) if probe is None else RedisHealth(session, probe.stop)
     return Engine(name, health, RedisTelemetry(session, probe), (source,))

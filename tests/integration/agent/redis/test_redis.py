@@ -27,7 +27,7 @@ from tests.support.agents import TOKEN, config
 from tests.support.certificates import authority
 from tests.support.certificates import server as certificate
 from tests.support.conformance import HOST
-from tests.support.engines import program, scratch
+from tests.support.engines import OTHER_STORES, program, scratch
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 from tests.support.listening import until
@@ -56,7 +56,7 @@ def outcomes(service: FakeService) -> list[Outcome]:
     return [o for r in service.reports for o in r.outcomes]
 
 
-@pytest.fixture(scope="module", params=["redis", "valkey"])
+@pytest.fixture(scope="module", params=["redis", "valkey", *OTHER_STORES])
 def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
     with scratch(request.param) as server:
         yield server
@@ -131,6 +131,8 @@ def test_a_limit_below_what_is_in_use_is_refused_and_nothing_is_evicted(server: 
 
 
 def test_of_several_settings_one_that_the_server_refuses_changes_none(server: ScratchServer) -> None:
+    if server.version.startswith("6."):
+        pytest.skip("before 7.0 a call takes one setting; the agent undoes those before it")
     engine = engine_of(server)
     before = engine.own.read()
     steps = [
@@ -190,7 +192,7 @@ def test_a_server_that_writes_its_data_nowhere_is_not_restarted_for_a_setting(tm
         assert settings["hz"].applies == "immediate"
 
 
-@pytest.mark.parametrize("engine", ["redis", "valkey"])
+@pytest.mark.parametrize("engine", ["redis", "valkey", *OTHER_STORES])
 def test_the_data_outlast_the_restarts_of_a_change_and_of_its_undo(engine: str, tmp_path: Path) -> None:
     with scratch(engine) as server:
         subject = subject_of(server, tmp_path / "state")
@@ -258,13 +260,15 @@ def test_tls_is_to_a_server_that_proves_itself_and_a_password_goes_there(
 def test_the_probe_is_a_source_of_p99_and_off_on_a_replica(server: ScratchServer, tmp_path: Path) -> None:
     engine = engine_of(server, probe_per_s=100)
     before = engine.telemetry.sample(datetime.now(UTC), 0.0)
-    while sum(engine.telemetry.sample(datetime.now(UTC), 1.0).statements.timed.values()) < 110:
+    enough = sum(before.statements.timed.values()) + 110
+    while sum(engine.telemetry.sample(datetime.now(UTC), 1.0).statements.timed.values()) < enough:
         time.sleep(0.1)
     after = engine.telemetry.sample(datetime.now(UTC), 10.0)
     found = engine.telemetry.targets(before, after)
     assert found.latency is not None
     assert (found.latency.source, found.latency.of) == ("probe", "command")
-    assert found.diagnostics["histogram.command_p99_ms"] > 0
+    if not server.version.startswith("6."):  # it has no histogram
+        assert found.diagnostics["histogram.command_p99_ms"] > 0
     assert found.metrics["qps"] < 1  # its own commands are not the clients'
     engine.health.close()
     host, port = server.host, server.port

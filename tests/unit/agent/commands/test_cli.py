@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import logging
+import socket
 from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from lutra_agent.commands.cli import main
+from lutra_agent.commands.cli import Shown, main
 
 from tests.support.agents import write_toml
+from tests.support.listeners import Heard, listening
 
 DATABASE = {"engine": "postgresql", "host": "/nowhere", "port": 5432, "dbname": "postgres"}
 
@@ -74,3 +77,23 @@ def test_the_lab_is_another_distributions_and_says_how_to_install_it_where_it_is
     assert "\n  lab " not in CliRunner().invoke(main, ["--help"]).output
     ended = CliRunner().invoke(main, ["lab", "--help"])
     assert (ended.exit_code, "pip install lutra-lab" in ended.output) == (2, True)
+
+
+def test_what_a_database_says_is_no_command_for_the_terminal(tmp_path: Path) -> None:
+    def talk(heard: Heard, connection: socket.socket) -> None:
+        while heard.receive(connection):
+            connection.sendall(b"-ERR \x1b]0;owned\x07\x1b[2Jhello\r\n")
+
+    with listening(talk) as heard:
+        arguments = written(tmp_path, engine="redis", host="127.0.0.1", port=heard.port)
+        text = Path(arguments[1]).read_text().replace('dbname = "postgres"\n', "")
+        Path(arguments[1]).write_text(text)
+        ended = CliRunner().invoke(main, ["check", *arguments])
+    assert ended.exit_code == 1
+    assert "?]0;owned??[2Jhello" in ended.output
+    assert "\x1b" not in ended.output
+
+
+def test_a_line_of_the_log_is_no_command_for_the_terminal() -> None:
+    record = logging.LogRecord("x", logging.ERROR, "", 1, "it says %s", ("\x1b[2J →",), None)
+    assert Shown("%(levelname)s %(message)s").format(record) == "ERROR it says ?[2J →"

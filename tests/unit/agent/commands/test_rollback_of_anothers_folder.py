@@ -12,16 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lutra_agent.changes.vetted_snapshot import vetted
 from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.rollback import roll_back
 from lutra_agent.config.types import Config
+from lutra_agent.engines.families import family
 from lutra_agent.errors import ApplyRefused, ConfigError, DidNotStart
 from lutra_agent.files.accounts import acting_for
 from lutra_agent.runtime.compose import running
+from lutra_agent.state.snapshot import Snapshot
 from lutra_agent.state.store import State
+from lutra_models.server import SERVER as SERVER_SOURCE
 
 from tests.support.engines import missing
 from tests.support.fake_clock import FakeClock
+from tests.support.false_redis import false_redis
 
 AGENT = (65534, 65534)
 SERVER = (65533, 65533)
@@ -180,6 +185,53 @@ def test_a_settings_file_that_only_the_other_account_names_is_not_touched(place:
     with pytest.raises(ApplyRefused, match=r"set restart\.data_dir"):
         list(roll_back(place.config(restart={"start_command": ["true"], "timeout_s": 1}), "last_known_good", True))
     assert place.auto.read_text() == NOW
+
+
+def redis_of(port: int, **more: Any) -> dict[str, Any]:
+    return {"engine": "redis", "host": "127.0.0.1", "port": port, **more}
+
+
+def test_root_writes_no_file_that_only_a_listener_on_the_servers_port_names(place: Place) -> None:
+    victim = place.private / "sudoers"
+    victim.write_text("root ALL=(ALL:ALL) ALL\n")
+    place.plant("last_known_good.json", {"texts": {"maxmemory": "50mb"}, "active": {"maxmemory": "1"}, "file": None})
+    before = place.everything()
+    with (
+        false_redis(victim, uid=AGENT[0]) as port,
+        pytest.raises(ApplyRefused, match=rf"the server alone names {victim} .* database\.config_file"),
+    ):
+        list(roll_back(place.config(database=redis_of(port)), "last_known_good", restart=True))
+    assert place.everything() == before
+
+
+def test_root_writes_the_file_of_its_own_choice_whatever_a_listener_names(place: Place) -> None:
+    victim, own = place.private / "sudoers", place.data / "redis.conf"
+    victim.write_text("root ALL=(ALL:ALL) ALL\n")
+    own.write_text("maxmemory 900gb\nrequirepass x\n")
+    own.chmod(0o640)
+    os.chown(own, *SERVER)
+    place.plant("last_known_good.json", {"texts": {"maxmemory": "50mb"}, "active": {"maxmemory": "1"}, "file": None})
+    before = place.everything()
+    with false_redis(victim, uid=AGENT[0]) as port:
+        database = redis_of(port, config_file=str(own))
+        said = list(roll_back(place.config(database=database), "last_known_good", restart=True))
+    assert "maxmemory" in "".join(said)
+    assert own.read_text() == "requirepass x\nmaxmemory 50mb\n"
+    after = place.everything()
+    assert {n for n, now in after.items() if before.get(n) != now} == {str(own)}
+    assert after[str(own)][:3] == (*SERVER, 0o640)
+
+
+def test_a_folder_of_roots_that_only_the_server_names_is_not_written(place: Place) -> None:
+    source = family("mysql").open(family("mysql").section("mysql", "127.0.0.1", 1)).own
+    source.settings_file = lambda: place.private / "mysqld-auto.cnf"  # type: ignore[method-assign]
+    taken = {SERVER_SOURCE: Snapshot({}, {}, None)}
+    with pytest.raises(ApplyRefused, match=r"set restart\.data_dir"):
+        vetted([source], taken, None)
+    source.settings_file = lambda: place.data / "mysqld-auto.cnf"  # type: ignore[method-assign]
+    file = vetted([source], taken, None)[SERVER_SOURCE].file
+    assert file is not None
+    assert file.path == place.data / "mysqld-auto.cnf"
 
 
 def test_the_agents_own_account_gets_its_file_back_byte_by_byte(place: Place) -> None:

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lutra_agent.linux import helper, requests
+from lutra_agent.linux import helper, lasting, requests
+from lutra_agent.linux.allocators import LIBRARIES
 from lutra_agent.linux.helper import carry_out
-from lutra_agent.linux.kernel import RATIOS, SETTINGS, Refused
+from lutra_agent.linux.kernel import ALLOCATOR, RATIOS, SETTINGS, SYSTEM, Refused
 from lutra_agent.linux.requests import KEYS, Request
 from lutra_models.catalog import load
 from lutra_models.catalog.statements import linux as shown
 
-from tests.support.fake_linux import SERIAL, FakeLinux, kernel_behaves
+from tests.support.fake_linux import DISK, SERIAL, FakeLinux, kernel_behaves
 
 MODULES = ("helper", "kernel", "disks", "lasting", "requests", "places")
 
@@ -38,9 +39,12 @@ def test_it_knows_the_catalogues_settings_alone_and_the_files_that_people_are_sh
     assert set(SETTINGS) == {row.name for row in load("linux").rows}
     assert {n: r.name for n, r in RATIOS.items()} == shown.BY_RATIO
     places = helper.Places()
-    for setting in SETTINGS.values():
+    for setting in (s for s in SETTINGS.values() if not s.of_server):
         file = shown.SYSCTL_FILE if shown.is_sysctl(setting.name) else shown.DEVICE_FILE
         assert str(places.lasting(setting)) == file
+    assert str(places.drop_in("SERVER_UNIT")) == shown.UNIT_FILE
+    assert (ALLOCATOR, SYSTEM, LIBRARIES) == (shown.ALLOCATOR, shown.OWN_ALLOCATOR, shown.LIBRARIES)
+    assert load("linux").rows[-1].options == SETTINGS[ALLOCATOR].options == (SYSTEM, *LIBRARIES)
 
 
 def test_it_loads_no_package_but_the_standard_library() -> None:
@@ -53,7 +57,7 @@ def test_it_loads_no_package_but_the_standard_library() -> None:
 
 
 def step(verb: str, name: str = "", value: str = "", disk: str = "") -> dict[str, str]:
-    every = {"verb": verb, "name": name, "value": value, "disk": disk}
+    every = {"verb": verb, "name": name, "value": value, "disk": disk, "process": value}
     return {k: v for k, v in every.items() if k in KEYS.get(verb, every)}
 
 
@@ -90,7 +94,17 @@ def hostile_steps() -> st.SearchStrategy[Any]:
         lambda value: {**step("set", "vm.swappiness", "10"), "value": value},
         json_values.filter(lambda value: not isinstance(value, str)),
     )
-    return st.one_of(bad_name, bad_value, bad_word, bad_disk, no_disk, needless, bad_verb, more, typed, json_values)
+    libraries = ("/tmp/evil.so", "libjemalloc.so.2", "mimalloc", "jemalloc\n", "jemalloc LD_AUDIT=/tmp/evil.so", "")
+    library = st.one_of(st.sampled_from(libraries), odd)
+    bad_library = st.builds(step, st.just("keep"), st.just("server.allocator"), library)
+    at_once = st.just(step("set", "server.allocator", "jemalloc"))
+    numbers = st.one_of(st.sampled_from(("0", "self", "1/root", "-1", "1 2", "../1", "9" * 30)), odd)
+    no_number = numbers.filter(lambda text: not requests.PROCESS.fullmatch(text))
+    process = st.builds(step, st.just("loaded"), st.just(""), no_number)
+    of_server = (bad_library, at_once, process)
+    return st.one_of(
+        bad_name, bad_value, bad_word, bad_disk, no_disk, needless, bad_verb, more, typed, json_values, *of_server
+    )
 
 
 def hostile_documents() -> st.SearchStrategy[bytes]:
@@ -108,6 +122,7 @@ def hostile_documents() -> st.SearchStrategy[bytes]:
             b'{"steps": [{"verb": "set", "verb": "keep", "disk": "", "name": "vm.swappiness", "value": "10"}]}',
             b'{"steps": []}',
             b'{"steps": [{"verb": "boot", "value": "10"}]}',
+            b'{"steps": [{"verb": "reload", "unit": "sshd.service"}]}',
         )
     )
     return st.one_of(alone, behind, beside, huge, st.binary(max_size=200))
@@ -207,6 +222,37 @@ def test_a_step_that_the_kernel_refuses_keeps_no_other_from_being_done(machine: 
     assert (machine.root / "proc/sys/vm/swappiness").read_text() == "10"
 
 
+def test_what_is_to_last_is_held_to_the_limits_of_what_is_active(machine: FakeLinux) -> None:
+    before = everything(machine.root)
+    for verb in ("set", "keep"):
+        error, done = ran(machine, step(verb, "vm.nr_hugepages", "2147483647"))
+        assert (done, "pages are more than 0.9 of the memory" in error) == (0, True)
+    assert everything(machine.root) == before
+    assert not machine.places.sysctls.exists()
+
+
+def test_nothing_lasts_for_a_disk_that_is_not_there(machine: FakeLinux) -> None:
+    many = [step("keep", "data_disk.scheduler", "none", f"serial:{i:0200}") for i in range(150)]
+    assert ran(machine, *many) == ("data_disk.scheduler: the data's disk is not known", 0)
+    assert not machine.places.devices.exists()
+
+
+def test_what_could_not_be_read_again_is_not_written(machine: FakeLinux) -> None:
+    room = lasting.LONGEST - len(lasting.HEADER)
+    kept = {("data_disk.scheduler", f"serial:{i:0200}"): "none" for i in range(room // 237)}
+    before = lasting.rendered(kept)
+    machine.places.devices.parent.mkdir(parents=True, exist_ok=True)
+    machine.places.devices.write_bytes(before)
+    steps = [step("keep", f"data_disk.{n}", "1", SERIAL) for n in ("read_ahead_kb", "nr_requests", "rq_affinity")]
+    (machine.root / DISK / "serial").write_text("x" * 190)
+    steps = [{**s, "disk": "serial:" + "x" * 190} for s in steps]
+    error, done = ran(machine, *steps)
+    assert "more than 65536 bytes of values would last" in error
+    assert done < 3
+    assert len(before) <= machine.places.devices.stat().st_size <= lasting.LONGEST
+    assert ran(machine, step("forget", "data_disk.scheduler", "", f"serial:{0:0200}")) == ("", 1)
+
+
 def test_a_file_that_somebody_has_edited_is_left_to_them(machine: FakeLinux) -> None:
     assert ran(machine, step("keep", "vm.swappiness", "10")) == ("", 1)
     edited = machine.places.sysctls.read_text() + "vm.max_map_count = 7\n"
@@ -224,7 +270,10 @@ def test_what_lasts_is_made_active_at_the_hosts_start_under_another_name_of_the_
         step("keep", "transparent_hugepage.enabled", "never"),
         step("keep", "data_disk.rq_affinity", "2", "serial:GONE"),
     ]
-    assert ran(machine, *kept) == ("", 4)
+    (machine.root / DISK / "serial").write_text("GONE")
+    assert ran(machine, kept[3]) == ("", 1)
+    (machine.root / DISK / "serial").write_text("FAKE 1")
+    assert ran(machine, *kept[:3]) == ("", 3)
     (machine.root / "sys/block/vda").rename(machine.root / "sys/block/vdb")
     assert ran(machine, {"verb": "boot"}) == ("data_disk.rq_affinity: the data's disk is not known", 0)
     queue = machine.root / "sys/block/vdb/queue"
@@ -237,7 +286,7 @@ def test_a_probe_says_what_this_kernel_lacks(machine: FakeLinux) -> None:
     (machine.root / "proc/sys/kernel/numa_balancing").unlink()
     found = machine.ask([Request("probe", disk=SERIAL)])
     assert found["kernel.numa_balancing"] == "missing"
-    assert {found[n] for n in SETTINGS if n != "kernel.numa_balancing"} == {"writable"}
+    assert {found[n] for n in SETTINGS if n != "kernel.numa_balancing"} == {"writable"}, found
     assert machine.ask([Request("probe")])["data_disk.scheduler"] == "missing"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pymysql
 
 from lutra_agent.engines.common.database import DialledDatabase
+from lutra_agent.engines.mysql.server.bounded import Bounded
 from lutra_agent.engines.mysql.server.passwords import REFUSED, Guarded
 from lutra_agent.engines.mysql.server.sockets import socket_of
 from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable, LoginRefused
@@ -27,6 +29,9 @@ GONE = frozenset({1040, SHUTTING_DOWN, 1927, 2002, 2003, 2006, 2013, 2014, 2055}
 """Too many connections, shutdown, connection killed, and the client's own words for a lost server. 1317 and 3024 are
 left out: a query that was cancelled or took too long says nothing about the server."""
 
+NONSENSE = (OSError, ValueError, LookupError, AssertionError, RuntimeError, struct.error)
+"""What else comes of a broken connection, and of an answer that is none of the protocol's."""
+
 
 class Connection:
     """Raises DatabaseUnavailable when the server is gone, CollectionFailed when it refuses a statement.
@@ -39,7 +44,7 @@ class Connection:
     def __init__(self, database: DialledDatabase, answer_timeout_s: int = ANSWER_TIMEOUT_S) -> None:
         self._database = database
         self._answer_timeout_s = answer_timeout_s
-        self._open: pymysql.Connection[Any] | None = None
+        self._open: Bounded | None = None
         self.generation = 0
         self.durations_s: list[float] = []
         self.further_questions = 0
@@ -74,7 +79,7 @@ class Connection:
         connection = self._connected()
         began = time.perf_counter()
         try:
-            with connection.cursor() as cursor:
+            with connection.limit(), connection.cursor() as cursor:
                 cursor.execute(query, parameters)
                 return [c[0] for c in cursor.description or ()], list(cursor.fetchall() or ())
         except pymysql.Error as error:
@@ -82,9 +87,9 @@ class Connection:
                 self.close()
                 raise DatabaseUnavailable(message(error)) from error
             raise CollectionFailed(f"{message(error)} [{_number(error)}]") from error
-        except OSError as error:
+        except NONSENSE as error:
             self.close()
-            raise DatabaseUnavailable(str(error)) from error
+            raise DatabaseUnavailable(message(error)) from error
         finally:
             self.durations_s.append(time.perf_counter() - began)
 
@@ -96,14 +101,14 @@ class Connection:
             except (pymysql.Error, OSError):
                 return  # the server was gone first
 
-    def _connected(self) -> pymysql.Connection[Any]:
+    def _connected(self) -> Bounded:
         if self._open is None or not self._open.open:
             self._open = self._dial()
             self.generation += 1
             self.durations_s = []
         return self._open
 
-    def _dial(self) -> pymysql.Connection[Any]:
+    def _dial(self) -> Bounded:
         database = self._database
         password = database.password()
         where: dict[str, Any] = {"host": database.host, "port": database.port}
@@ -112,7 +117,7 @@ class Connection:
         elif database.tls_ca is not None:
             by_name = database.tls_verify == "identity"
             where |= {"ssl_ca": str(database.tls_ca), "ssl_verify_cert": True, "ssl_verify_identity": by_name}
-        kind = pymysql.connections.Connection if database.proved else Guarded
+        kind = Bounded if database.proved else Guarded
         try:
             return kind(
                 user=database.user,
@@ -131,10 +136,10 @@ class Connection:
             number = _number(error)
             answered = number == REFUSED or (0 < number < CLIENTS_OWN and number != SHUTTING_DOWN)
             raise (LoginRefused if answered else DatabaseUnavailable)(message(error)) from error
-        except OSError as error:
-            raise DatabaseUnavailable(message(error)) from error
         except RuntimeError as error:  # a password by RSA needs a package that we do not
             raise ConfigError(f"{error}; use TLS or the server's socket") from error
+        except NONSENSE as error:
+            raise DatabaseUnavailable(message(error)) from error
 
 
 def message(error: Exception) -> str:

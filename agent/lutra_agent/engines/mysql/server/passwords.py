@@ -12,6 +12,8 @@ import pymysql
 from pymysql import _auth
 from pymysql.constants import CR
 
+from lutra_agent.engines.mysql.server.bounded import Bounded
+
 IN_CLEAR = ("mysql_clear_password", "dialog", "sha256_password", "mysql_old_password")
 """Methods that send the password itself, by a key that the server names, or in a form that gives it away."""
 NATIVE = "mysql_native_password"
@@ -66,7 +68,7 @@ HANDLERS: dict[str, Callable[[Any], Any]] = {name: _refusing(name) for name in I
 HANDLERS["caching_sha2_password"] = ChallengeOnly
 
 
-class Guarded(pymysql.connections.Connection):
+class Guarded(Bounded):
     """A connection over a bare port. It answers challenges alone, encrypted or not: an unproved server is anybody."""
 
     _auth_plugin_name: str
@@ -75,7 +77,7 @@ class Guarded(pymysql.connections.Connection):
         super().__init__(auth_plugin_map=HANDLERS, **arguments)
 
     def _get_server_information(self) -> None:
-        super()._get_server_information()  # type: ignore[misc]
+        super()._get_server_information()
         # The method that the greeting names is answered before any handler is asked.
         if self._auth_plugin_name in IN_CLEAR:
             self._auth_plugin_name = NATIVE

@@ -10,6 +10,10 @@ from lutra_models.server import Role
 from lutra_agent.engines.mysql.server import replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed, ConfigError
+from lutra_agent.files.atomic import read_regular
+
+LONGEST = 100
+"""Of a file with a process's number, in bytes: what a server names may be any file."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def process(pid_file: Path) -> tuple[int | None, float | None]:
 
 def _pid(file: Path) -> int | None:
     try:
-        return int(file.read_text())
+        return int(read_regular(file, LONGEST)[0])
     except (OSError, ValueError):
         return None
 

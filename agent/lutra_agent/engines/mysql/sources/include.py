@@ -26,9 +26,11 @@ MODE = 0o644
 """The server ignores a file that everybody may write, and its account must be able to read it."""
 
 _LINE = re.compile(
-    r"""\s*(?:loose[-_])?(?P<name>[A-Za-z][\w-]*)\s*=\s*(?:"(?P<quoted>[^"]*)"|(?P<bare>[^#]*?))"""
-    r"""\s*(?:\#\s*(?P<written>\d+(?:\.\d+)?)?.*)?"""
+    r"""(?:loose[-_])?(?P<name>[A-Za-z][\w-]*)\s*=\s*(?:"(?P<quoted>[^"]*)"\s*|(?P<bare>[^#]*))"""
+    r"""(?:\#\s*(?P<written>\d+(?:\.\d+)?)?.*)?""",
+    re.DOTALL,
 )
+"""Of a line without spaces at its ends: each character is looked at a few times, however long it is."""
 
 
 @dataclass(frozen=True)
@@ -113,15 +115,15 @@ def _lines(text: str) -> Iterator[tuple[str, str | None, Entry | None]]:
     for line in text.splitlines():
         section = _section(line) or section
         comment = line.lstrip().startswith(("#", ";", "[", "!"))
-        found = _LINE.fullmatch(line) if section in SERVERS_OWN and not comment else None
+        found = _LINE.fullmatch(line.strip()) if section in SERVERS_OWN and not comment else None
         if found is None:
             yield line, None, None
             continue
-        value = found["bare"] if found["quoted"] is None else found["quoted"]
+        value = found["bare"].rstrip() if found["quoted"] is None else found["quoted"]
         written = float(found["written"]) if found["written"] else None
         yield line, found["name"].replace("-", "_").lower(), Entry(value, written)
 
 
 def _section(line: str) -> str | None:
-    found = re.match(r"\s*\[\s*([^\]]*?)\s*\]", line)
-    return found[1].lower() if found else None
+    found = re.match(r"\[([^\]]*)\]", line.strip())
+    return found[1].strip().lower() if found else None

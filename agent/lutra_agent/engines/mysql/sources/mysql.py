@@ -14,6 +14,7 @@ from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.session import Details
 from lutra_agent.engines.mysql.sources import persisted
+from lutra_agent.files.atomic import read_regular
 
 FILE = "mysqld-auto.cnf"
 
@@ -94,7 +95,7 @@ def _bound(text: str | None) -> float | None:
 def _written_s(file: Path) -> dict[str, float]:
     """Setting → epoch second at which it was persisted; empty where this account may not read the file."""
     try:
-        found = persisted.entries(file.read_bytes())
+        found = persisted.entries(read_regular(file)[0])
     except OSError:
         return {}
     return {n: e["Metadata"]["Timestamp"] / persisted.US_PER_S for n, e in found.items() if "Metadata" in e}

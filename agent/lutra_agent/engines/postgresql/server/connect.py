@@ -11,7 +11,7 @@ from psycopg import pq, sql
 from psycopg.conninfo import make_conninfo
 from psycopg.pq.abc import PGresult
 
-from lutra_agent.engines.postgresql.server.deadline import cut, within
+from lutra_agent.engines.common.deadline import cut, within
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.server.tls import tls
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
@@ -24,6 +24,8 @@ CONNECT_TIMEOUT_S = 5
 STATEMENT_TIMEOUT_MS = 5000
 ANSWER_S = 30.0
 """Far above what the server allows itself for a statement: who does not answer by then is stopped or frozen."""
+LONGEST_ANSWER = 64 << 20
+"""In bytes: of many statements, with a histogram each."""
 CHANGE_S = 120.0
 """For a change's own statements, which the server is not to be given twice: their file is flushed to its disk."""
 
@@ -102,7 +104,7 @@ class Connection:
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
         connection = self._connected()
         try:
-            with within(answer_s, connection.fileno()):
+            with within(answer_s, connection.fileno(), LONGEST_ANSWER):
                 cursor = connection.execute(_tagged(query), parameters)
                 columns = cursor.description
                 return ([c.name for c in columns], cursor.fetchall()) if columns else ([], [])
@@ -126,7 +128,7 @@ class Connection:
         where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, **place, **tls(d))
         try:
             connection = psycopg.connect(where, password=d.password(), application_name=APPLICATION, autocommit=True)
-            with within(self._answer_s, connection.fileno()):
+            with within(self._answer_s, connection.fileno(), LONGEST_ANSWER):
                 connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
             return connection
         except TimeoutError as error:

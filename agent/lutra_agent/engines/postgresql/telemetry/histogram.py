@@ -65,7 +65,7 @@ def read(connection: Connection, view: HistogramView) -> Histogram:
 
 def parse_bounds(text: str) -> tuple[tuple[float, float], ...]:
     """`{{0.000 - 1.000}, (1.000 - 2.778}, … (100000.000 - ...}}` as (from, to) in ms; the last is open."""
-    pairs = re.findall(r"(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?|\.\.\.)", text)
+    pairs = re.findall(r"(?<!\d)(\d++(?:\.\d++)?)\s*+-\s*+(\d++(?:\.\d++)?|\.\.\.)", text)
     return tuple((float(low), math.inf if high == "..." else float(high)) for low, high in pairs)
 
 

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import psutil
 
+from lutra_agent.files.atomic import read_regular, real
+
 LIBRARY = b"libjemalloc.so"
 """A program that needs the system's library was not built with its own."""
+LONGEST = 64 << 20
+"""Of a program, in bytes: what a server names may be any file."""
 
 
 def defragments(allocator: str, pid: int | None, executable: str) -> bool:
@@ -21,7 +25,7 @@ def defragments(allocator: str, pid: int | None, executable: str) -> bool:
         return False
     for path in _programs(pid, executable):
         try:
-            return LIBRARY not in path.read_bytes()
+            return LIBRARY not in read_regular(real(path), LONGEST)[0]
         except OSError:
             continue
     return True

@@ -6,9 +6,13 @@ It speaks the protocol's second version: a server that does not know HELLO answe
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
+from lutra_agent.engines.common.deadline import cut, within
+from lutra_agent.engines.redis.server.bounded import Bounded
 from lutra_agent.engines.redis.server.library import without_its_package
+from lutra_agent.engines.redis.server.listener import account_behind
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 
@@ -26,7 +30,10 @@ with without_its_package("redis"):
     from redis.retry import Retry
 
 TIMEOUT_S = 10.0
+"""For each wait, and for a whole answer."""
 PROTOCOL = 2
+UNREADABLE = (RedisError, OSError, ValueError, RecursionError)
+"""What a broken connection raises, and an answer that is none of the protocol's."""
 DEFAULT_USER = "default"
 VARIABLE = "REDISCLI_AUTH"
 FULL = "max number of clients"
@@ -44,11 +51,13 @@ class Connection:
     """Raises DatabaseUnavailable where the server is gone, CollectionFailed where it refuses a command.
 
     `generation` grows with each dial, so a restarted server is never taken for the one before. `asked` is how many
-    commands went over it: what the server's own count has to be cleared of.
+    commands went over it: what the server's own count has to be cleared of. Without `answer_s` only `cut` ends the wait
+    for an answer that comes byte by byte: for a thread that nobody waits for.
     """
 
-    def __init__(self, database: RedisDatabase) -> None:
+    def __init__(self, database: RedisDatabase, answer_s: float | None = TIMEOUT_S) -> None:
         self._database = database
+        self._answer_s = answer_s
         self._open: Any = None
         self.generation = 0
         self.asked = 0
@@ -58,13 +67,14 @@ class Connection:
         try:
             connection = self._connected()
             self.asked += 1
-            connection.send_command(*words)
-            return connection.read_response()
+            with self._limit(connection):
+                connection.send_command(*words)
+                return connection.read_response()
         except NoPermissionError as error:
             raise NotPermitted(_line(error)) from error
         except ResponseError as error:
             raise CollectionFailed(_line(error)) from error
-        except (RedisError, OSError, ValueError) as error:  # also an answer that is none of the protocol's
+        except UNREADABLE as error:
             self.close()
             raise _gone(error) from error
 
@@ -75,6 +85,19 @@ class Connection:
         """An answer that lists names and values in turn."""
         found = [str(item) for item in self.ask(*words) or ()]
         return dict(zip(found[::2], found[1::2], strict=False))
+
+    def account(self) -> int | None:
+        """The user id of who answers, where the kernel of this host tells it."""
+        try:
+            return account_behind(self._connected()._sock)
+        except OSError:  # it is gone again
+            return None
+
+    def cut(self) -> None:
+        """From another thread: whoever waits for an answer gets an error."""
+        opened = self._open
+        with suppress(OSError, AttributeError):  # it is being closed
+            cut(opened._sock.fileno())
 
     def close(self) -> None:
         connection, self._open = self._open, None
@@ -91,10 +114,18 @@ class Connection:
         connection = self._made()
         try:
             connection.connect()
-        except (RedisError, OSError) as error:
+        except UNREADABLE as error:
             connection.disconnect()
             raise _gone(error) from error
         return connection
+
+    def _limit(self, connection: Any) -> AbstractContextManager[None]:
+        return nullcontext() if self._answer_s is None else within(self._answer_s, connection._sock.fileno())
+
+    def _greet(self, connection: Any) -> None:
+        """What follows the dial itself, which has a limit of its own."""
+        with within(self._answer_s or TIMEOUT_S, connection._sock.fileno()):
+            connection.on_connect()
 
     def _made(self) -> Any:
         d = self._database
@@ -111,6 +142,8 @@ class Connection:
             "decode_responses": True,
             "encoding_errors": "replace",
             "driver_info": None,
+            "parser_class": Bounded,
+            "redis_connect_func": self._greet,
             "retry": Retry(NoBackoff(), 0),
         }
         kind: Any = Dialled

@@ -15,6 +15,7 @@ from lutra_agent.engines.redis.server.allocator import defragments
 from lutra_agent.engines.redis.server.connect import Connection
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.errors import CollectionFailed, ConfigError
+from lutra_agent.files.atomic import real
 
 Info = Mapping[str, str]
 SINCE_MANY = (7, 0)
@@ -61,7 +62,8 @@ class Details:
     """What stays the same until the server restarts. `pid` is None where the server is not on this host.
 
     `data_dir` is where the data are, and `config_file` the file that it was started with: None where there is none or
-    this host does not have it. `defragments`: it can move values together.
+    this host does not have it. `account` is the user id of the server's process and of who answers on the connection:
+    None where they differ, or nobody knows. `defragments`: it can move values together.
     """
 
     version: str
@@ -69,6 +71,7 @@ class Details:
     data_dir: Path | None
     config_file: Path | None
     started_with_file: bool
+    account: int | None
     defragments: bool
 
 
@@ -92,6 +95,18 @@ class Session:
             self._details = (self.connection.generation, found)
         return self._details[1]
 
+    def objection(self, owner: int) -> str:
+        """Why a settings file of this owner is not to be written; empty where it is.
+
+        Whoever took the port, while the server was down, may name any file of the host. It leads no further than to
+        files that are its own already.
+        """
+        details = self.details()
+        if self.database.config_file is not None or owner == details.account:
+            return ""
+        named = f"{details.config_file}: the server alone names this file, and it is not known to be the server's own"
+        return f"{named}: write it into the agent's file, as database.config_file"
+
     def info(self, section: str) -> dict[str, str]:
         return parsed(self.connection.text("INFO", section))
 
@@ -111,7 +126,8 @@ class Session:
         named = self.database.config_file or (_of_process(pid, file) if pid is not None and file else None)
         with_file = bool(file) or self.database.config_file is not None
         allocator = self.info("memory").get("mem_allocator", "")
-        return Details(version, pid, data, named, with_file, defragments(allocator, pid, info.get("executable", "")))
+        able = defragments(allocator, pid, info.get("executable", ""))
+        return Details(version, pid, data, named, with_file, self._account(pid), able)
 
     def _version(self, info: Info) -> str:
         product = self.product
@@ -134,6 +150,15 @@ class Session:
             return None
         return process.pid if names & set(self.product.programs) else None
 
+    def _account(self, pid: int | None) -> int | None:
+        if pid is None:
+            return None
+        try:
+            accounts = set(psutil.Process(pid).uids())
+        except psutil.Error:
+            return None
+        return accounts.pop() if accounts == {self.connection.account()} else None
+
     def _data_dir(self, pid: int) -> Path | None:
         found = self.connection.pairs("CONFIG", "GET", self.product.data).get(self.product.data)
         return None if found is None else _of_process(pid, found)
@@ -150,6 +175,6 @@ def _of_process(pid: int, path: str) -> Path | None:
     if path.startswith("/"):
         return Path(path)
     try:
-        return (Path(psutil.Process(pid).cwd()) / path).resolve()
+        return real(Path(psutil.Process(pid).cwd()) / path)
     except (psutil.Error, OSError):
         return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from lutra_models.catalog.statements import FileLine, Statement, Step
 from lutra_models.wire import ApplyCode
@@ -14,7 +16,8 @@ from lutra_agent.engines.redis.server.session import Session
 from lutra_agent.engines.redis.sources.conf import Format
 from lutra_agent.engines.redis.sources.legal import same
 from lutra_agent.errors import ApplyRefused, CollectionFailed
-from lutra_agent.files.atomic import overwrite, read_regular, write_atomically
+from lutra_agent.files.accounts import acting_for, owner_of
+from lutra_agent.files.atomic import overwrite, pinned, read_regular, write_atomically
 
 MARGIN = 1.1
 LOG = "appendonly"
@@ -101,17 +104,30 @@ class Changing:
         if file is None:
             raise ApplyRefused("insufficient_privilege", "this host does not have the server's file")
         try:
-            content, status = read_regular(file)
-            new = self._form.rewritten(content, texts)
-            if new == content:
-                return
-            mode, owner = status.st_mode & 0o777, (status.st_uid, status.st_gid)
-            try:
-                write_atomically(file, new, mode, owner)
-            except PermissionError:
-                overwrite(file, new)  # another account's file that is ours to write: only root may make one for it
+            # Whoever owns a folder may put another one, or a link, into its place meanwhile.
+            with pinned(file) as place, _rights(place):
+                self._replace(place, texts)
         except (OSError, ValueError) as error:
             raise ApplyRefused("internal_error", f"{file}: {getattr(error, 'strerror', None) or error}") from error
+
+    def _replace(self, file: Path, texts: Mapping[str, str | None]) -> None:
+        """Raises OSError, ValueError and ApplyRefused."""
+        content, status = read_regular(file)
+        if objection := self._session.objection(status.st_uid):
+            raise ApplyRefused("insufficient_privilege", objection)
+        new = self._form.rewritten(content, texts)
+        if new == content:
+            return
+        mode, owner = status.st_mode & 0o777, (status.st_uid, status.st_gid)
+        try:
+            write_atomically(file, new, mode, owner)
+        except PermissionError:
+            overwrite(file, new)  # another account's file that is ours to write: only root may make one for it
+
+
+def _rights(file: Path) -> AbstractContextManager[None]:
+    """Those of the folder's owner where the file is theirs too: root's own file in such a folder is root's to write."""
+    return acting_for(file.parent) if file.lstat().st_uid == owner_of(file.parent)[0] else nullcontext()
 
 
 def _code(error: CollectionFailed) -> ApplyCode:

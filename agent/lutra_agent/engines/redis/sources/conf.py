@@ -12,20 +12,22 @@ from dataclasses import dataclass
 from lutra_models.catalog.statements.redis import IN_FILE, PAIRS, lines, pika_line
 
 _WORD = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s"']\S*)""")
-_REDIS = re.compile(r"\s*([A-Za-z][\w-]*)(?:\s+(.*?))?\s*")
-_PIKA = re.compile(r"\s*([A-Za-z][\w-]*)\s*:\s*(.*?)\s*")
+# Of a line without spaces at its ends: each character is looked at once, however long it is.
+_REDIS = re.compile(r"([A-Za-z][\w-]*)(?:\s+(.*))?", re.DOTALL)
+_PIKA = re.compile(r"([A-Za-z][\w-]*)\s*:\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Format:
-    """How a product writes its file: `split` reads a line, `made` gives the lines of a setting."""
+    """How a product writes its file: `split` reads a line, `made` gives the lines of a setting; 1k is `kilo`."""
 
     split: Callable[[str], tuple[str, str] | None]
     made: Callable[[str, str], list[str]]
+    kilo: int = 1000
 
     def says(self, content: bytes, settings: frozenset[str]) -> dict[str, str]:
         """Name → text: of a setting the last line's, or all its pairs; of any other name all its lines'."""
-        found: dict[str, str] = {}
+        found: dict[str, list[str]] = {}
         by_file = {IN_FILE.get(name, name): name for name in settings}
         for line in content.decode(errors="replace").splitlines():
             pair = self.split(line)
@@ -33,11 +35,12 @@ class Format:
                 continue
             name, value = by_file.get(pair[0], pair[0]), pair[1]
             if pair[0] in by_file:
-                before = found.get(name, "") if name in PAIRS and value else ""
-                found[name] = f"{before} {value}".strip()
+                if not (name in PAIRS and value):
+                    found.pop(name, None)
+                found.setdefault(name, []).append(value)
             elif name not in settings:
-                found[name] = "\n".join([*([found[name]] if name in found else []), value])
-        return found
+                found.setdefault(name, []).append(value)
+        return {n: " ".join(v).strip() if n in settings else "\n".join(v) for n, v in found.items()}
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None]) -> bytes:
         """With these texts, nothing of a setting where None, its new lines last; every other line as it was.
@@ -62,7 +65,7 @@ class Format:
 
 
 def _split_redis(line: str) -> tuple[str, str] | None:
-    found = _REDIS.fullmatch(line)
+    found = _REDIS.fullmatch(line.strip())
     if found is None:
         return None
     words = [_unquoted(m) for m in _WORD.finditer(found[2] or "")]
@@ -75,9 +78,9 @@ def _unquoted(found: re.Match[str]) -> str:
 
 
 def _split_pika(line: str) -> tuple[str, str] | None:
-    found = _PIKA.fullmatch(line)
+    found = _PIKA.fullmatch(line.strip())
     return None if found is None else (found[1], found[2])
 
 
 REDIS = Format(_split_redis, lines)
-PIKA = Format(_split_pika, lambda name, value: [pika_line(name, value)])
+PIKA = Format(_split_pika, lambda name, value: [pika_line(name, value)], kilo=1024)

@@ -60,15 +60,15 @@ LEGAL: Mapping[str, Mapping[str, tuple[float, float]]] = {
 """Low and high, both included, in the server's unit: by product and setting."""
 
 
-def same(one: str, other: str) -> bool:
-    """Whether two texts mean one value: 1gb and 1073741824, yes and YES."""
-    return _plain(one) == _plain(other)
+def same(one: str, other: str, kilo: int = 1000) -> bool:
+    """Whether two texts mean one value: 1gb and 1073741824, yes and YES. `kilo` is what the server takes 1k for."""
+    return _plain(one, kilo) == _plain(other, kilo)
 
 
-def _plain(text: str) -> str | int:
+def _plain(text: str, kilo: int) -> str | int:
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
         return text.strip().lower()
-    # 1k is a thousand, 1kb 1024.
-    one = 1024 if found[3] else 1000
+    # 1kb is 1024 everywhere.
+    one = 1024 if found[3] else kilo
     return int(found[1]) * int(one ** _POWERS.index(found[2].lower() or " "))

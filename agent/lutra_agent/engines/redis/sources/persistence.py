@@ -21,7 +21,9 @@ def why_lost(live: Mapping[str, str], file: Mapping[str, str], state: Mapping[st
 
     `live` are the active values, `file` is what the server's file says, `state` is the section "persistence" of INFO.
     """
-    if "appendonly" not in live:  # pika writes everything to its disk
+    if (
+        "appendonly" not in live or "db-path" in live
+    ):  # pika writes all to its disk, and says "appendonly no" from 3.5 on
         return ""
     if moved := sorted(n for n in PLACES & file.keys() & live.keys() if _elsewhere(n, file[n], live[n])):
         return f"the server's file names other data than the server has: {', '.join(moved)}"

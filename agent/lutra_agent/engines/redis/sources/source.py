@@ -18,7 +18,7 @@ from lutra_agent.engines.redis.sources.changing import Changing
 from lutra_agent.engines.redis.sources.conf import Format
 from lutra_agent.engines.redis.sources.legal import LEGAL, same
 from lutra_agent.errors import ApplyRefused, CollectionFailed
-from lutra_agent.files.atomic import read_regular
+from lutra_agent.files.atomic import read_regular, real
 from lutra_agent.files.saved_file import save_file
 
 DEFRAGMENTS = "activedefrag"
@@ -47,8 +47,8 @@ class RedisSource:
         lost = persistence.why_lost(live, written, self._session.info("persistence"))
         waits = {n for n, r in rows.items() if r.applies == "restart"} if lost else set()
         fixed = waits if details.defragments else {*waits, DEFRAGMENTS}
-        legal = LEGAL[self.catalogue]
-        return {n: _setting(r, live[n], written, legal.get(n), n in fixed) for n, r in rows.items()}
+        legal, kilo = LEGAL[self.catalogue], self._form.kilo
+        return {n: _setting(r, live[n], written.get(n), legal.get(n), n in fixed, kilo) for n, r in rows.items()}
 
     def permissions(self, names: Iterable[str]) -> Permissions:
         details = self._session.details()
@@ -58,10 +58,14 @@ class RedisSource:
             return Permissions(frozenset(), True, (remedy,), how)
         if not details.started_with_file:
             return self._without_file(names)
-        if details.config_file is None or save_file(details.config_file) is None:
-            file = details.config_file or "the server's file, which is not on this host,"
-            how = f"the agent's operating-system account may not write {file} and its folder: it needs both"
+        file = details.config_file
+        kept = save_file(file)
+        if kept is None:
+            what = file or "the server's file, which is not on this host,"
+            how = f"the agent's operating-system account may not write {what} and its folder: it needs both"
             return Permissions(frozenset(), True, explanation=how)
+        if objection := self._session.objection(kept.owner[0]):
+            return Permissions(frozenset(), True, explanation=objection)
         return Permissions(frozenset(names), True)
 
     def plan(self, change: Change, restart: bool) -> tuple[Step, ...]:
@@ -100,7 +104,7 @@ class RedisSource:
         if file is None:
             return {}
         try:
-            return self.file_says(read_regular(file.resolve())[0])
+            return self.file_says(read_regular(real(file))[0])
         except (FileNotFoundError, PermissionError):
             return {}  # `permissions` lets nothing be changed then
         except OSError as error:
@@ -119,9 +123,10 @@ class RedisSource:
 
 
 def _setting(
-    row: KnobRow, value: str, written: Mapping[str, str], legal: tuple[float, float] | None, fixed: bool
+    row: KnobRow, value: str, text: str | None, legal: tuple[float, float] | None, fixed: bool, kilo: int
 ) -> ServerSetting:
-    text, waits = written.get(row.name), row.applies == "restart"
+    """`text` is what the server's file says, where 1k is `kilo`."""
+    waits = row.applies == "restart"
     low, high = legal or (None, None)
     return ServerSetting(
         value=value,
@@ -133,5 +138,5 @@ def _setting(
         applies="fixed" if fixed else row.applies,
         source="default" if text is None else "file",
         persisted=text,
-        pending_restart=waits and text is not None and not same(text, value),
+        pending_restart=waits and text is not None and not same(text, value, kilo),
     )

@@ -22,6 +22,8 @@ ENOUGH = 100
 """Of fewer readings there is no 99th percentile."""
 AGAIN_S = 5.0
 """After a failure."""
+STUCK_S = 30.0
+"""Whoever has not answered a command by then is cut off."""
 STOP_S = 2.0
 KEPT_S = "60"
 """The server drops the key by itself."""
@@ -47,6 +49,7 @@ class Probe:
         self._ended = threading.Event()
         self._timed: Counter[int] = Counter()
         self._turn = 0
+        self._asked_s: float | None = None
 
     @property
     def asked(self) -> int:
@@ -65,6 +68,9 @@ class Probe:
 
     def timed(self) -> Timed:
         """All that was timed since the agent began."""
+        asked_s = self._asked_s
+        if asked_s is not None and self._timer() - asked_s > STUCK_S:
+            self._connection.cut()
         with self._lock:
             return dict(self._timed)
 
@@ -72,8 +78,11 @@ class Probe:
         """A write and a read in turn. Raises DatabaseUnavailable and CollectionFailed."""
         self._turn += 1
         words = ("SET", self._key, "probe", "EX", KEPT_S) if self._turn % 2 else ("GET", self._key)
-        began = self._timer()
-        self._connection.ask(*words)
+        began = self._asked_s = self._timer()
+        try:
+            self._connection.ask(*words)
+        finally:
+            self._asked_s = None
         took_us = round(US_PER_S * (self._timer() - began))
         with self._lock:
             self._timed[took_us] += 1

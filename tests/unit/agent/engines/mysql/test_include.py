@@ -22,6 +22,15 @@ def test_a_line_is_written_replaced_and_taken_out(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o644
 
 
+def test_a_long_line_costs_no_more_than_its_length() -> None:
+    """Where each space read what is before it again, this would not end."""
+    spaces = " " * 1_000_000
+    assert entries(f"[server]\na = x{spaces}y{spaces}\n")["a"].value.startswith("x  ")
+    assert entries(f'[server]\na = "x"{spaces}y\nb = "x" # 1.5{spaces}')["b"] == Entry("x", 1.5)
+    assert entries(f"[{spaces}\n[ server {spaces}]\na = 1\n") == {"a": Entry("1", None)}
+    assert include.others(f"[{spaces}\n") == ""
+
+
 def test_no_file_says_nothing(tmp_path: Path) -> None:
     assert include.read(tmp_path / "absent.cnf") == {}
     assert include.read(None) == {}

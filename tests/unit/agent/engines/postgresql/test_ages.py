@@ -85,6 +85,14 @@ def test_ages_alone_give_the_p99_of_transactions_of_several_statements(load: str
     assert percentile(seen, fitted).ms == pytest.approx(true_ms, rel=0.35)
 
 
+def test_ages_alone_do_not_widen_transactions_that_are_much_alike() -> None:
+    for median_ms, sigma, rate in ((1.2, 0.2, 200), (2.0, 0.3, 60), (20.0, 0.1, 40)):
+        seen, true_ms = simulated(log_normal(median_ms, sigma), rate, 8, seed=7)
+        fitted = masses(Seen(seen.ages, NOTHING, seen.samples, seen.transactions, seen.window_ms))
+        assert fitted is not None
+        assert percentile(seen, fitted).ms == pytest.approx(true_ms, rel=0.25), (median_ms, sigma)
+
+
 def test_ends_that_are_seen_the_less_often_the_longer_they_took_do_not_hide_the_tail() -> None:
     seen, true_ms = simulated(*LOADS["most of the time busy"], seed=11)
     alone = quantile_ms([float(c) for c in seen.ended.of], 0.99)

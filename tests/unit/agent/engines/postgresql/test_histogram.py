@@ -15,6 +15,12 @@ def test_the_ranges_are_read_as_the_extension_prints_them() -> None:
     assert list(parse_bounds(TIMINGS)) == [(0, 1), (1, 2.778), (2.778, 4.162), (4.162, 6.623), (6.623, math.inf)]
 
 
+def test_a_long_text_costs_no_more_than_its_length() -> None:
+    """Where each digit read those after it again, this would not end."""
+    assert parse_bounds("1" * 1_000_000) == ()
+    assert parse_bounds("1.5" + " " * 1_000_000 + "- 2") == ((1.5, 2.0),)
+
+
 def test_two_readings_give_what_ran_between_them_across_time_buckets() -> None:
     before = Histogram(BOUNDS, {"08:00": (500, 0, 0, 0, 100)})
     after = Histogram(BOUNDS, {"08:00": (560, 0, 0, 0, 100), "08:01": (30, 0, 0, 10, 0)})

@@ -114,6 +114,11 @@ def test_long_lines_cost_no_more_than_their_length(prefix: str, unit: str) -> No
         assert plain(f"{begin}{long}LOG:  duration: 1.000 msx\n", prefix) == []
 
 
+@pytest.mark.parametrize("width", ["-4294967296", "9" * 20, "-" + "9" * 5000, "-", "007"])
+def test_a_padding_of_any_width_is_a_prefix(width: str) -> None:
+    assert plain(f"{AT} UTC [7] LOG:  duration: 1.000 ms  statement: x\n", f"%{width}m [%p] ")
+
+
 ONE = row("duration: 1.000 ms  statement: x")
 TWO = row("duration: 2.000 ms  statement: '\n\"'")
 FAKE = f"{AT} UTC,me,shop,7,local,6.1,1,SELECT,,,,LOG,00000,duration: 99999.000 ms,,"

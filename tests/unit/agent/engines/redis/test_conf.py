@@ -32,6 +32,13 @@ def test_a_change_replaces_all_lines_of_a_setting_and_leaves_every_other_one_alo
     assert REDIS.rewritten(new, {"save": ""}).endswith(b'hz 50\nsave ""\n')
 
 
+def test_a_unit_in_a_file_is_what_its_product_takes_it_for() -> None:
+    assert same("20M", "20971520", PIKA.kilo)
+    assert same("20M", "20000000", REDIS.kilo)
+    assert same("20mb", "20971520", REDIS.kilo)
+    assert not same("20M", "20000000", PIKA.kilo)
+
+
 def test_what_no_line_can_hold_is_refused() -> None:
     with pytest.raises(ValueError, match="hz: no line of the server's file holds"):
         REDIS.rewritten(b"", {"hz": "1\nrequirepass x"})
@@ -43,6 +50,16 @@ def test_pika_reads_another_name_from_its_file_than_it_answers_to() -> None:
     assert PIKA.says(content, settings) == {"max-write-buffer-number": "3", "timeout": "60"}
     new = PIKA.rewritten(content, {"max-write-buffer-number": "5"})
     assert new == b"max-write-buffer-number : 9\ntimeout : 60\nmax-write-buffer-num : 5\n"
+
+
+def test_a_long_line_and_many_lines_cost_no_more_than_their_length() -> None:
+    """Where each space, or each line, read what is before it again, this would not end."""
+    spaces = b" " * 1_000_000
+    assert REDIS.says(b"masteruser x" + spaces + b"y\n hz  20" + spaces, NAMES) == {"masteruser": "x y", "hz": "20"}
+    assert PIKA.says(b"hz" + spaces + b": 20" + spaces + b"\n", NAMES) == {"hz": "20"}
+    assert PIKA.says(b"a : x" + spaces + b"y\n", NAMES)["a"].startswith("x  ")
+    assert len(REDIS.says(b"user a\n" * 300_000, NAMES)["user"]) == 2 * 300_000 - 1
+    assert REDIS.says(b"save 1 2\n" * 200_000, NAMES)["save"].startswith("1 2 1 2")
 
 
 @given(st.binary(max_size=200), st.sampled_from(["20", "", "a b", 'x"y', "\\"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ RANGES = 165
 
 ENDS_MS = tuple(SHORTEST_MS * RATIO**i for i in range(RANGES))
 """Where each range ends; the first begins at zero."""
+WIDTHS_MS = (ENDS_MS[0], *(b - a for a, b in itertools.pairwise(ENDS_MS)))
+MIDDLES_MS = tuple(end / math.sqrt(RATIO) for end in ENDS_MS)
 
 _LOG = math.log(RATIO)
 

@@ -5,8 +5,9 @@ seen at `samples` moments are Poisson counts of an integral of the wanted distri
 and short ones seldom, in proportion to their durations. A connection that is idle shows how long its last transaction
 took: exact durations, but of those alone whose connection had nothing to do when the agent looked. Where a long
 transaction leaves its connection less idle time, such durations are seen less often the longer they are. Both kinds are
-fitted together by expectation maximisation over ranges of durations, smoothed at each step (Silverman et al. 1990), and
-with a share seen that falls exponentially with the duration as fast as the ages say.
+fitted together by expectation maximisation over ranges of durations, and with a share seen that falls exponentially
+with the duration as fast as the ages say. It begins with the log-normals that explain what was seen, and is smoothed
+towards them at each step (after Silverman et al. 1990, who smooth towards a flat line: that widens what is narrow).
 """
 
 from __future__ import annotations
@@ -16,20 +17,28 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lutra_agent.engines.postgresql.telemetry.ages.bins import ENDS_MS, RANGES, RATIO, Counts, quantile_ms, range_of
+from lutra_agent.engines.postgresql.telemetry.ages.bins import (
+    ENDS_MS,
+    MIDDLES_MS,
+    RANGES,
+    RATIO,
+    WIDTHS_MS,
+    Counts,
+    quantile_ms,
+    range_of,
+)
+from lutra_agent.engines.postgresql.telemetry.ages.shapes import expected, explained
 
-STEPS = 80
-GIVEN = 0.01
-"""Of each range's count to either neighbour, at each step: enough against a comb of the few that were seen."""
+STEPS = 40
+GIVEN = 0.02
+"""Of the counts of two neighbours, at each step, towards their shares in the start: enough against a comb of the few
+that were seen."""
 FEWEST = 100
 """Transactions of a window: with fewer, a hundredth of them is none."""
 FEWEST_SEEN = 10
 P99 = 0.99
 BEYOND = 3.0
 """The longest duration that is thought possible, as a multiple of the longest that was seen."""
-
-WIDTHS_MS = (ENDS_MS[0], *(b - a for a, b in itertools.pairwise(ENDS_MS)))
-MIDDLES_MS = tuple(end / math.sqrt(RATIO) for end in ENDS_MS)
 
 
 @dataclass(frozen=True)
@@ -62,17 +71,18 @@ def masses(seen: Seen) -> tuple[float, ...] | None:
     ages, ended = seen.ages.of[:used], seen.ended.of[:used]
     per_transaction = seen.samples / seen.window_ms
     known = min(sum(ended), seen.transactions)
-    fitted = _start(seen, used)
+    start = explained(ages, ended, seen.transactions, per_transaction)
+    fitted = list(start)
     for _ in range(STEPS):
         chances = _chances(ended, fitted)
         unseen = [f * (1 - c) for f, c in zip(fitted, chances, strict=True)]
         scale = (seen.transactions - known) / max(sum(unseen), 1e-12)
         aged = _back_projected(ages, fitted, per_transaction)
-        expected = (
+        counts = (
             (e + scale * u + f * a) / (1 + per_transaction * m)
             for e, u, f, a, m in zip(ended, unseen, fitted, aged, MIDDLES_MS, strict=False)
         )
-        fitted = _smoothed(list(expected))
+        fitted = _smoothed(list(counts), start)
         total = sum(fitted)
         fitted = [f * seen.transactions / total for f in fitted]
     return (*fitted, *(0.0,) * (RANGES - used))
@@ -108,16 +118,6 @@ def _used(seen: Seen) -> int:
     return min(last + round(math.log(BEYOND) / math.log(RATIO)), RANGES)
 
 
-def _start(seen: Seen, used: int) -> list[float]:
-    """What was seen to end; where nothing was, a wide log-normal of the mean that Little's law gives."""
-    known = seen.ended.total
-    if known >= FEWEST_SEEN:
-        return [seen.transactions * (e / known + 0.01 / used) / 1.01 for e in seen.ended.of[:used]]
-    mean = max(seen.ages.total / seen.samples * seen.window_ms / seen.transactions, ENDS_MS[0])
-    shape = [math.exp(-((math.log(m / mean) + 0.5) ** 2) / 2) + 1e-9 for m in MIDDLES_MS[:used]]
-    return [seen.transactions * s / sum(shape) for s in shape]
-
-
 def _chances(ended: Sequence[int], fitted: Sequence[float]) -> list[float]:
     """For each range, the chance that the end of a transaction was seen: level × exp(-duration / decay).
 
@@ -147,22 +147,21 @@ def _chances(ended: Sequence[int], fitted: Sequence[float]) -> list[float]:
 
 def _back_projected(ages: Sequence[int], fitted: Sequence[float], per_transaction: float) -> list[float]:
     """What the ages say of each range: seen over expected, summed over the ages that a duration passes through."""
-    longer, expected = 0.0, [0.0] * len(fitted)
-    for i in reversed(range(len(fitted))):
-        expected[i] = per_transaction * WIDTHS_MS[i] * (longer + fitted[i] / 2)
-        longer += fitted[i]
+    would = expected(fitted, per_transaction)
     passed, told = 0.0, []
     for i, age in enumerate(ages):
-        ratio = per_transaction * WIDTHS_MS[i] * age / expected[i] if expected[i] > 0 else 0.0
+        ratio = per_transaction * WIDTHS_MS[i] * age / would[i] if would[i] > 0 else 0.0
         told.append(passed + ratio / 2)
         passed += ratio
     return told
 
 
-def _smoothed(values: Sequence[float]) -> list[float]:
-    """Each range gives a part of its count to either neighbour."""
-    out = [(1 - 2 * GIVEN) * v for v in values]
-    for i, value in enumerate(values):
-        out[max(i - 1, 0)] += GIVEN * value
-        out[min(i + 1, len(values) - 1)] += GIVEN * value
+def _smoothed(counts: Sequence[float], towards: Sequence[float]) -> list[float]:
+    """Neighbours share a part of their counts as `towards` has it: what is like that stays, and none is lost."""
+    out = list(counts)
+    for i, (first, second) in enumerate(itertools.pairwise(towards)):
+        if first + second > 0:
+            moved = GIVEN * (counts[i] * second - counts[i + 1] * first) / (first + second)
+            out[i] -= moved
+            out[i + 1] += moved
     return out

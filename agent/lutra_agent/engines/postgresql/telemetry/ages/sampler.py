@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 import time
@@ -33,14 +34,15 @@ array_agg((extract(epoch FROM statement_timestamp() - xact_start) * 1000)::float
 array_agg((extract(epoch FROM state_change - query_start) * 1000)::float4)
   FILTER (WHERE xact_start IS NULL AND query !~* '{ENDS}'),
 count(*) FILTER (WHERE xact_start IS NULL AND query ~* '{ENDS}'),
-extract(epoch FROM clock_timestamp() - statement_timestamp())
+extract(epoch FROM clock_timestamp() - now())
 FROM pg_stat_get_activity(NULL)
 WHERE backend_type = 'client backend' AND application_name IS DISTINCT FROM '{APPLICATION}' AND (xact_start IS NOT NULL
 OR state = 'idle' AND query_start IS NOT NULL AND state_change > to_timestamp($1::float8))"""  # noqa: S608
 """Ages of the transactions that run, in ms, and durations of those whose connection has been idle since they ended.
 
 A connection that is idle tells its last statement: a transaction of its own, unless it ended one. The view would add
-two joins for names that nobody asks for.
+two joins for names that nobody asks for. The look's own transaction begins with its first message, before it is
+planned.
 """
 
 TRACKED = "SELECT current_setting('track_activities')::bool"
@@ -54,8 +56,9 @@ log = logging.getLogger(__name__)
 class Looks:
     """All that was seen since the agent began. `several` ended transactions of more than one statement.
 
-    `outside` is what an answer took beside its execution: for a client of this host the way to the server and back,
-    and the wait of either side for a processor.
+    `outside` is what an answer took beside its execution and beyond the least that one took so far: the wait of either
+    side for a processor, and the way to the server and back where that varies. The least is the agent's own work, which
+    other clients have not.
     """
 
     samples: int
@@ -90,6 +93,7 @@ class Sampler:
         self._ages, self._durations, self._outside = Counter(), Counter(), Counter()
         self._last = ""
         self._asked_s: float | None = None
+        self._least_outside_s = math.inf
 
     def start(self) -> None:
         if self._thread is None or not self._thread.is_alive():
@@ -128,7 +132,12 @@ class Sampler:
                 self._ages.add(_numbers(ages))
                 self._durations.add(_numbers(durations))
                 self._several += int(several)
-                self._outside.add([] if waited_s is None else [(waited_s - float(inside)) * 1000])
+                if waited_s is not None:
+                    self._add_outside(max(waited_s - float(inside), 0.0))
+
+    def _add_outside(self, outside_s: float) -> None:
+        self._least_outside_s = min(self._least_outside_s, outside_s)
+        self._outside.add([(outside_s - self._least_outside_s) * 1000])
 
     def _run(self, ended: threading.Event) -> None:
         cost_s, pause_s = MOST_OF_A_CORE * SHORTEST_S, 0.0

@@ -18,6 +18,8 @@ FEWEST = 100
 """Durations of a window: of fewer the hundredth part is none."""
 MOST_OPEN = 2000
 """Transactions that have begun in the log and not ended: of backends that died, or whose end is not logged."""
+CLOCK_MS = 1.0
+"""The log tells times in whole milliseconds, and durations in microseconds."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,36 @@ class Durations:
 
 @dataclass
 class Open:
-    """A transaction of which the log has not told the end; `ahead_ms` went into parsing and binding its statement."""
+    """A transaction of which the log has not told the end; `ahead_ms` went into parsing and binding its statement.
+
+    Its `steps` so far took `spent_ms`, all together.
+    """
 
     began_s: float
     within: bool = False
     ahead_ms: float = 0.0
+    spent_ms: float = 0.0
+    steps: int = 0
+
+
+@dataclass
+class Between:
+    """What clients take from one step of a transaction to the next, where that is too short for the log's clock.
+
+    A difference of two of its times is off by up to a millisecond in either direction, and right on average.
+    """
+
+    ms: float = 0.0
+    gaps: int = 0
+
+    def whole_ms(self, told_ms: float, spent_ms: float, gaps: int) -> float:
+        """How long a transaction took, of which the clock told `told_ms` and whose steps took `spent_ms`."""
+        if told_ms - spent_ms > 2 * CLOCK_MS:
+            return told_ms
+        self.ms += told_ms - spent_ms
+        self.gaps += gaps
+        likely = spent_ms + max(gaps * self.ms / max(self.gaps, 1), 0.0)
+        return max(spent_ms, min(max(likely, told_ms - CLOCK_MS), told_ms + CLOCK_MS))
 
 
 class Tally:
@@ -46,6 +73,7 @@ class Tally:
         self._masses = [0.0] * RANGES
         self._lines = [0] * RANGES
         self._open: dict[int, Open] = {}
+        self._between = Between()
 
     def add(self, durations: Iterable[Duration]) -> None:
         for found in durations:
@@ -65,11 +93,14 @@ class Tally:
             opened = opened or Open(found.at_s - found.ms / 1000)
             opened.within = within or found.part == "begin"
             opened.ahead_ms += found.ms if found.part == "before" else 0.0
+            opened.spent_ms += found.ms
+            opened.steps += 1
             if len(self._open) < MOST_OPEN:
                 self._open[found.pid] = opened
         elif found.part == "end" and opened is not None and within:
             rate = self.logged.transaction_rate
-            ms = max((found.at_s - opened.began_s) * 1000, found.ms)
+            told_ms = (found.at_s - opened.began_s) * 1000
+            ms = self._between.whole_ms(told_ms, opened.spent_ms + found.ms, opened.steps)
             # A slow statement is logged in any case; a begin only in a transaction that was chosen.
             self._count(ms, self.logged.weight(0.0 if rate > 0 else ms))
         elif found.part == "other":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutra_agent.files.atomic import opened_regular, real
+
 MOST_BYTES = 1 << 23
 """Of one file, in one reading; of more than that the latest part."""
 
@@ -29,7 +31,7 @@ class Follower:
         place = self._place
         if place is None:
             self._place, self._identity = Place(file, file.stat().st_size), _identity(file)
-            with file.open("rb"):
+            with opened_regular(real(file)):
                 return b""
         found = b""
         if place.file != file:
@@ -43,11 +45,11 @@ class Follower:
 
     def _tail(self, place: Place, missing_ok: bool = False) -> bytes:
         try:
-            with place.file.open("rb") as opened:
+            with opened_regular(real(place.file)) as opened:
                 size = opened.seek(0, 2)
                 start = max(place.offset, size - MOST_BYTES)
                 opened.seek(start)
-                content = opened.read(size - start)
+                content = opened.read(size - start) or b""
         except FileNotFoundError:
             if missing_ok:
                 return b""

@@ -10,6 +10,7 @@ from lutra_agent.engines.postgresql.telemetry.log.durations import Durations, Ta
 from lutra_agent.engines.postgresql.telemetry.log.follow import Follower
 from lutra_agent.engines.postgresql.telemetry.log.records import Records, parser
 from lutra_agent.errors import CollectionFailed
+from lutra_agent.files.atomic import opened_regular, real
 
 QUERY = "SELECT name, setting FROM pg_settings WHERE name = ANY(%s)"
 FORMATS = ("jsonlog", "csvlog", "stderr")
@@ -34,7 +35,7 @@ class LogReader:
         if _read(connection, form).least_ms is None:
             return "the server logs no durations: set log_min_duration_sample and log_statement_sample_rate"
         try:
-            with file.open("rb") as opened:
+            with opened_regular(real(file)) as opened:
                 opened.read(1)
         except OSError as error:
             return f"{file}: {error.strerror}: let the agent's account read it"

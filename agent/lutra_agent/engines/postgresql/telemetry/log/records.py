@@ -24,6 +24,7 @@ MESSAGE = re.compile(r"duration: (\d{1,12}\.\d{3}) ms(?:$|  (statement|parse|bin
 BEGINS = re.compile(r"\s*(begin|start\s+transaction)\b", re.IGNORECASE)
 ENDS = re.compile(r"\s*(commit|end|rollback(?!\s+to)|abort)\b", re.IGNORECASE)
 LONGEST_RECORD = 1 << 20
+DIGITS = len(str(LONGEST_RECORD))
 
 NAME = r'(?:"(?:[^"]|"")*+")?+'
 ROW = re.compile(rf'\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{{3}} [^",\n]{{1,40}},{NAME},{NAME},\d{{1,20}},"[^"]')
@@ -202,11 +203,17 @@ def _fixed(prefix: str) -> list[str]:
         if known is None:
             parts.append("")
             continue
-        width = int(token[1:-1] or 0) if kind else 0
+        width = _width(token[1:-1]) if kind else 0
         known = re.sub(r"\?P<\w+>", "?:", known) if kind in seen else known
         parts[-1] += " *+" * (width > 0) + known + f" {{0,{-width}}}" * (width < 0)
         seen.add(kind)
     return parts
+
+
+def _width(text: str) -> int:
+    """Of a padding; below 0 for one on the right. A wider one than a record counts as that."""
+    width = min(int(text.lstrip("-").lstrip("0")[:DIGITS] or 0), LONGEST_RECORD)
+    return -width if text.startswith("-") else width
 
 
 def _duration(message: str, pid: int, at_s: float, bare: bool = False) -> Duration | None:

@@ -1,0 +1,143 @@
+"""Where a server has its memory from: the library that it has loaded, those that may be put in its place, and the
+drop-in of its unit that does so.
+
+    [Service]
+    Environment=LD_PRELOAD=/usr/lib/x86_64-linux-gnu/libjemalloc.so.2
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from lutra_agent.files.accounts import is_kept_by
+from lutra_agent.files.atomic import read_regular
+from lutra_agent.linux import lasting, units
+from lutra_agent.linux.kernel import ALLOCATOR, SYSTEM, Refused
+from lutra_agent.linux.lasting import HEADER, LONGEST
+from lutra_agent.linux.memory import Memory
+from lutra_agent.linux.owners import preloads
+from lutra_agent.linux.places import Places
+
+KNOWN = ("jemalloc", "tcmalloc", "mimalloc")
+OWN = "its own"
+"""That of the program or of its C library: nothing was put in its place."""
+LIBRARIES = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4"}
+FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64")
+"""Of Debian and its kin on two kinds of processor, and of Red Hat's on both."""
+
+
+def loaded(root: Path, pid: int | None) -> str | None:
+    """The library from which the process `pid` has its memory, by what it has mapped; None where that is not shown."""
+    try:
+        mapped = "" if pid is None else (root / f"proc/{pid}/maps").read_text(errors="replace")
+    except OSError:
+        return None
+    if not mapped:
+        return None
+    # A library whose package was upgraded since is "(deleted)", and loaded all the same.
+    names = {line.removesuffix(" (deleted)").rpartition("/")[2] for line in mapped.splitlines()}
+    return next((a for a in KNOWN if any(n.startswith(f"lib{a}") for n in names)), OWN)
+
+
+def library(places: Places, value: str) -> str:
+    """The path of the allocator's library. Raises Refused where it is not installed, or not root's alone."""
+    machine = os.uname().machine
+    for folder in (f for f in FOLDERS if machine in f or f == FOLDERS[-1]):
+        file = places.system / folder / LIBRARIES[value]
+        try:
+            real = file.resolve(strict=True)
+            kept = is_kept_by(places.owner, real, places.system)
+        except OSError:
+            continue
+        if kept and real.is_file() and real.parent == places.system.resolve() / folder:
+            return f"/{folder}/{file.name}"
+    raise Refused(f"{LIBRARIES[value]} is not installed in one of root's folders")
+
+
+def installed(places: Places) -> tuple[str, ...]:
+    found = []
+    for value in LIBRARIES:
+        try:
+            library(places, value)
+        except Refused:
+            continue
+        found.append(value)
+    return tuple(found)
+
+
+def drop_in(path: str) -> bytes:
+    """The content that preloads the library `path`."""
+    return f"{HEADER}[Service]\nEnvironment=LD_PRELOAD={path}\n".encode()
+
+
+def preloaded(file: Path) -> str | None:
+    """The allocator of a unit's drop-in; None where there is no such file. Raises OSError, also for a link; Refused."""
+    try:
+        content, _ = read_regular(file, LONGEST)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    for value, name in LIBRARIES.items():
+        if any(content == drop_in(f"/{folder}/{name}") for folder in FOLDERS):
+            return value
+    raise Refused(f"{file}: somebody else has edited it")
+
+
+class Preload:
+    """The drop-in of the named unit. Which unit got one is remembered first: the administrator may name another, or
+    none, before it is taken out again.
+    """
+
+    def __init__(self, places: Places, memory: Memory) -> None:
+        self._places = places
+        self._memory = memory
+
+    def state(self) -> str:
+        """`writable`, or why not."""
+        try:
+            self._file()
+        except (Refused, OSError) as error:
+            return str(error)
+        return "writable" if installed(self._places) else "none of the libraries is installed"
+
+    def last(self, value: str) -> None:
+        """Raises Refused and OSError."""
+        if value == SYSTEM:
+            self._remove()
+            return
+        unit, file = self._file()
+        content = drop_in(library(self._places, value))
+        self._memory.keep(ALLOCATOR, unit)
+        lasting.remove_unfinished(file)
+        lasting.write(file, content)
+
+    def _file(self) -> tuple[str, Path]:
+        """The named unit, and its drop-in. Raises Refused where that is not Lutra's to write, and OSError."""
+        unit, before = units.named(self._places), self._unit()
+        file = self._places.drop_in(unit)
+        if before not in (None, unit) and (left := self._places.drop_in(before)).exists():
+            raise Refused(f"{left} is Lutra's, and of another unit than {self._places.unit} names")
+        if owner := preloads(self._places.system, unit, file):
+            raise Refused(f"{owner} sets LD_PRELOAD")
+        preloaded(file)
+        folder = file.parent if file.parent.exists() else file.parent.parent
+        if not is_kept_by(self._places.owner, folder, self._places.system):
+            raise Refused(f"{folder}: others than root can change it")
+        return unit, file
+
+    def _remove(self) -> None:
+        try:
+            unit = self._unit() or units.named(self._places)
+        except Refused:  # none ever got one
+            return
+        file = self._places.drop_in(unit)
+        if preloaded(file) is not None:
+            lasting.write(file, b"")
+        with suppress(OSError):  # it holds drop-ins of others, or is gone
+            file.parent.rmdir()
+        self._memory.drop(ALLOCATOR)
+
+    def _unit(self) -> str | None:
+        found = self._memory.text(ALLOCATOR)
+        return found if units.NAME.fullmatch(found) else None
