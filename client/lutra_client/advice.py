@@ -118,7 +118,9 @@ def next_(client: Client, database: str | None) -> None:
     of = _id(client, database)
     asked = client.ask_recommendation(of, wait_s=QUIET_S)
     if asked["state"] in TO_COME and not asked["waits"]:
-        click.echo(f"{asked['id']} is {asked['state']}; waiting up to a minute for the next one …", err=True)
+        click.echo(
+            f"{_named(asked)} is {printable(asked['state'])}; waiting up to a minute for the next one …", err=True
+        )
         asked = client.ask_recommendation(of, wait_s=LONGEST_WAIT_S)
     if asked["state"] == "computing":
         asked = client.wait_for_recommendation(asked["id"])
@@ -146,11 +148,11 @@ def approve(client: Client, recommendation: str, settings: tuple[str, ...], beca
     part: Any = {"settings": list(settings), "reason": because} if settings else {}
     made = client.approve_recommendation(recommendation, **part)
     if wait:
-        click.echo(f"{made['id']} is approved{_why(made)}; waiting until it is measured …", err=True)
+        click.echo(f"{_named(made)} is approved{_why(made)}; waiting until it is measured …", err=True)
         try:
             made = client.wait_for_recommendation(made["id"], until="measured", timeout_s=PATIENCE_S)
         except KeyboardInterrupt:
-            click.echo(f"\n{made['id']} stays approved; `lutra-advice undo {made['id']}` takes it back", err=True)
+            click.echo(f"\n{_named(made)} stays approved; `lutra-advice undo {_named(made)}` takes it back", err=True)
             raise
     _show(client, made)
 
@@ -209,6 +211,10 @@ def _id(client: Client, database: str | None) -> str:
     raise click.ClickException(f"{wanted} this token sees {names}")
 
 
+def _named(found: RecommendationAnswer) -> str:
+    return printable(found["id"])
+
+
 def _why(made: RecommendationAnswer) -> str:
     return f", and waits: {printable(made['waits'])}" if made["waits"] else ""
 
@@ -216,7 +222,7 @@ def _why(made: RecommendationAnswer) -> str:
 def _show(client: Client, found: RecommendationAnswer) -> None:
     click.echo(shown.recommendation(found, _measured_now(client, found) if found["state"] == "proposed" else None))
     if found["state"] == "proposed":
-        click.echo(f"\nlutra-advice approve {found['id']} [SETTING …], or lutra-advice reject {found['id']}")
+        click.echo(f"\nlutra-advice approve {_named(found)} [SETTING …], or lutra-advice reject {_named(found)}")
 
 
 def _measured_now(client: Client, found: RecommendationAnswer) -> dict[str, float]:

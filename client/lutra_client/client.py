@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from ipaddress import ip_address
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import httpx
 
@@ -20,8 +21,9 @@ TIMEOUT_S = 60.0
 class Client(Sync, Calls):
     """Talks to one service, with one token. Close it, or use it in a `with`.
 
-    `http` is an httpx client of your own, whose base URL is the service's: for certificates, proxies, other time
-    limits. Every method may raise Problem with the service's words, and Unreachable.
+    Plain http is for loopback alone: elsewhere the token would travel in clear text. No proxy carries what is for this
+    machine. `http` is an httpx client of your own, whose base URL is the service's: for certificates, proxies, other
+    time limits, a network that you trust. Every method may raise Problem with the service's words, and Unreachable.
     """
 
     def __init__(
@@ -33,7 +35,8 @@ class Client(Sync, Calls):
         retries: Retries | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        http = httpx.Client(base_url=url, timeout=timeout_s) if http is None else http
+        """Raises ValueError for plain http beyond loopback, and for a token that is none."""
+        http = httpx.Client(**_reached(url), timeout=timeout_s) if http is None else http
         http.headers.update(_bearer(token))
         self.driver = Blocking(http, retries or Retries())
 
@@ -69,7 +72,8 @@ class AsyncClient(Async, Calls):
         retries: Retries | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        http = httpx.AsyncClient(base_url=url, timeout=timeout_s) if http is None else http
+        """Raises ValueError for plain http beyond loopback, and for a token that is none."""
+        http = httpx.AsyncClient(**_reached(url), timeout=timeout_s) if http is None else http
         http.headers.update(_bearer(token))
         self.driver = Awaiting(http, retries or Retries())
 
@@ -88,6 +92,27 @@ class AsyncClient(Async, Calls):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _reached(url: str) -> dict[str, Any]:
+    """What httpx is told of the service's address: a proxy of the environment is for other machines."""
+    place = httpx.URL(url)
+    if _is_loopback(place.host):
+        return {"base_url": place, "mounts": dict.fromkeys(("http://", "https://", "all://"))}
+    if place.scheme == "http":
+        raise ValueError(
+            f"plain http is for loopback only, got host {place.host!r}, and the token would travel in clear text: use "
+            "https, or a tunnel to this machine (ssh -L 8000:127.0.0.1:8000 HOST); on a network that you trust pass "
+            "Client an http=httpx.Client(base_url=…) of your own"
+        )
+    return {"base_url": place}
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _bearer(token: str | None) -> dict[str, str]:

@@ -7,12 +7,13 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeVar
 
 import httpx
 
 from lutra_client.errors import problem, unreachable
-from lutra_client.exchange import Flow, Pause, Reply, Retries
+from lutra_client.exchange import Flow, Pause, Reply, Retries, again_after_s
 from lutra_client.requests import Request
 
 T = TypeVar("T")
@@ -42,15 +43,19 @@ class Blocking:
 
     @contextmanager
     def streamed(self, request: Request[Any]) -> Iterator[httpx.Response]:
-        """The answer while it comes. Raises Problem, and Unreachable also where it breaks off."""
-        try:
-            with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
-                if response.is_error:
+        """The answer while it comes; a refusal is asked again as any other. Raises Problem, and Unreachable also where
+        it breaks off.
+        """
+        for attempt in count(1):
+            try:
+                with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
+                    if not response.is_error:
+                        yield response
+                        return
                     response.read()
-                    raise problem(response)
-                yield response
-        except httpx.TransportError as error:
-            raise unreachable(request.method, request.path, error) from error
+            except httpx.TransportError as error:
+                raise unreachable(request.method, request.path, error) from error
+            time.sleep(_pause_s(request, response, self.retries, attempt))
 
 
 @dataclass(frozen=True)
@@ -77,15 +82,27 @@ class Awaiting:
 
     @asynccontextmanager
     async def streamed(self, request: Request[Any]) -> AsyncIterator[httpx.Response]:
-        """The answer while it comes. Raises Problem, and Unreachable also where it breaks off."""
-        try:
-            async with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
-                if response.is_error:
+        """The answer while it comes; a refusal is asked again as any other. Raises Problem, and Unreachable also where
+        it breaks off.
+        """
+        for attempt in count(1):
+            try:
+                async with self.http.stream(request.method, request.path, **_parts(self.http, request)) as response:
+                    if not response.is_error:
+                        yield response
+                        return
                     await response.aread()
-                    raise problem(response)
-                yield response
-        except httpx.TransportError as error:
-            raise unreachable(request.method, request.path, error) from error
+            except httpx.TransportError as error:
+                raise unreachable(request.method, request.path, error) from error
+            await asyncio.sleep(_pause_s(request, response, self.retries, attempt))
+
+
+def _pause_s(request: Request[Any], refused: httpx.Response, retries: Retries, attempt: int) -> float:
+    """Raises Problem where it is not asked again."""
+    pause_s = again_after_s(request, refused, retries, attempt)
+    if pause_s is None:
+        raise problem(refused)
+    return pause_s
 
 
 def _parts(http: httpx.Client | httpx.AsyncClient, request: Request[Any]) -> dict[str, Any]:

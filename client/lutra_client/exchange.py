@@ -63,14 +63,21 @@ def exchanged(request: Request[T], retries: Retries) -> Flow[httpx.Response]:
         assert reply is not None
         if isinstance(reply, httpx.Response) and not reply.is_error:
             return reply
-        if attempt == retries.attempts or not _again(request, reply):
+        pause_s = again_after_s(request, reply, retries, attempt)
+        if pause_s is None:
             break
-        asked_s = retry_after_s(reply) if isinstance(reply, httpx.Response) else None
-        yield Pause(retries.pause_s(attempt, asked_s))
+        yield Pause(pause_s)
     if isinstance(reply, httpx.Response):
         raise problem(reply)
     assert reply is not None
     raise unreachable(request.method, request.path, reply) from reply
+
+
+def again_after_s(request: Request[Any], reply: Reply, retries: Retries, attempt: int) -> float | None:
+    """How long to wait after attempt number `attempt`, from 1; None where it was the last one."""
+    if attempt == retries.attempts or not _again(request, reply):
+        return None
+    return retries.pause_s(attempt, retry_after_s(reply) if isinstance(reply, httpx.Response) else None)
 
 
 def answered(request: Request[T], retries: Retries) -> Flow[T]:

@@ -27,7 +27,7 @@ class Operations:
         """Those that the token reaches, the oldest first.
 
         name: Only the one of exactly this name.
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request("GET", path("/v1/databases"), query=given(name=name, limit=limit))
 
     @call
@@ -61,7 +61,7 @@ class Operations:
     def list_tokens(self, database: str, /, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
         """The tokens of this database, the oldest first, without their secrets.
 
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request("GET", path("/v1/databases/{database}/tokens", database=database), query=given(limit=limit))
 
     @call
@@ -73,7 +73,7 @@ class Operations:
     def list_all_tokens(self, *, limit: int | None = None) -> Request[schemas.TokenAnswer]:
         """Every token, whether it is bound to a database or to none, with its expiry and last use.
 
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request("GET", path("/v1/tokens"), query=given(limit=limit))
 
     @call
@@ -115,7 +115,7 @@ class Operations:
         """Who did what, on every database and to every token, newest first.
 
         action: Only this action, such as `recommendation.approve`.
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request("GET", path("/v1/audit"), query=given(action=action, limit=limit))
 
     @pages
@@ -125,7 +125,7 @@ class Operations:
         """Who did what to this database, newest first.
 
         action: Only this action, such as `recommendation.approve`.
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request(
             "GET", path("/v1/databases/{database}/audit", database=database), query=given(action=action, limit=limit)
         )
@@ -151,7 +151,7 @@ class Operations:
         metric: Only these of its metrics; may be repeated.
         since: Only windows that ended after it.
         until: Only windows that began before it.
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/windows", database=database),
@@ -186,7 +186,7 @@ class Operations:
     def list_events(self, database: str, /, *, limit: int | None = None) -> Request[schemas.EventAnswer]:
         """Guards that fired, with the figures, newest first.
 
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request("GET", path("/v1/databases/{database}/events", database=database), query=given(limit=limit))
 
     @call
@@ -271,7 +271,7 @@ class Operations:
         """Newest first.
 
         state: Only those in this state.
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/recommendations", database=database),
@@ -356,7 +356,7 @@ class Operations:
     def list_sessions(self, database: str, /, *, limit: int | None = None) -> Request[schemas.SessionAnswer]:
         """Newest first.
 
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request("GET", path("/v1/databases/{database}/sessions", database=database), query=given(limit=limit))
 
     @call
@@ -404,7 +404,8 @@ class Operations:
     ) -> Request[schemas.ObservationAnswer]:
         """What was measured on every database that the token reaches: JSON lines, CSV or Parquet.
 
-        The answer streams. Where it breaks off, not all of it came.
+        The answer streams. Where it breaks off, not all of it came. A table has at most 5,000 columns: name metrics where
+        there would be more.
 
         engine: Only databases of this engine.
         database: Only this database.
@@ -477,7 +478,7 @@ class Operations:
         """Every model version, newest first; what the package ships comes last.
 
         state: Only those in this state.
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request("GET", path("/v1/models"), query=given(state=state, limit=limit))
 
     @call
@@ -535,7 +536,7 @@ class Operations:
 
         engine: Only workloads of this engine.
         database: Only workloads of this database.
-        limit: How many items a page has at most."""
+        limit: How many items a page has at most. The others follow when they are looked at."""
         return Request("GET", path("/v1/workloads"), query=given(engine=engine, database=database, limit=limit))
 
     @call

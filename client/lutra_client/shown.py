@@ -36,12 +36,12 @@ def session(found: SessionAnswer) -> str:
     """Its state, what it is about, and what it says of itself."""
     goal = f"{found['objective']['goal']} {found['objective']['metric']}"
     trials = f"{found['trials_done']} of {found['max_trials']} trials"
-    lines = [f"{found['id']}  {found['state']}: {goal}, {found['effective_mode']}, {trials}"]
+    lines = [printable(f"{found['id']}  {found['state']}: {goal}, {found['effective_mode']}, {trials}")]
     return "\n".join([*lines, *_paragraph(found["message"], "  ")])
 
 
 def _recommendation(found: RecommendationAnswer, now: Mapping[str, float]) -> Iterator[str]:
-    yield f"{found['id']}  {found['state']}" + (f" ({found['origin']})" if found["origin"] else "")
+    yield printable(f"{found['id']}  {found['state']}" + (f" ({found['origin']})" if found["origin"] else ""))
     looked_at = found["looked_at"]
     if looked_at is not None:
         yield from _paragraph(looked_at["sentence"])

@@ -98,8 +98,9 @@ def migrate() -> None:
     from lutra_service.db.schema.engine import make_engine
 
     engine = make_engine(_settings().database_url)
-    migrations.upgrade(engine)
+    older = migrations.upgrade(engine)
     engine.dispose()
+    click.echo("the schema is up to date" if older else "the schema was up to date already")
 
 
 @main.command()

@@ -90,7 +90,7 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
     SOURCE is a CSV whose columns are settings and metrics (.gz too), an OpenBox history, or a folder of OtterTune's
     knobs, metrics and summary files. Nothing is stored of a file that is broken.
     """
-    from lutra_models.errors import LutraError
+    from lutra_models.errors import LutraError, printable
 
     from lutra_service.app.imports.workload import keep, question
     from lutra_service.app.memory.learned import lesson
@@ -112,7 +112,7 @@ def import_file(source: Path, goal: Goal, **given: Any) -> None:
         if model is None:
             raise click.ClickException(f"{source}: {len(workload.observations)} readings are too few to learn from")
     except (LutraError, WorkerLost, NoWorker, ValueError) as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(printable(str(error))) from error
     with opened(settings) as store:
         session = store.write(lambda unit: keep(unit, workload, model, lesson(asked, model)))
     failed = sum(not o.completed for o in workload.observations)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
-from lutra_models.errors import LutraError
+from lutra_models.errors import LutraError, printable
 
 from lutra_service.common.actor import Actor, current_actor
 from lutra_service.common.settings import Settings
@@ -44,7 +44,7 @@ def opened(settings: Settings | None = None) -> Iterator[Store]:
     try:
         yield store
     except LutraError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(printable(str(error))) from error
     finally:
         current_actor.reset(acting)
         store.close()

@@ -42,6 +42,7 @@ class Settings(BaseSettings):
     body_s: float = Field(default=5.0, gt=0)
     min_body_bytes_per_s: float = Field(default=64 << 10, gt=0)
     large_bodies: int = Field(default=2, ge=1)
+    exports: int = Field(default=4, ge=1)
 
     requests_per_s: float = Field(default=200.0, gt=0)
     anonymous_per_s: float = Field(default=20.0, gt=0)

@@ -21,23 +21,24 @@ class NewerSchema(Exception):
     """The database was brought to a schema that this program does not have."""
 
 
-def upgrade(engine: Engine, to: str = "head") -> None:
-    """Raises NewerSchema."""
+def upgrade(engine: Engine, to: str = "head") -> bool:
+    """Whether the schema was older than this program's. Raises NewerSchema."""
     config = _config()
     if engine.dialect.name == "sqlite":
         tighten(Path(engine.url.database or ""))
         # One transaction that holds the file from its start; a second program waits for it.
         with engine.execution_options(**{IMMEDIATE: True}).begin() as connection:
-            _is_pending(connection)
+            older = _is_pending(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, to)
-        return
+        return older
     with one_at_a_time(engine):
-        pending(engine)
+        older = pending(engine)
         with engine.connect() as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, to)
             connection.commit()
+    return older
 
 
 def pending(engine: Engine) -> bool:

@@ -112,6 +112,23 @@ def test_a_stream_that_breaks_off_leaves_no_file(tmp_path: Any) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_stream_is_asked_for_again_where_the_service_had_no_place_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = httpx.Response(429, json={"code": "too_many_requests"}, headers={"Retry-After": "2"})
+    replies = [full, httpx.Response(503, json={"code": "busy"}), httpx.Response(200, text='{"id": "win_1"}\n')]
+    slept: list[float] = []
+    monkeypatch.setattr("lutra_client.drivers.time.sleep", slept.append)
+    transport = httpx.MockTransport(lambda _: replies.pop(0))
+    with Client(http=httpx.Client(transport=transport, base_url="http://lutra"), retries=RETRIES) as client:
+        assert list(client.list_observations()) == [{"id": "win_1"}]
+        assert slept == [2.0, 2.0]
+        replies += [full, full, full]
+        with pytest.raises(TooBusy):
+            list(client.list_observations())
+        replies.append(httpx.Response(422, json={"code": "invalid_request"}))
+        with pytest.raises(BadRequest):
+            list(client.list_observations())
+
+
 def test_no_client_without_a_token_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LUTRA_TOKEN", raising=False)
     with pytest.raises(ValueError, match="LUTRA_TOKEN is not set"):

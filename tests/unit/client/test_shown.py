@@ -61,3 +61,11 @@ def test_whoever_makes_the_change_by_hand_reads_what_to_execute() -> None:
     ]
     assert "executed" not in told(changes=[change("work_mem", "immediate", STEP)], state="confirmed")
     assert "executed" not in told(changes=[change("work_mem")])
+
+
+def test_a_service_says_nothing_that_a_terminal_obeys() -> None:
+    bad = "\x1b]0;owned\x07"
+    assert told(id=f"rec_1{bad}", state=f"proposed{bad}", origin=f"evidence{bad}").startswith("rec_1?]0;owned?  propo")
+    lines = {"id": f"ts_1{bad}", "state": bad, "objective": {"goal": bad, "metric": bad}, "effective_mode": bad}
+    found: Any = {**lines, "trials_done": 1, "max_trials": 2, "message": bad}
+    assert all(line.isprintable() for line in (*told(origin=bad).split("\n"), *shown.session(found).split("\n")))

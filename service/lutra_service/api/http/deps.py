@@ -12,6 +12,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lutra_models.digest import fingerprint
 from pydantic import BaseModel, Field
 
+from lutra_service.api.http.limits import Places
 from lutra_service.api.http.notifier import Notifier, preferred_wait
 from lutra_service.api.http.route import GuardedRequest
 from lutra_service.app.access.idempotency import Idempotency
@@ -34,8 +35,13 @@ async def uses(request: Request) -> TokenUse:
     return cast(TokenUse, request.app.state.entry.uses)
 
 
+async def exports(request: Request) -> Places:
+    return cast(Places, request.app.state.entry.exports)
+
+
 StoreDep = Annotated[Store, Depends(store)]
 Uses = Annotated[TokenUse, Depends(uses)]
+Exports = Annotated[Places, Depends(exports)]
 NotifierDep = Annotated[Notifier, Depends(notifier)]
 
 

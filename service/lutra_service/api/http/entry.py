@@ -47,6 +47,7 @@ class Entry:
         self._bearers: Together[str, Principal | Unauthorized] = Together(self._look)
         self._unknown: Together[str, Principal | Unauthorized] = Together(self._look, STRANGERS_TOGETHER)
         self.bodies = BodyLimits(settings)
+        self.exports = Places("exports", settings.exports, waiting=4 * settings.exports, each=1)
 
     def meet(self, scope: Scope) -> None:
         """Before anything else of a request. Raises TooManyRequests."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
-from fastapi.responses import StreamingResponse
 from lutra_models.wire import Name
 
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import Bearer, StoreDep
+from lutra_service.api.http.deps import Bearer, Exports, StoreDep
+from lutra_service.api.http.limits import Places
 from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
+from lutra_service.api.observations.export import Export, JsonLines
 from lutra_service.api.observations.schemas import ObservationAnswer
 from lutra_service.app.access import tokens
 from lutra_service.app.access.tokens import Principal
@@ -19,11 +20,6 @@ from lutra_service.app.observations.selected import require_known, selected
 from lutra_service.app.observations.tables import Format, encoded
 from lutra_service.db.schema.records import Selection
 from lutra_service.db.store import Store
-
-
-class JsonLines(StreamingResponse):
-    media_type = "application/jsonl"
-
 
 router = APIRouter(route_class=GuardedRoute, tags=["observations"], default_response_class=JsonLines)
 MEDIA: dict[Format, str] = {
@@ -67,44 +63,52 @@ def list_observations(
     stored: StoreDep,
     who: Bearer,
     wanted: Filters,
+    places: Exports,
     engine: Engine = None,
     database: DatabaseId = None,
     session: SessionId = None,
     format_: As = "jsonl",
-) -> StreamingResponse:
+) -> Export:
     """What was measured on every database that the token reaches: JSON lines, CSV or Parquet.
 
-    The answer streams. Where it breaks off, not all of it came.
+    The answer streams. Where it breaks off, not all of it came. A table has at most 5,000 columns: name metrics where
+    there would be more.
     """
     database = who.database_id if database is None else database
     who.require("read", "agent", database_id=database)
     chosen = _with(wanted, engine=engine, database_id=database, session_id=session)
-    return _streamed(stored, who, chosen, format_)
+    return _export(stored, who, places, chosen, format_)
 
 
 @router.get("/v1/databases/{database}/observations", response_model=None, responses=TABLES)
 @allow("read", "agent", of="database")
 def list_database_observations(
-    database: str, stored: StoreDep, who: Bearer, wanted: Filters, session: SessionId = None, format_: As = "jsonl"
-) -> StreamingResponse:
+    database: str,
+    stored: StoreDep,
+    who: Bearer,
+    wanted: Filters,
+    places: Exports,
+    session: SessionId = None,
+    format_: As = "jsonl",
+) -> Export:
     """What was measured on one database, in its sessions and between them."""
-    return _streamed(stored, who, _with(wanted, database_id=database, session_id=session), format_)
+    return _export(stored, who, places, _with(wanted, database_id=database, session_id=session), format_)
 
 
 @router.get("/v1/sessions/{session}/observations", response_model=None, responses=TABLES)
 @allow("read", "agent", of="session")
 def list_session_observations(
-    session: str, stored: StoreDep, who: Bearer, wanted: Filters, format_: As = "jsonl"
-) -> StreamingResponse:
+    session: str, stored: StoreDep, who: Bearer, wanted: Filters, places: Exports, format_: As = "jsonl"
+) -> Export:
     """What was measured while one session was open."""
-    return _streamed(stored, who, _with(wanted, session_id=session), format_)
+    return _export(stored, who, places, _with(wanted, session_id=session), format_)
 
 
 def _with(wanted: Selection, **more: str | None) -> Selection:
     return Selection(since=wanted.since, until=wanted.until, metrics=wanted.metrics, **more)
 
 
-def _streamed(stored: Store, who: Principal, wanted: Selection, format_: Format) -> StreamingResponse:
+def _export(stored: Store, who: Principal, places: Places, wanted: Selection, format_: Format) -> Export:
     stored.read(lambda unit: require_known(unit, wanted))
     found = selected(stored, wanted, lambda unit: tokens.still_valid(unit, who))
-    return StreamingResponse(encoded(found, format_), media_type=MEDIA[format_])
+    return Export(encoded(found, format_), MEDIA[format_], places, who.token_id)

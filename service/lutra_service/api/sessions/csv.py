@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lutra_service.api.sessions.schemas import TrialAnswer
-from lutra_service.common.cells import harmless
+from lutra_service.app.observations.sheet import sheet, verify_width
 
 _ENDS = ("median", "low", "high")
 
 
-def trials_csv(trials: list[TrialAnswer]) -> str:
-    rows = [_row(t) for t in trials]
-    columns = list(dict.fromkeys(c for row in rows for c in row)) or ["trial"]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, restval="")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
+def trials_csv(found: Callable[[], Sequence[TrialAnswer]]) -> Iterator[bytes]:
+    """A little at a time. Raises InvalidRequest, with the first bytes, for too many columns."""
+    trials, places = found(), dict[str, int]()
+    for trial in trials:
+        for column in _row(trial):
+            places.setdefault(column, len(places))
+        verify_width(len(places), "", "take format=json, where a trial has its own names")
+    titles = list(places) or ["trial"]
+    yield from sheet(titles, ([(places[column], cell) for column, cell in _row(t).items()] for t in trials))
 
 
 def _row(trial: TrialAnswer) -> dict[str, Any]:
@@ -29,5 +29,4 @@ def _row(trial: TrialAnswer) -> dict[str, Any]:
     ended = trial.ended_early
     measured |= {} if ended is None else {f"bound.{ended.metric}": ended.bound}
     settings = {f"setting.{n}": v for n, v in (trial.configuration or {}).items()}
-    row = {**head, "failed": trial.failed or "", "spent_s": trial.spent_s, **measured, **predicted, **settings}
-    return {column: harmless(cell) for column, cell in row.items()}
+    return {**head, "failed": trial.failed or "", "spent_s": trial.spent_s, **measured, **predicted, **settings}

@@ -12,8 +12,9 @@ from lutra_models.lifecycle import SessionState
 from lutra_models.metrics import Limit, Objective
 
 from lutra_service.api.http.access import allow
-from lutra_service.api.http.deps import Bearer, IdempotencyDep, Page, PageQuery, StoreDep, paging
+from lutra_service.api.http.deps import Bearer, Exports, IdempotencyDep, Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.route import GuardedRoute
+from lutra_service.api.observations.export import Export
 from lutra_service.api.sessions import schemas, views
 from lutra_service.api.sessions.csv import trials_csv
 from lutra_service.app.databases.current_server import context_of
@@ -93,16 +94,21 @@ def stop_session(session: str, stored: StoreDep, who: Bearer) -> Answer:
 def list_trials(
     session: str,
     stored: StoreDep,
+    who: Bearer,
+    places: Exports,
     format_: Annotated[Literal["json", "csv"], Query(alias="format", description="What the answer is.")] = "json",
 ) -> Any:
     """Every trial in order, as JSON or (`?format=csv`) as a table.
 
     In the table a text that begins like a spreadsheet's formula has an apostrophe in front.
     """
-    found = [views.trial(r) for r in stored.read(lambda unit: trials(unit, session))]
+
+    def found() -> list[schemas.TrialAnswer]:
+        return [views.trial(r) for r in stored.read(lambda unit: trials(unit, session))]
+
     if format_ == "csv":
-        return Response(trials_csv(found), media_type="text/csv")
-    return {"items": found, "next": None}
+        return Export(trials_csv(found), "text/csv", places, who.token_id)
+    return {"items": found(), "next": None}
 
 
 @router.get("/v1/sessions/{session}/history", responses=HISTORY)

@@ -35,6 +35,8 @@ def read(file: Path) -> list[RawRow]:
 def _check(file: str, header: list[str]) -> None:
     if not header:
         Place(file, 1, 1).refuse("the file is empty; its first line names the columns")
+    seen: set[str] = set()
     for column, title in enumerate(header, 1):
-        if title in header[: column - 1]:
+        if title in seen:
             Place(file, 1, column).refuse(f"the column {title!r} is there twice")
+        seen.add(title)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lutra_service.app.imports.raw import Broken, Cell, Place, RawRow, place_at, text_of
+from lutra_service.app.imports.raw import Broken, Cell, Place, RawRow, Within, place_at, text_of
 
 KNOBS = "knobs.json"
 SUMMARY, BEFORE, AFTER = "summary.json", "metrics_before.json", "metrics_after.json"
@@ -24,12 +24,12 @@ def openbox(file: Path) -> list[RawRow]:
     found = document.get("observations")
     if not isinstance(found, list):
         place_at(file, text, 0).refuse("an OpenBox history has a list of `observations`")
-    starts = _items(text, text.index("[", text.index('"observations"')))
+    starts = _items(text, _value_of(text, "observations"))
     return [_observed(file, text, start, item) for start, item in zip(starts, found, strict=True)]
 
 
 def _observed(file: Path, text: str, start: int, item: Any) -> RawRow:
-    place = place_at(file, text, start)
+    place = Within(file, text, start)
     if not isinstance(item, dict) or not isinstance(item.get("config"), dict):
         place.refuse("an observation has a `config`, the settings by name")
     objectives = item.get("objectives")
@@ -38,7 +38,7 @@ def _observed(file: Path, text: str, start: int, item: Any) -> RawRow:
     failed = None if item.get("trial_state", 0) in (0, "SUCCESS", "success") else f"trial_state {item['trial_state']}"
     named = {**item["config"], **{f"objectives.{n}": v for n, v in enumerate(objectives)}, **_extra(item)}
     cells = {
-        name: Cell(_text(value), _key(file, text, start, name, place))
+        name: Cell(_text(value), Within(file, text, start, name))
         for name, value in named.items()
         if not isinstance(value, dict | list | None)
     }
@@ -76,13 +76,12 @@ def _measured(folder: Path, start: str, known: Collection[str]) -> RawRow:
     if not isinstance(seconds, int | float) or seconds <= 0:
         place_at(told, text_of(told), 0).refuse(f"`observation_time` is seconds above 0, got {seconds!r}")
     before, after = (_counters(folder / f"{start}{name}") for name in (BEFORE, AFTER))
-    place = Place(str(file), 1, 1)
-    cells = {name: Cell(_text(value), _key(file, text, 0, name, place)) for name, value in knobs.items()}
+    cells = {name: Cell(_text(value), Within(file, text, 0, name)) for name, value in knobs.items()}
     rates = {f"{n}_per_s": (after[n] - before[n]) / seconds for n in after if n in before}
     metrics = {
         n: Cell(repr(rate), Place(str(folder / f"{start}{AFTER}"), 1, 1)) for n, rate in rates.items() if rate >= 0
     }
-    return RawRow({**metrics, **cells}, place)
+    return RawRow({**metrics, **cells}, Within(file, text, 0))
 
 
 def _counters(file: Path) -> dict[str, float]:
@@ -116,26 +115,39 @@ def _document(file: Path, text: str) -> dict[str, Any]:
         Place(str(file), error.lineno, error.colno).refuse(f"this is no JSON: {error.msg}")
     except RecursionError:
         Place(str(file), 1, 1).refuse("this is nested too deeply")
+    except ValueError as error:  # a number of more digits than Python reads
+        Place(str(file), 1, 1).refuse(f"this is no JSON: {error}")
     if not isinstance(found, dict):
         Place(str(file), 1, 1).refuse("a JSON object is wanted")
     return found
 
 
+def _value_of(text: str, wanted: str) -> int:
+    """Where the value of this key begins in the object that the text is; of the last one, as for a parser."""
+    decoder, at, found = json.JSONDecoder(), _next(text, text.index("{") + 1), 0
+    while text[at] != "}":
+        name, at = decoder.raw_decode(text, at)
+        at = _next(text, at)
+        found = at if name == wanted else found
+        _, at = decoder.raw_decode(text, at)
+        at = _next(text, at)
+    return found
+
+
 def _items(text: str, opening: int) -> Iterator[int]:
     """Where each item of the list begins whose bracket is at `opening`."""
-    decoder, at = json.JSONDecoder(), opening + 1
-    while True:
-        while text[at] in " \t\r\n,":
-            at += 1
-        if text[at] == "]":
-            return
+    decoder, at = json.JSONDecoder(), _next(text, opening + 1)
+    while text[at] != "]":
         yield at
         _, at = decoder.raw_decode(text, at)
+        at = _next(text, at)
 
 
-def _key(file: Path, text: str, start: int, name: str, otherwise: Place) -> Place:
-    at = text.find(f"{json.dumps(name)}", start)
-    return otherwise if at < 0 else place_at(file, text, at)
+def _next(text: str, at: int) -> int:
+    """Where the next value, or the end of them, begins."""
+    while text[at] in " \t\r\n,:":
+        at += 1
+    return at
 
 
 def _text(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,9 +32,24 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Within:
+    """The place of `offset` in a text, or of the JSON key `name` after it. It is looked for only where something is
+    wrong there: a file has a million of them."""
+
+    file: Path
+    text: str
+    offset: int
+    name: str | None = None
+
+    def refuse(self, why: str) -> NoReturn:
+        at = -1 if self.name is None else self.text.find(json.dumps(self.name), self.offset)
+        place_at(self.file, self.text, self.offset if at < 0 else at).refuse(why)
+
+
+@dataclass(frozen=True)
 class Cell:
     text: str
-    place: Place
+    place: Place | Within
 
 
 @dataclass(frozen=True)
@@ -44,11 +60,11 @@ class RawRow:
     """
 
     cells: Mapping[str, Cell]
-    place: Place
+    place: Place | Within
     failed: str | None = None
     titles: Mapping[str, Place] = field(default_factory=dict)
 
-    def named(self, title: str) -> Place:
+    def named(self, title: str) -> Place | Within:
         return self.titles.get(title, self.cells[title].place)
 
 

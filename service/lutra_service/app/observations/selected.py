@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -12,6 +13,7 @@ from typing import Any
 from lutra_models.catalog import did_you_mean, engines
 
 from lutra_service.app.errors import InvalidRequest
+from lutra_service.app.observations.sheet import verify_width
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Observed, Selection
 from lutra_service.db.store import Store, UnitOfWork
@@ -19,6 +21,15 @@ from lutra_service.db.store import Store, UnitOfWork
 WINDOW = "win_"
 TOGETHER = 500
 """Rows that one transaction reads: it is over before they are sent."""
+TOGETHER_BYTES = 4 << 20
+"""It reads no further once their documents take so much."""
+REPEATED_BYTES = 16 << 10
+"""A longer text is read anew each time: many of them would not be kept for nothing."""
+SHAPES = 64
+"""So many of the shapes that documents had last are known again at a glance."""
+NARROWER = (
+    "name metrics (`metric`), a database, a session or an engine, or take format=jsonl, where a row has its own names"
+)
 PARTS = {"settings": "setting", "metrics": "metric", "context": "context", "bounds": "bound"}
 """An observation's documents, and how the columns of each begin in a table."""
 SET = ("settings", "context")
@@ -51,43 +62,68 @@ class Observations:
         for batch in self.batches():
             yield [found for row in batch if (found := _document(row, self.wanted.metrics)) is not None]
 
-    def columns(self) -> Columns:
-        """What the rows hold, all of them looked at once: a table names its columns before its first row."""
+    def columns(self) -> Generator[bytes, None, Columns]:
+        """What the rows hold, all of them looked at: a table names its columns before its first row.
+
+        Gives nothing after each look, where whoever waits may stop. Raises InvalidRequest for too many columns.
+        """
         found = Columns()
         for batch in self.documents():
             for row in batch:
                 found.see(row)
+            yield b""
         return found
 
     def _some(self, after: int) -> list[Observed]:
         def read(unit: UnitOfWork) -> list[Observed]:
             self.admits(unit)
-            return unit.observations.some(self.wanted, after, self.until, TOGETHER)
+            return unit.observations.some(self.wanted, after, self.until, TOGETHER, TOGETHER_BYTES)
 
         return self.store.read(read)
 
 
 @dataclass
 class Columns:
-    """By part, which names its documents have together, and for what is set of which sort each value is."""
+    """By part, the names that its documents have together, each with the sorts of its values."""
 
-    shapes: dict[str, set[tuple[Any, ...]]] = field(default_factory=lambda: {part: set() for part in PARTS})
+    found: dict[str, dict[str, set[type]]] = field(default_factory=lambda: {part: {} for part in PARTS})
+    _shapes: set[tuple[Any, ...]] = field(default_factory=set)
+    _first: Counter[str] = field(default_factory=Counter)
+    """By database, how many names were seen there first."""
 
     def see(self, row: Document) -> None:
-        for part, shapes in self.shapes.items():
+        """Raises InvalidRequest where a table of all that was seen would be too wide."""
+        before = len(self)
+        for part, names in self.found.items():
             document = row[part]
-            sorts = tuple(map(type, document.values())) if part in SET else (float,) * len(document)
-            shapes.add((tuple(document), sorts))
+            sorts = tuple(map(sort_of, document.values())) if part in SET else (float,) * len(document)
+            shape = (part, *document, *sorts)
+            if shape not in self._shapes:
+                for name, sort in zip(document, sorts, strict=True):
+                    names.setdefault(name, set()).add(sort)
+                if len(self._shapes) >= SHAPES:
+                    self._shapes.clear()
+                self._shapes.add(shape)
+        if len(self) > before:
+            self._first[row["database"]] += len(self) - before
+            ((database, count),) = self._first.most_common(1)
+            verify_width(len(self), f", {count:,} of them by {database}", NARROWER)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.found.values()))
 
     def named(self) -> Iterator[tuple[str, str, str, set[type]]]:
         """Each column: its name, the part that it is of, its name there, and the sorts of its values."""
-        for part, shapes in self.shapes.items():
-            found: dict[str, set[type]] = {}
-            for names, sorts in shapes:
-                for name, sort in zip(names, sorts, strict=True):
-                    found.setdefault(name, set()).add(sort)
-            for name in sorted(found):
-                yield f"{PARTS[part]}.{name}", part, name, found[name]
+        for part, names in self.found.items():
+            for name in sorted(names):
+                yield f"{PARTS[part]}.{name}", part, name, names[name]
+
+
+def sort_of(value: Any) -> type:
+    """What a column has to be to hold it: a whole number beyond 64 bits is a float there, and beyond those a text."""
+    if type(value) is not int or -(2**63) <= value < 2**63:
+        return type(value)
+    return float if abs(value) < 2**1023 else str
 
 
 def selected(store: Store, wanted: Selection, admits: Admits = lambda _: None) -> Observations:
@@ -156,9 +192,13 @@ def _document(row: Observed, metrics: tuple[str, ...]) -> Document | None:
     return {**_head(row), **parts, "bounds": _bounds(row)}
 
 
-@lru_cache(maxsize=1024)
 def _read(text: str) -> Document:
     """What is set repeats from row to row. Nobody changes what is read here."""
+    return _read_once(text) if len(text) <= REPEATED_BYTES else _read_once.__wrapped__(text)
+
+
+@lru_cache(maxsize=1024)
+def _read_once(text: str) -> Document:
     found: Document = json.loads(text)
     return found
 

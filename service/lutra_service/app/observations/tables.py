@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import io
 from collections.abc import Callable, Iterator
@@ -10,8 +9,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from lutra_service.app.errors import InvalidRequest
-from lutra_service.app.observations.selected import Columns, Observations
-from lutra_service.common.cells import harmless
+from lutra_service.app.observations.selected import PARTS, Columns, Observations
+from lutra_service.app.observations.sheet import rows_together, sheet
 from lutra_service.common.documents import Document
 
 Format = Literal["jsonl", "csv", "parquet"]
@@ -20,12 +19,15 @@ HEAD = (
     *("p99_source", "p99_of"),
 )
 MOMENTS = ("start", "end", "received_at")
-GROUP = 2_000
-"""Rows of a Parquet file that are written together."""
+GROUP_BYTES = 64 << 20
+"""What is written together in a Parquet file: its end names every column of every group."""
 
 
 def encoded(found: Observations, wanted: Format) -> Iterator[bytes]:
-    """The bytes of a file. Raises InvalidRequest for Parquet where pyarrow is not installed."""
+    """The bytes of a file, a little at a time, and at times none.
+
+    Raises InvalidRequest for Parquet where pyarrow is not installed, and with the first bytes for too many columns.
+    """
     makes: dict[Format, Callable[[Observations], Iterator[bytes]]] = {"jsonl": _lines, "csv": _csv, "parquet": _parquet}
     if wanted == "parquet":
         arrow()
@@ -49,39 +51,43 @@ def _lines(found: Observations) -> Iterator[bytes]:
 
 
 def _csv(found: Observations) -> Iterator[bytes]:
-    columns = list(found.columns().named())
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow([*HEAD, *(harmless(title) for title, *_ in columns)])
-    for batch in found.documents():
-        for row in batch:
-            cells = [*(row[n] for n in HEAD), *(row[part].get(name) for _, part, name, _ in columns)]
-            writer.writerow(["" if cell is None else harmless(cell) for cell in cells])
-        yield _taken(out)
-    yield _taken(out)
+    columns = yield from found.columns()
+    cells = _Cells(columns)
+    rows = (cells.of(row) for batch in found.documents() for row in batch)
+    yield from sheet([*HEAD, *(title for title, *_ in columns.named())], rows)
 
 
-def _taken(out: io.StringIO) -> bytes:
-    text = out.getvalue()
-    out.seek(0)
-    out.truncate()
-    return text.encode()
+class _Cells:
+    """Which column each of an observation's values is in."""
+
+    def __init__(self, columns: Columns) -> None:
+        named = enumerate(columns.named(), len(HEAD))
+        self._by_name = {(part, name): place for place, (_, part, name, _) in named}
+
+    def of(self, row: Document) -> Iterator[tuple[int, Any]]:
+        """A row's own cells, each with the number of its column."""
+        yield from enumerate(row[name] for name in HEAD)
+        for part in PARTS:
+            for name, value in row[part].items():
+                yield self._by_name[part, name], value
 
 
 def _parquet(found: Observations) -> Iterator[bytes]:
     pa, sink = arrow(), _Sink()
-    columns = found.columns()
-    schema = _schema(pa, columns)
+    columns = yield from found.columns()
+    schema, cells = _schema(pa, columns), _Cells(columns)
+    together, pieces, size = rows_together(len(schema)), [], 0
     with pa.parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
-        rows: list[Document] = []
         for batch in found.documents():
-            rows += batch
-            if len(rows) >= GROUP:
-                writer.write_table(_table(pa, schema, columns, rows))
-                rows = []
+            for start in range(0, len(batch), together):
+                pieces.append(_table(pa, schema, cells, batch[start : start + together]))
+                size += pieces[-1].nbytes
+                if size >= GROUP_BYTES:
+                    writer.write_table(pa.concat_tables(pieces))
+                    pieces, size = [], 0
                 yield sink.taken()
-        if rows:
-            writer.write_table(_table(pa, schema, columns, rows))
+        if pieces:
+            writer.write_table(pa.concat_tables(pieces))
     yield sink.taken()
 
 
@@ -94,21 +100,33 @@ def _schema(pa: Any, columns: Columns) -> Any:
 
 def _type(pa: Any, sorts: set[type]) -> Any:
     """Text where any value is one; a whole number where all are."""
-    return pa.string() if str in sorts else pa.int64() if sorts == {int} else pa.float64()
+    if str in sorts:
+        return pa.string()
+    known = sorts - {type(None)}
+    if known == {bool}:
+        return pa.bool_()
+    return pa.int64() if known and known <= {int, bool} else pa.float64()
 
 
-def _table(pa: Any, schema: Any, columns: Columns, rows: list[Document]) -> Any:
-    made = [[row[n] for row in rows] for n in HEAD]
-    for place, name in enumerate(HEAD):
-        if name in MOMENTS:
-            made[place] = [None if t is None else datetime.fromisoformat(t) for t in made[place]]
-    for place, (_, part, name, sorts) in enumerate(columns.named(), len(HEAD)):
-        values = [row[part].get(name) for row in rows]
-        if schema.types[place] == pa.string() and sorts != {str}:
-            values = [None if v is None else str(v) for v in values]
-        made.append(values)
+def _table(pa: Any, schema: Any, cells: _Cells, rows: list[Document]) -> Any:
+    """Each value becomes what its column holds: arrow takes no number for a text, nor one that a float cuts short."""
+    made: list[list[Any]] = [[None] * len(rows) for _ in schema]
+    kinds = [_KINDS[str(kind)] for kind in schema.types]
+    for number, row in enumerate(rows):
+        for place, value in cells.of(row):
+            made[place][number] = None if value is None else kinds[place](value)
     arrays = [pa.array(values, kind) for values, kind in zip(made, schema.types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+_KINDS: dict[str, Callable[[Any], Any]] = {
+    "string": str,
+    "int64": int,
+    "double": float,
+    "bool": bool,
+    "timestamp[us, tz=UTC]": datetime.fromisoformat,
+}
+"""By an arrow type's name, what makes a value of it."""
 
 
 class _Sink(io.RawIOBase):

@@ -97,7 +97,11 @@ def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcom
     """The agent no longer takes it back by the lapse of time; what was measured under it confirms it here."""
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).confirmed(outcome.at)
     unit.recommendations.change(recommendation.id, outcome=told)
-    if recommendation.state == State.APPLIED and recommendation.measured is not None:
+    if recommendation.state != State.APPLIED:
+        return
+    if recommendation.kind == Kind.ROLLBACK:
+        _rolled_back(unit, recommendation)
+    elif recommendation.measured is not None:
         unit.recommendations.step(recommendation, State.CONFIRMED, ended_at=unit.now)
 
 
@@ -118,8 +122,8 @@ def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome) -> None:
         _reverted(unit, applied, outcome)
     elif outcome.state == "confirmed":
         _confirmed(unit, applied, outcome)
-    elif applied.kind == Kind.ROLLBACK:
-        _rolled_back(unit, applied)
+    elif applied.kind == Kind.ROLLBACK and outcome.confirm_by is None:
+        _rolled_back(unit, applied)  # else its agent may still take it back, and with it what it took back is active
 
 
 def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:

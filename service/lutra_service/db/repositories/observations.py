@@ -5,6 +5,7 @@ The documents of a row stay text: whoever streams a hundred thousand of them pas
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any, cast
 
 from sqlalchemy import Select, Text, and_, func, or_, select
@@ -18,6 +19,8 @@ from lutra_service.db.schema.tables import DatabaseRow, ReportRow
 _REPORTS = cast(SqlTable, ReportRow.__table__)
 _DATABASES = cast(SqlTable, DatabaseRow.__table__)
 _C = _REPORTS.c
+FETCHED = 50
+"""Rows that the database hands over at once."""
 _PLAIN = (
     *(_C.id, _C.database_id, _C.session_id, _C.recommendation_id, _C.received_at, _C.window_start, _C.window_end),
     *(_C.windows, _C.failure, _C.p99_source, _C.p99_of, _C.ended_early),
@@ -35,10 +38,21 @@ class Observations:
         """The number of the newest row of all."""
         return int(self._db.execute(select(func.coalesce(func.max(_C.id), 0))).scalar_one())
 
-    def some(self, wanted: Selection, after: int, until: int, limit: int) -> list[Observed]:
-        """Up to `limit` of those that are `wanted`, numbered above `after` and up to `until`, in order."""
+    def some(self, wanted: Selection, after: int, until: int, limit: int, most_bytes: int) -> list[Observed]:
+        """Up to `limit` of those that are `wanted`, numbered above `after` and up to `until`, in order.
+
+        No more are read once their documents take `most_bytes`.
+        """
         asked = _asked(wanted).where(_C.id > after, _C.id <= until).order_by(_C.id).limit(limit)
-        return [Observed(**row) for row in self._db.execute(asked).mappings()]
+        found: list[Observed] = []
+        size = 0
+        with closing(self._db.execute(asked, execution_options={"yield_per": FETCHED})) as rows:
+            for row in rows.mappings():
+                found.append(Observed(**row))
+                size += sum(len(row[text.name]) for text in _TEXTS)
+                if size >= most_bytes:
+                    break
+        return found
 
 
 def _asked(wanted: Selection) -> Select[Any]:

@@ -115,10 +115,10 @@ def test_a_token_is_printed_once_and_kept_as_a_digest(own_url: str, tmp_path: Pa
 
 
 def test_migrating_twice_is_migrating_once(own_url: str) -> None:
-    engine = make_engine(own_url)
+    engine, run = make_engine(own_url), CliRunner()
     assert migrate.pending(engine)
-    migrate.upgrade(engine)
-    migrate.upgrade(engine)
+    assert run.invoke(main, ["migrate"]).output == "the schema is up to date\n"
+    assert run.invoke(main, ["migrate"]).output == "the schema was up to date already\n"
     assert not migrate.pending(engine)
 
 

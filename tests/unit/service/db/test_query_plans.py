@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,6 +136,7 @@ QUESTIONS: dict[str, Callable[[UnitOfWork], Any]] = {
     "stored settings": lambda u: u.databases.settings(BIG, "h_000002"),
     "settings of some reports": lambda u: u.bulk.kept([(BIG, "h_000002"), ("db_000006", "h_000003")]),
     "whose reports may have consequences": lambda u: u.bulk.busy([BIG, "db_000006", "db_000007"], u.now, 12),
+    "which sessions have enough readings": lambda u: u.workloads.measured([f"ts_{i:06d}" for i in range(2, 18)], 3),
     "old heartbeats": lambda u: u.retention.delete_heartbeats(BIG, BEFORE),
     "old windows": lambda u: u.retention.mergeable("db_000008", BEFORE),
     "surplus reports": lambda u: u.retention.delete_surplus_reports(BIG, BEFORE, 2000),
@@ -205,3 +207,11 @@ def test_what_a_session_learned_is_ranked_without_reading_its_documents(engine: 
     assert "ix_reports_learned" in plan, plan
     with engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM reports")).scalar() == REPORTS
+
+
+def test_readings_are_counted_by_session_also_where_the_store_has_no_statistics(tmp_path: Path) -> None:
+    engine = make_engine(f"sqlite:///{tmp_path}/lutra.db")
+    migrate.upgrade(engine)
+    plan = "\n".join(plans(engine, QUESTIONS["which sessions have enough readings"]))
+    assert "ix_recommendations_session " in plan, plan
+    engine.dispose()

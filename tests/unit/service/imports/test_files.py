@@ -146,6 +146,63 @@ def test_a_broken_history_is_refused_with_line_and_column(tmp_path: Path) -> Non
         json_files.openbox(tmp_path / "h.json")
 
 
+class Counted(str):
+    """A text that counts how often it was searched, or compared with another one."""
+
+    looks = 0
+
+    def _counted(name: str) -> Any:
+        def look(self: Counted, *given: Any) -> Any:
+            Counted.looks += 1
+            return getattr(str, name)(self, *given)
+
+        return look
+
+    find, rfind, count, index, __eq__ = map(_counted, ("find", "rfind", "count", "index", "__eq__"))
+    __hash__ = str.__hash__
+
+
+def test_places_are_looked_for_only_where_something_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = json.dumps({"observations": [{"config": {"work_mem": 64 + n}, "objectives": [1.0]} for n in range(500)]})
+    monkeypatch.setattr(json_files, "text_of", lambda _: Counted(whole))
+    monkeypatch.setattr(Counted, "looks", 0)
+    assert len(json_files.openbox(tmp_path / "h.json")) == 500
+    assert Counted.looks < 10
+
+
+def test_a_title_is_not_compared_with_all_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Counted, "looks", 0)
+    csv_file._check("t.csv", [Counted(f"c{n}") for n in range(1_000)])
+    assert Counted.looks < 100
+
+
+def test_only_the_outermost_observations_are_an_openbox_history(tmp_path: Path) -> None:
+    good = {"config": {"work_mem": 4096}, "objectives": [1.0]}
+    earlier = {"task_id": "t", "meta": {"observations": [1, 2, 3]}, "note": '"observations": [', "observations": [good]}
+    (tmp_path / "h.json").write_text(json.dumps(earlier))
+    assert len(json_files.openbox(tmp_path / "h.json")) == 1
+    (tmp_path / "h.json").write_text('{"meta": {"observations": [1]},\n "observations": [\n  {"config": 1}]}')
+    with pytest.raises(Broken, match=r"h\.json:3:3: an observation has a `config`"):
+        json_files.openbox(tmp_path / "h.json")
+    (tmp_path / "h.json").write_text('{"observations": [], "n": ' + "9" * 5000 + "}")
+    with pytest.raises(Broken, match=r"h\.json:1:1: this is no JSON"):
+        json_files.openbox(tmp_path / "h.json")
+
+
+def test_a_mapping_of_others_writes_nothing_that_a_terminal_obeys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LUTRA_DATABASE_URL", migrated(tmp_path))
+    (tmp_path / "t.csv").write_text(GOOD)
+    (tmp_path / "m.toml").write_text('"\\u001b]0;owned\\u0007" = 1\n')
+    server = ["--engine", "postgresql", "--engine-version", "16", "--memory", "16GB", "--cores", "8", "--name", "past"]
+    goal = ["--metric", "tps", "--goal", "maximize", "--mapping", str(tmp_path / "m.toml")]
+    told = CliRunner().invoke(main, ["import", str(tmp_path / "t.csv"), *server, *goal])
+    assert told.exit_code == 1
+    assert "?]0;owned?: Extra inputs" in told.output
+    assert "\x1b" not in told.output
+
+
 def ottertunes(writes: int, commits: int) -> dict[str, Any]:
     """A file of counters: of the server, and of two databases."""
     databases = {"a": {"commits": str(commits), "name": "a"}, "b": {"commits": "5"}}

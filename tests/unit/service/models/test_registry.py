@@ -120,11 +120,16 @@ class TestDocuments:
             ({"options": {"search": {"opening_trials": 0}}}, "search.opening_trials: must be from 1 to 10000, got 0"),
             ({"options": {"search": {"everywhere": 100}}}, "search.everywhere: must be a power of two from 2"),
             ({"options": {"search": {"moves": [0.5, 3.0]}}}, "search.moves: must be from -1 to 1, got 3"),
+            (
+                {"options": {"search": {"moves": [3.0] * 20_000}}},
+                "search.moves: must be at most 16 numbers, got 20,000",
+            ),
             ({"options": {"targets": {"least_noise": 0.8}}}, "targets.least_noise: must be at most most_noise, 0.7"),
             ({"options": {"serch": {}}}, "no option serch"),
             ({"options": {"search": {"slack": "much"}}}, "search.slack: expected a number, got 'much'"),
             ({"options": {"search": {"acquisition": "luck"}}}, "no acquisition 'luck'; there are log_ei, log_pi"),
             ({"toml": "[search]\nslack = \n"}, "line 2"),
+            ({"toml": "[search]\n" + ".".join("a" * 1_000) + " = 1"}, "line 2 has 2,003 characters, of 500"),
         ],
     )
     def test_what_is_no_option_is_refused_with_its_name_value_and_range(

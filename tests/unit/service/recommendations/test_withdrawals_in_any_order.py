@@ -16,13 +16,16 @@ from tests.support.service import Agent, Document, Service, running, some_minute
 
 DEFAULTS = {"work_mem": 4096, "random_page_cost": 4}
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
+CONFIRMED = ("carry_out", "report", "confirm", "report")
 DONE = ("rejected", "expired", "refused", "failed")
 
 asked = st.tuples(st.sampled_from(["propose", "approve"]), st.integers(5, 12), st.sampled_from([1, 2, 3]))
 approved = st.tuples(st.just("approve"), st.integers(5, 12), st.sampled_from([1, 2, 3]))
 meanwhile = st.sampled_from(["reject", "rollback", "stop", "pause", "expire", "later", "sweep", "approve_it"])
 done = st.sampled_from(["carry_out", "carry_out", "refuse", "fail", "revert"])
-after = st.sampled_from(["report", "poll", "confirm", "take_back", "rollback", "approve_part", "open", "sweep"])
+after = st.sampled_from(
+    ["report", "poll", "confirm", "take_back", "rollback", "approve_part", "open", "sweep", "forget"]
+)
 anything = st.one_of(asked, meanwhile, done, after)
 
 
@@ -57,6 +60,8 @@ class World:
     known: set[str] = field(default_factory=set)
     untold: list[Document] = field(default_factory=list)
     provisional: tuple[str, dict[str, Any]] | None = None
+    remembers: bool = True
+    """Whether it knows that the settings to which a rollback leads ran before."""
 
     def run(self, step: Any) -> None:
         name, *more = step if isinstance(step, tuple) else (step,)
@@ -145,9 +150,12 @@ class World:
             return
         before = {name: self.agent.settings[name].value for name in DEFAULTS}
         self.agent.apply(self.in_hand["settings"])
-        rollback = self.in_hand["rollback"]
-        self.provisional = None if rollback else (self.in_hand["id"], before)
-        self.tell("applied", **({} if rollback else {"confirm_by": self.agent.clock.isoformat()}))
+        final = self.in_hand["rollback"] and self.remembers
+        self.provisional = None if final else (self.in_hand["id"], before)
+        self.tell("applied", **({} if final else {"confirm_by": self.agent.clock.isoformat()}))
+
+    def forget(self) -> None:
+        self.remembers = False
 
     def refuse(self) -> None:
         self.tell("refused", code="guardrail")
@@ -206,6 +214,8 @@ class World:
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(stories)
 @example([("approve", 5, 1), "poll", "carry_out", "reject", "report", "rollback"])
+@example([("approve", 5, 1), "poll", *CONFIRMED, "rollback", "forget", "poll", "carry_out", "report", "take_back"])
+@example([("approve", 5, 1), "poll", *CONFIRMED, "rollback", "forget", "poll", *CONFIRMED])
 def test_no_order_of_decisions_and_outcomes_leaves_something_active_that_nobody_answers_for(
     service: Service, story: list[Any]
 ) -> None:

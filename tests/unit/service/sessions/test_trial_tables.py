@@ -32,8 +32,8 @@ EMPTY = {
 
 def row(**fields: Any) -> dict[str, str]:
     """One trial's line, as a spreadsheet reads it."""
-    table = trials_csv([TrialAnswer.model_validate({**EMPTY, **fields})])
-    return next(csv.DictReader(io.StringIO(table, newline="")))
+    table = b"".join(trials_csv(lambda: [TrialAnswer.model_validate({**EMPTY, **fields})]))
+    return next(csv.DictReader(io.StringIO(table.decode(), newline="")))
 
 
 def test_what_an_agent_wrote_is_no_formula_in_the_table(service: Service, agent: Agent, database: str) -> None:

@@ -1,0 +1,53 @@
+"""Files that are written while they are sent: few at once, and no longer than somebody waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from anyio import CancelScope
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from lutra_service.api.http.limits import Places
+
+
+class JsonLines(StreamingResponse):
+    media_type = "application/jsonl"
+
+
+class Export(StreamingResponse):
+    """The pieces of a file, some of which may be empty: between two of them it ends where its client has left.
+
+    An error before the first byte is answered as any other. Raises TooManyRequests and Busy where no place is free.
+    """
+
+    def __init__(self, pieces: Iterator[bytes], media_type: str, places: Places, key: str) -> None:
+        """`key` is whose share of the places is counted."""
+        super().__init__(pieces, media_type=media_type)
+        self._places = places
+        self._key = key
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with CancelScope() as work:
+            leaving = asyncio.ensure_future(self.listen_for_disconnect(receive))
+            leaving.add_done_callback(lambda _: work.cancel())
+            try:
+                async with self._places.taken(self._key):
+                    await self.stream_response(send)
+            finally:
+                leaving.cancel()
+
+    async def stream_response(self, send: Send) -> None:
+        begun = False
+        async for piece in self.body_iterator:
+            if piece:
+                await self._begin(send, begun)
+                begun = True
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await self._begin(send, begun)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _begin(self, send: Send, begun: bool) -> None:
+        if not begun:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

@@ -1,0 +1,52 @@
+"""A table as CSV, written some cells at a time, and how wide any table may be."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from lutra_service.app.errors import InvalidRequest
+from lutra_service.common.cells import harmless
+
+MOST_COLUMNS = 5_000
+"""Every row of a table has a cell for each name that any row has: made-up names cost their number times the rows."""
+CELLS = 100_000
+"""So many are written before others have their turn."""
+
+
+def verify_width(columns: int, whose: str, way_out: str) -> None:
+    """Raises InvalidRequest. `whose` says where they come from."""
+    if columns > MOST_COLUMNS:
+        raise InvalidRequest(
+            f"format: a table has at most {MOST_COLUMNS:,} columns, and this one would have more{whose}: {way_out}"
+        )
+
+
+def rows_together(columns: int) -> int:
+    """How many rows of so many columns are made before others have their turn."""
+    return max(1, CELLS // max(1, columns))
+
+
+def sheet(titles: Sequence[str], rows: Iterable[Iterable[tuple[int, Any]]]) -> Iterator[bytes]:
+    """The bytes of a table. A row is its cells, each with the number of its column; the others stay empty."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow([harmless(title) for title in titles])
+    empty, together = [""] * len(titles), rows_together(len(titles))
+    for number, row in enumerate(rows, 1):
+        cells: list[Any] = empty.copy()
+        for place, cell in row:
+            cells[place] = "" if cell is None else harmless(cell)
+        writer.writerow(cells)
+        if number % together == 0:
+            yield _taken(out)
+    yield _taken(out)
+
+
+def _taken(out: io.StringIO) -> bytes:
+    text = out.getvalue()
+    out.seek(0)
+    out.truncate()
+    return text.encode()
