@@ -24,6 +24,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
     ),
     ("verification.sessions", "whole sessions on such servers, from the first trial to what is handed over"),
     ("lab.intervals", "whether 90 % intervals hold what the lab's and the race's servers read next"),
+    ("lab.small_memory", "lab sessions on hosts of 1, 2 and 4 GiB under fifty clients that sort"),
     ("lab.race", "the recommender raced with its peers on such servers, under TPC-C and analytical queries"),
     (
         "live",

@@ -15,6 +15,10 @@ from lutra_lab.servers.postgresql import ScratchPostgres
 
 from benchmarks.lab.studies import FEW
 
+SORTS = "sorts"
+"""A load of which each query sorts 20,000 rows."""
+SORTING_SQL, SORTING_LUA = (Path(__file__).parent / f"sorting.{kind}" for kind in ("sql", "lua"))
+
 
 @dataclass(frozen=True)
 class Size:
@@ -61,12 +65,16 @@ class Lab:
 def _sysbench(load: Load, size: Size) -> dict[str, Any]:
     data = {"tables": size.tables, "table_size": size.rows}
     span = {"warmup_s": load.warmup_s, "duration_s": load.duration_s}
-    return {"kind": "sysbench", "script": load.workload, "threads": load.threads, **data, **span}
+    script = str(SORTING_LUA) if load.workload == SORTS else load.workload
+    return {"kind": "sysbench", "script": script, "threads": load.threads, **data, **span}
 
 
-def _pgbench(load: Load, _size: Size) -> dict[str, Any]:
-    span = {"warmup_s": load.warmup_s, "duration_s": load.duration_s}
-    return {"kind": "pgbench", "script": load.workload, "clients": load.threads, "threads": 2, **span}
+def _pgbench(load: Load, size: Size) -> dict[str, Any]:
+    span: dict[str, Any] = {"warmup_s": load.warmup_s, "duration_s": load.duration_s}
+    script = load.workload
+    if script == SORTS:
+        script, span["scale"] = str(SORTING_SQL), size.scale
+    return {"kind": "pgbench", "script": script, "clients": load.threads, "threads": 2, **span}
 
 
 def _touch_sysbench(server: ScratchMysqld, size: Size) -> None:

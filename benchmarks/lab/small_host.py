@@ -85,6 +85,11 @@ class SmallHost:
         lines = (line.split() for line in (self._memory / "memory.stat").read_text().splitlines())
         return next(int(number) for name, number in lines if name == "total_rss")
 
+    def killed(self) -> int:
+        """Processes of the group that the kernel ended because it was out of memory, since the group was made."""
+        lines = (line.split() for line in (self._memory / "memory.oom_control").read_text().splitlines())
+        return next(int(number) for name, number in lines if name == "oom_kill")
+
     def _throttle(self, read_iops: int, write_iops: int) -> None:
         for kind, number in (("read", read_iops), ("write", write_iops)):
             (self._disk / f"blkio.throttle.{kind}_iops_device").write_text(f"{self._device} {number}")

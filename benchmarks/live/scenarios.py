@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-SORTING = str(Path(__file__).parent / "sorting.sql")
+from benchmarks.lab.labs import SORTING_LUA, SORTING_SQL
+
+DISTINCT_LUA = Path(__file__).parent / "distinct.lua"
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,12 @@ def _sysbench(script: str, threads: int, rate: int, swings: bool = False) -> Cli
 _WRITES = _pgbench("tpcb-like", 8, 150)
 _READS = _pgbench("select-only", 8, 1500)
 _FEW_READS = _pgbench("select-only", 4, 50)
-_SORTS = _pgbench(SORTING, 4, 12)
+_SORTS = _pgbench(str(SORTING_SQL), 4, 12)
 _MIXED = _sysbench("oltp_read_write", 8, 30)
 _INNODB_WRITES = _sysbench("oltp_write_only", 8, 100)
 _INNODB_READS = _sysbench("oltp_read_only", 8, 60)
+_INNODB_SORTS = _sysbench(str(SORTING_LUA), 4, 8)
+_INNODB_DISTINCT = _sysbench(str(DISTINCT_LUA), 4, 8)
 
 POSTGRESQL = (
     ("write-ahead log too small", {"max_wal_size": "64MB"}, _WRITES, ()),
@@ -70,13 +74,20 @@ POSTGRESQL = (
 INNODB = (
     ("cache too small", {"innodb_buffer_pool_size": "16MB"}, _INNODB_READS, ()),
     ("flushing too timid", {"innodb_io_capacity": "100"}, _INNODB_WRITES, ("innodb_io_capacity_max",)),
-    ("temporary tables without room", {"tmp_table_size": "1kB"}, _INNODB_READS, ("max_heap_table_size",)),
-    ("log buffer too small", {"innodb_log_buffer_size": "256kB"}, _INNODB_WRITES, ()),
+    (
+        "flushing beyond the disk",
+        {"innodb_io_capacity": "20000", "innodb_io_capacity_max": "40000"},
+        _INNODB_WRITES,
+        (),
+    ),
+    ("temporary tables without room", {"tmp_table_size": "1kB"}, _INNODB_DISTINCT, ("max_heap_table_size",)),
     ("table cache too small", {"table_open_cache": "10"}, _MIXED, ()),
-    ("sorts without room", {"sort_buffer_size": "32kB"}, _INNODB_READS, ()),
+    ("sorts without room", {"sort_buffer_size": "32kB"}, _INNODB_SORTS, ()),
     ("hardly a dirty page allowed", {"innodb_max_dirty_pages_pct": "0.5"}, _INNODB_WRITES, ()),
 )
 REDO = {"mysql": "innodb_redo_log_capacity", "mariadb": "innodb_log_file_size"}
+LOG_BUFFER = {"mysql": "256kB", "mariadb": "2MB"}
+"""The least that each takes."""
 
 
 def _of_postgresql() -> list[Scenario]:
@@ -88,6 +99,9 @@ def _of_postgresql() -> list[Scenario]:
 
 def _of_innodb(engine: str) -> list[Scenario]:
     made = [Scenario(engine, what, fault, load, cure=cure) for what, fault, load, cure in INNODB]
+    made.append(
+        Scenario(engine, "log buffer too small", {"innodb_log_buffer_size": LOG_BUFFER[engine]}, _INNODB_WRITES)
+    )
     made.append(Scenario(engine, "redo log too small", {REDO[engine]: "8MB"}, _INNODB_WRITES))
     made.append(Scenario(engine, "nothing wrong", {}, _MIXED))
     made.append(Scenario(engine, "nothing wrong, a load that swings", {}, Clients(_MIXED.section, swings=True)))

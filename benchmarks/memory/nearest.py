@@ -3,6 +3,9 @@
 The store is filled with copies of the fleet's fitted workloads, each copy varied: levels moved, effects a little
 stronger or weaker, counters at other rates. Each belongs to a database of its own. The models behind them are the
 fleet's own, as many as there are: what a recommendation is given has its usual size.
+
+Each size has a process of its own, so that its memory is its own. It says what asking costs, then waits; once all wait,
+the same recommendations are computed in turns, so that a machine that slows down slows every size.
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +37,7 @@ from lutra_service.db import migrate
 from lutra_service.db.schema import records
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store, UnitOfWork
-from lutra_service.workers.processes import local_worker
+from lutra_service.workers.processes import WorkerProcess, local_worker
 from lutra_service.workers.protocol import Limits
 
 from benchmarks.memory.fleet import TABLES, engine_of, fleet
@@ -44,10 +47,11 @@ from benchmarks.tuning import tables
 from benchmarks.tuning.rows import CODE, Results
 from benchmarks.tuning.warm_tasks import past_workload
 
-KEY = ("workloads", "code")
 ASKED = 400
 """Questions, after those that fill the index."""
-RECOMMENDATIONS = 12
+RECOMMENDATIONS = 55
+"""Of each size, after `WARM` that do not count."""
+WARM = 2
 TRIALS = (1, 2, 5, 10, 20)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 500
@@ -59,44 +63,81 @@ ROOT = Path(__file__).resolve().parents[2]
 @click.option("--results", type=click.Path(file_okay=False, path_type=Path), default=RESULTS)
 def nearest_command(sizes: str, results: Path) -> None:
     """Ask memories of several sizes: seconds, memory, and what a recommendation takes that leans on them."""
-    rows = Results(results / "nearest.jsonl", KEY)
-    for size in map(int, sizes.split(",")):
-        identity = {"workloads": size, "code": CODE}
-        if identity not in rows:
-            done = subprocess.run(
-                [sys.executable, "-m", "benchmarks.memory.nearest", str(size)],
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},  # its worker starts elsewhere and imports from here
-                check=True,
-            )
-            rows.add({**identity, **json.loads(done.stdout)})
-        click.echo(str(next(r for r in reversed(list(_read(results))) if r["workloads"] == size)))
+    rows = Results(results / "nearest.jsonl", ("workloads", "code", "at"))
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    wanted = list(map(int, sizes.split(",")))
+    with ExitStack() as open_:
+        processes, costs = {}, {}
+        for size in wanted:
+            processes[size] = open_.enter_context(_started(size))
+            costs[size] = _told(processes[size])
+        seconds: dict[int, list[float]] = {size: [] for size in wanted}
+        for i in range(-WARM, RECOMMENDATIONS):
+            click.echo(f"recommendation {i} of {RECOMMENDATIONS}", err=True)
+            for size in wanted[:: 1 if i % 2 else -1]:
+                seconds[size].append(_told(processes[size], i % len(questions()))["seconds"])
+        for size in wanted:
+            own = seconds[size][WARM:]
+            ratio = float(np.mean(own)) / float(np.mean(seconds[wanted[0]][WARM:]))
+            told = {"recommendation_s": round(float(np.mean(own)), 3), f"times_{wanted[0]}": round(ratio, 3)}
+            ended = _told(processes[size], None)
+            rows.add({"workloads": size, "code": CODE, "at": at, **costs[size], **told, **ended})
+            click.echo(f"{size} workloads: {costs[size] | told | ended}")
 
 
-def _read(results: Path) -> Iterator[dict[str, Any]]:
-    for line in (results / "nearest.jsonl").read_text().splitlines():
-        yield json.loads(line)
+@contextmanager
+def _started(size: int) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.memory.nearest", str(size)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},  # its worker starts elsewhere and imports from here
+    )
+    try:
+        yield process
+    finally:
+        process.communicate()
 
 
-def measured(size: int) -> dict[str, Any]:
-    """In a process of its own, so that its memory is its own."""
+def _told(process: subprocess.Popen[str], *asked: int | None) -> dict[str, float]:
+    """The process's next line, after what it is asked."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    for question in asked:
+        print(json.dumps(question), file=process.stdin, flush=True)
+    line = process.stdout.readline()
+    if not line:
+        raise click.ClickException(f"the process of a size ended with {process.wait()}: its complaint is above")
+    return dict(json.loads(line))
+
+
+def main(size: int) -> None:
+    """What asking costs; then, for each number read, that question's recommendation; at last (null) the memory."""
     with tempfile.TemporaryDirectory() as folder, filled(Path(folder), size) as store:
-        asked = questions()
-        before = _resident()
-        began = time.perf_counter()
-        store.read(lambda unit: _ask(unit, *asked[0]))
-        first = time.perf_counter() - began
-        index_bytes = _resident() - before
-        seconds, processor, chosen = [], [], []
-        for i in range(ASKED):
-            question = asked[i % len(asked)]
-            began, used = time.perf_counter(), time.process_time()
-            ids = store.read(partial(_ask, engine=question[0], history=question[1]))
-            seconds.append(time.perf_counter() - began)
-            processor.append(time.process_time() - used)
-            chosen.append((question, ids))
-        recommended = _recommendations(store, chosen[-RECOMMENDATIONS * 7 :: 7])
+        print(json.dumps(_costs(store)), flush=True)
+        worker = local_worker(Limits(600.0, 4 << 30), "benchmarks.memory.plain_worker")
+        for line in sys.stdin:
+            asked = json.loads(line)
+            told = {"worker_mib": _most(worker.pid)} if asked is None else _recommended(store, worker, asked)
+            print(json.dumps(told), flush=True)
+        worker.close()
+
+
+def _costs(store: Store) -> dict[str, float]:
+    asked = questions()
+    before = _resident()
+    began = time.perf_counter()
+    store.read(lambda unit: _ask(unit, *asked[0]))
+    first = time.perf_counter() - began
+    index_bytes = _resident() - before
+    seconds, processor = [], []
+    for i in range(ASKED):
+        question = asked[i % len(asked)]
+        began, used = time.perf_counter(), time.process_time()
+        store.read(partial(_ask, engine=question[0], history=question[1]))
+        seconds.append(time.perf_counter() - began)
+        processor.append(time.process_time() - used)
     return {
         "p50_ms": round(1e3 * float(np.median(seconds)), 2),
         "p99_ms": round(1e3 * float(np.quantile(seconds, 0.99)), 2),
@@ -105,7 +146,6 @@ def measured(size: int) -> dict[str, Any]:
         "first_s": round(first, 2),
         "index_mib": round(index_bytes / 2**20, 1),
         "resident_mib": round(_resident() / 2**20, 1),
-        **recommended,
     }
 
 
@@ -118,6 +158,7 @@ def _payloads(unit: UnitOfWork, ids: Sequence[str]) -> list[dict[str, Any]]:
     return [unit.snapshots.get(id_).payload for id_ in ids]
 
 
+@cache
 def questions() -> list[tuple[str, History]]:
     """Of each table's other half, what sessions of some lengths know."""
     out = []
@@ -127,20 +168,15 @@ def questions() -> list[tuple[str, History]]:
     return out
 
 
-def _recommendations(store: Store, asked: Sequence[tuple[tuple[str, History], list[str]]]) -> dict[str, float]:
-    """Processor seconds of asking and computing, and the most that the worker's process had in memory."""
-    worker = local_worker(Limits(600.0, 4 << 30), "benchmarks.memory.plain_worker")
-    seconds = []
-    for (engine, history), _ in asked:
-        began = time.process_time()
-        ids = store.read(partial(_ask, engine=engine, history=history))
-        past = store.read(partial(_payloads, ids=ids))
-        request = {"history": serial.history_to_dict(history), "entropy": [1], "past": past, "options": {}}
-        answer = worker.run("recommend", request)
-        seconds.append(time.process_time() - began + answer["processor_s"])
-    worst = _most(worker.pid)
-    worker.close()
-    return {"recommendation_s": round(float(np.mean(seconds)), 3), "worker_mib": round(worst, 1)}
+def _recommended(store: Store, worker: WorkerProcess, number: int) -> dict[str, float]:
+    """Processor seconds of asking and computing."""
+    engine, history = questions()[number]
+    began = time.process_time()
+    ids = store.read(partial(_ask, engine=engine, history=history))
+    past = store.read(partial(_payloads, ids=ids))
+    request = {"history": serial.history_to_dict(history), "entropy": [1], "past": past, "options": {}}
+    answer = worker.run("recommend", request)
+    return {"seconds": time.process_time() - began + answer["processor_s"]}
 
 
 @contextmanager
@@ -267,7 +303,7 @@ def _varied(r: Remembered, rng: np.random.Generator) -> Workload:
 def _most(pid: int | None) -> float:
     """The most that a process ever had in memory, in MiB."""
     status = (Path("/proc") / str(pid) / "status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+    return round(next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM")), 1)
 
 
 def _resident() -> int:
@@ -276,4 +312,4 @@ def _resident() -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(int(sys.argv[1]))))
+    main(int(sys.argv[1]))

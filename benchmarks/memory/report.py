@@ -116,6 +116,6 @@ def _rows(results: Path, name: str) -> str:
     title = {"nearest": "## What asking costs", "training": "## What training takes"}[name]
     if not rows:
         return f"{title}\n\n{missing(name)}"
-    newest = list({row["workloads"]: row for row in rows}.values())
-    names = [n for n in newest[0] if n != "code"]
+    newest = sorted({row["workloads"]: row for row in rows}.values(), key=lambda row: int(row["workloads"]))
+    names = [n for n in newest[0] if n not in ("code", "at")]
     return f"{title}\n\n{table(names, [[str(row.get(n, '')) for n in names] for row in newest])}"

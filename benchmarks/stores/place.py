@@ -176,7 +176,7 @@ def _beside(engine: Engine, server: ScratchServer, folder: Path) -> Engine:
     places = Places(Path("/"), etc / "sysctl.d/90-lutra.conf", etc / "host.conf", folder / "memory", etc)
     paths = [str(p) for p in (places.sysctls, places.devices, places.memory, places.system)]
     helper = HelperProgram((sys.executable, "-I", "-c", HELPER, *paths))
-    return replace(engine, sources=(*engine.sources, LinuxHost(helper, lambda: server.data_dir, places)))
+    return replace(engine, sources=(*engine.sources, LinuxHost(helper, lambda: server.data_dir, lambda: None, places)))
 
 
 @contextmanager
