@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import TOKEN, agent_process, settings_of, until
+from tests.support.agents import TOKEN, agent_process, settings_of
 from tests.support.loads import inserting
 from tests.support.served import Served
 from tests.support.service import Api
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import agent_process, settings_of, until, write_toml
+from tests.support.agents import agent_process, settings_of, write_toml
 from tests.support.loads import inserting
 from tests.support.served import Served
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -6,8 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ TOKEN = "lutra_test-token"
 RATED = ("pgbench", "sysbench")
 """The kinds of driver that can hold a number of transactions a second."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.2
 LAST_WORDS = 4000
 """Characters of an agent's log that a failed test shows."""
 EVERY_SETTING = "SELECT name, setting, pending_restart FROM pg_settings ORDER BY name"
@@ -95,17 +93,6 @@ def agent_process(file: Path, token: str = TOKEN, program: Sequence[str] = RUN) 
         process.kill()
         process.wait()
         log.close()
-
-
-def until(holds: Callable[[], Any], within_s: float = 60.0) -> Any:
-    """Poll until something truthy comes; its value. The limit is a safeguard and no assertion about speed."""
-    deadline, pause_s = time.monotonic() + within_s, FIRST_PAUSE_S
-    while not (value := holds()):
-        if time.monotonic() > deadline:
-            raise AssertionError("it never happened")
-        time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
-    return value
 
 
 def settings_of(server: ScratchServer) -> str:

@@ -16,12 +16,12 @@ from lutra_lab.servers.errors import LabError
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support import halting_agent
-from tests.support.agents import agent_process, document, until, write_toml
+from tests.support.agents import agent_process, document, write_toml
 from tests.support.conformance import ran_with
 from tests.support.fake_service import FakeService
 from tests.support.subjects import subject_of
+from tests.support.waiting import until
 
-MINUTE_S = 60.0
 UNGUARDED = {"memory": {"enabled": False}, "disk": {"enabled": False}}
 """The tests' machine may be short of memory and room for reasons of its own."""
 
@@ -79,7 +79,7 @@ class Scene:
 
     def back(self) -> Outcome:
         """Within a minute the server is up and everything as before; what is told of the change in the end."""
-        until(self.as_before, MINUTE_S)
+        until(self.as_before)
         found: Outcome = until(lambda: next((o for o in self.outcomes() if o.state == "reverted"), None))
         assert self.as_before()
         return found

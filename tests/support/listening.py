@@ -5,8 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from lutra_service.server import Server, configured
 
 from tests.support.application import application, migrated
 from tests.support.service import Service, fake_executor
+from tests.support.waiting import PATIENCE_S, until
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Listening:
 
     def raw(self, data: bytes = b"") -> socket.socket:
         """A connection of its own, on which `data` was sent."""
-        made = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        made = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
         made.sendall(data)
         return made
 
@@ -53,20 +53,12 @@ def listening(directory: Path, ca: Path | None = None, **settings: Any) -> Itera
     try:
         trust: Any = True if ca is None else ssl.create_default_context(cafile=str(ca))
         scheme = "http" if ca is None else "https"
-        with httpx.Client(base_url=f"{scheme}://127.0.0.1:{port}", timeout=30, verify=trust) as client:
+        with httpx.Client(base_url=f"{scheme}://127.0.0.1:{port}", timeout=PATIENCE_S, verify=trust) as client:
             yield Listening(Service(client, app.state.store, secret), port, connections, app.state.notifier)
     finally:
         app.state.notifier.close()
         server.should_exit = True
-        thread.join(20)
-
-
-def until(so: Callable[[], bool], seconds: float = 20.0) -> None:
-    """Wait for a state. The time bounds a failing test, it is no claim."""
-    deadline = time.monotonic() + seconds
-    while not so():
-        assert time.monotonic() < deadline, "it did not come to be"
-        time.sleep(0.01)
+        thread.join(PATIENCE_S)
 
 
 def ended(connection: socket.socket) -> bytes:

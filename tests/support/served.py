@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from lutra_service.db.store import Store
 from tests.support.agents import document, write_toml
 from tests.support.application import migrated, upgraded
 from tests.support.service import Api
+from tests.support.waiting import PATIENCE_S, until
 
 LUTRA = Path(sys.executable).parent / "lutra"
 
@@ -51,7 +51,7 @@ class Served:
         store = Store(make_engine(upgraded(self.url) if self.url else migrated(self.directory)))
         _, self.token = store.write(lambda unit: create_token(unit, "test", ["admin"]))
         store.close()
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=70)
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=PATIENCE_S)
         self.start()
         return self
 
@@ -59,7 +59,7 @@ class Served:
         self.client.close()
         if self.process is not None:
             self.process.terminate()
-            self.process.wait(20)
+            self.process.wait(PATIENCE_S)
 
     @property
     def api(self) -> Api:
@@ -99,17 +99,17 @@ class Served:
         """As a power cut would: nothing is flushed, nobody is asked."""
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(PATIENCE_S)
         self.process = None
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + 60
-        while not self._ready():
-            assert process.poll() is None, self.log
-            assert time.monotonic() < deadline, self.log
-            time.sleep(0.05)
+        try:
+            until(lambda: self._ready(process))
+        except AssertionError:
+            raise AssertionError(self.log) from None
 
-    def _ready(self) -> bool:
+    def _ready(self, process: subprocess.Popen[bytes]) -> bool:
+        assert process.poll() is None, "the service has ended"
         try:
             return self.client.get("/readyz").status_code == 200
         except httpx.TransportError:

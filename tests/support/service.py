@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -29,6 +28,7 @@ from lutra_service.workers.protocol import opened, sealed
 
 from tests.support.application import application, documented, migrated
 from tests.support.fakes import Document, Fakes
+from tests.support.waiting import until
 
 MEMORY_BYTES = 8 << 30
 Task = Callable[[Mapping[str, Any]], Document]
@@ -128,15 +128,17 @@ class Service(Api):
         token = self.take("POST", f"/v1/databases/{database}/tokens", body)["token"]
         return Agent(self.client, token, database, **facts)
 
-    def until(self, path: str, wanted: Callable[[Document], bool], seconds: float = 10.0) -> Document:
-        """Ask until it is so."""
-        deadline = time.monotonic() + seconds
-        while True:
-            found: Document = self.take("GET", path)
-            if wanted(found):
-                return found
-            assert time.monotonic() < deadline, f"{path} is still {found}"
-            time.sleep(0.02)
+    def until(self, path: str, wanted: Callable[[Document], bool]) -> Document:
+        """Ask until it is so; the answer then."""
+        found: Document = {}
+
+        def so() -> bool:
+            nonlocal found
+            found = self.take("GET", path)
+            return wanted(found)
+
+        until(so)
+        return found
 
 
 class Agent(Api):

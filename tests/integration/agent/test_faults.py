@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from lutra_lab.servers.base import ScratchServer
 
-from tests.support.agents import TOKEN, until
+from tests.support.agents import TOKEN
 from tests.support.disks import fill, tiny_disk
 from tests.support.engines import OTHER_STORES, made, scratch
 from tests.support.fake_service import FakeService, serving
@@ -24,6 +24,7 @@ from tests.support.faults import UNGUARDED, Scene
 from tests.support.loads import loaded
 from tests.support.rights import account
 from tests.support.subjects import ENGINES
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

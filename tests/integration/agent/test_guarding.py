@@ -14,10 +14,11 @@ from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import GuardEvent, Outcome
 
-from tests.support.agents import TOKEN, agent_process, config, document, settings_of, until, write_toml
+from tests.support.agents import TOKEN, agent_process, config, document, settings_of, write_toml
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 from tests.support.loads import loaded
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -11,9 +11,10 @@ import psycopg
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import TOKEN, agent_process, document, until, write_toml
+from tests.support.agents import TOKEN, agent_process, document, write_toml
 from tests.support.fake_service import FakeService, serving
 from tests.support.loads import loaded
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -23,8 +23,9 @@ from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.telemetry.ages import sampler
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import document, until, write_toml
+from tests.support.agents import document, write_toml
 from tests.support.engines import scratch
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.engine
 

@@ -31,11 +31,12 @@ from lutra_models.catalog.statements import Step
 from lutra_models.server import Host
 
 from tests.support import certificates
-from tests.support.agents import TOKEN, agent_process, config, document, until, write_toml
+from tests.support.agents import TOKEN, agent_process, config, document, write_toml
 from tests.support.certificates import authority
 from tests.support.engines import scratch
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.engine
 

@@ -11,9 +11,10 @@ from lutra_agent.clock import SystemClock
 from lutra_agent.commands.symptoms import look, show
 from lutra_lab.servers.base import ScratchServer
 
-from tests.support.agents import config, until
+from tests.support.agents import config
 from tests.support.engines import POSTGRES, scratch
 from tests.support.symptomatic import Patient, cures
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.engine
 

@@ -20,9 +20,10 @@ from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.ports import accepts
 from lutra_lab.servers.processes import having, runs
 
-from tests.support.agents import suggested, until
+from tests.support.agents import suggested
 from tests.support.engines import installed, made, program, scratch
 from tests.support.families import known
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -57,7 +57,7 @@ def ended(service: Service, agent: Agent) -> Document:
 
 
 def settled(service: Service, made: Document) -> Document:
-    return service.until(f"/v1/recommendations/{made['id']}", lambda r: r["state"] != "computing", 120)
+    return service.until(f"/v1/recommendations/{made['id']}", lambda r: r["state"] != "computing")
 
 
 def session_of(service: Service, agent: Agent) -> Document:
@@ -73,9 +73,7 @@ def test_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, workers
         bad = an_agent_in_a_session(service, "bad", seed)
         sound = [an_agent_in_a_session(service, f"sound {n}") for n in range(4)]
         made = [asked(service, agent, wait=0) for agent in (*sound[:2], bad, *sound[2:])]
-        found = [
-            service.until(f"/v1/recommendations/{m['id']}", lambda r: r["state"] != "computing", 120) for m in made
-        ]
+        found = [service.until(f"/v1/recommendations/{m['id']}", lambda r: r["state"] != "computing") for m in made]
         assert [r["state"] for r in found] == ["proposed", "proposed", "failed", "proposed", "proposed"]
         assert "lost 3 times: its process" in found[2]["error"]
         attempts = [service.store.read(lambda u, m=m: u.recommendations.get(m["id"]).attempts) for m in made]
@@ -178,9 +176,7 @@ def test_in_a_cluster_too_a_computation_that_ends_its_process_fails_alone(tmp_pa
     with running(tmp_path, executor=make, workers=2) as service:
         bad, sound = an_agent_in_a_session(service, "bad", poison.ENDS), an_agent_in_a_session(service, "sound")
         made = [asked(service, agent, wait=0) for agent in (bad, sound)]
-        found = [
-            service.until(f"/v1/recommendations/{m['id']}", lambda r: r["state"] != "computing", 120) for m in made
-        ]
+        found = [service.until(f"/v1/recommendations/{m['id']}", lambda r: r["state"] != "computing") for m in made]
         assert [r["state"] for r in found] == ["failed", "proposed"]
         assert "lost 3 times: its process ended with status 7" in found[0]["error"]
 

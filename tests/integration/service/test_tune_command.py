@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import agent_process, document, until, write_toml
+from tests.support.agents import agent_process, document, write_toml
 from tests.support.engines import scratch
 from tests.support.served import Served
+from tests.support.waiting import until
 
 TRIALS = 3
 TOLD = r"(qps [\d,.]+  tps [\d,.]+  p99_ms [\d,.]+|\w+ at (most|least) [\d,.]+: ended early)"

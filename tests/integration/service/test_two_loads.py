@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import agent_process, document, until, write_toml
+from tests.support.agents import agent_process, document, write_toml
 from tests.support.engines import scratch
 from tests.support.served import Served
 from tests.support.service import Document
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -74,7 +75,7 @@ class Scene:
             if not self.session:
                 until(lambda: api.take("GET", f"/v1/databases/{self.database}")["agent"])
                 self.session = api.take("POST", f"/v1/databases/{self.database}/sessions", SESSION)["id"]
-            until(lambda: len(self.trials()) >= before + TRIALS, within_s=180)
+            until(lambda: len(self.trials()) >= before + TRIALS)
         answer = api.take("POST", f"/v1/databases/{self.database}/predictions", {"settings": {}})
         return [t["measured"] for t in self.trials()[before:]], answer["predictions"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lutra_lab.demo.processes import DemoFailed, Processes
 
-from tests.support.agents import until
+from tests.support.waiting import until
 
 PARENT = """
 import sys, time

@@ -30,8 +30,8 @@ from tests.support.conformance import HOST
 from tests.support.engines import OTHER_STORES, program, scratch
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
-from tests.support.listening import until
 from tests.support.subjects import engine_of, subject_of, variables
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

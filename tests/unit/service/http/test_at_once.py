@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.support.service import Agent, Service, approved
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 
@@ -51,14 +50,11 @@ def test_many_waiting_agents_hold_neither_threads_nor_connections(service: Servi
         _until_waiting(service, len(waiting))
         assert service.take("GET", f"/v1/databases/{agents[0].database}")["id"] == agents[0].database
         made = {approved(service, agent, work_mem="8MB")["id"] for agent in agents}
-        found = [poll.result(timeout=20) for poll in polls]
+        found = [poll.result(timeout=PATIENCE_S) for poll in polls]
     assert {f["id"] for f in found if f} == made
     assert None not in found
 
 
 def _until_waiting(service: Service, count: int) -> None:
     told = f'lutra_waiters{{kind="directive"}} {count}.0'
-    deadline = time.monotonic() + 20
-    while told not in service.client.get("/metrics").text:
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.05)
+    until(lambda: told in service.client.get("/metrics").text)

@@ -10,8 +10,9 @@ import httpx
 import pytest
 from lutra_service.api.http.notifier import Notifier
 
-from tests.support.listening import head, listening, until
+from tests.support.listening import head, listening
 from tests.support.service import Agent, Service, approved, running
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

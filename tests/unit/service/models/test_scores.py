@@ -64,7 +64,7 @@ class Fleet:
     def scored(self, id_: str) -> Document:
         self.service.take("POST", f"/v1/models/{id_}/score")
         path = f"/v1/models/{id_}"
-        done = self.service.until(path, lambda m: m["scoring"]["state"] != "waiting", 120)
+        done = self.service.until(path, lambda m: m["scoring"]["state"] != "waiting")
         assert done["scoring"]["state"] == "done", done["scoring"]
         card: Document = done["scorecard"]
         return card

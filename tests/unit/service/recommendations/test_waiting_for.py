@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from tests.support.service import Agent, Service, approved
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_who_waits_while_a_change_is_under_way_is_given_the_next_one(service: Se
         _until_somebody_waits()
         assert not waiting.done()
         agent.carry_out(directive)
-        response = waiting.result(30)
+        response = waiting.result(PATIENCE_S)
     assert (response.status_code, response.json()["state"]) == (201, "proposed")
     assert response.json()["id"] != made["id"]
     assert response.headers["location"].endswith(response.json()["id"])
@@ -95,7 +95,7 @@ def test_a_program_waits_for_the_measurement(service: Service, agent: Agent) -> 
         waiting = pool.submit(service.ask, "GET", path, Prefer=LONG)
         _until_somebody_waits()
         agent.carry_out(directive, qps=1234.0)
-        response = waiting.result(30)
+        response = waiting.result(PATIENCE_S)
     assert response.json()["measured"]["qps"] == 1234.0
     assert response.headers["preference-applied"] == LONG
 
@@ -108,7 +108,7 @@ def test_a_program_waits_for_the_decision(service: Service, agent: Agent) -> Non
         waiting = pool.submit(service.ask, "GET", f"/v1/recommendations/{made['id']}?until=decided", Prefer=LONG)
         _until_somebody_waits()
         service.take("POST", f"/v1/recommendations/{made['id']}/reject")
-        assert waiting.result(30).json()["state"] == "rejected"
+        assert waiting.result(PATIENCE_S).json()["state"] == "rejected"
 
 
 @pytest.mark.parametrize("until", ["computed", "decided", "applied", "measured", "ended"])
@@ -146,13 +146,10 @@ def test_a_token_that_was_revoked_while_it_waited_asks_for_nothing(service: Serv
         _until_somebody_waits()
         service.take("DELETE", f"{tokens}/{token['id']}")
         agent.carry_out(directive)
-        response = waiting.result(30)
+        response = waiting.result(PATIENCE_S)
     assert (response.status_code, response.json()["code"]) == (401, "unauthorized")
     assert len(service.take("GET", path)["items"]) == 1
 
 
 def _until_somebody_waits() -> None:
-    deadline = time.monotonic() + 20
-    while not REGISTRY.get_sample_value("lutra_waiters", {"kind": "recommendation"}):
-        assert time.monotonic() < deadline, "nobody waits"
-        time.sleep(0.01)
+    until(lambda: REGISTRY.get_sample_value("lutra_waiters", {"kind": "recommendation"}))

@@ -26,6 +26,7 @@ from lutra_service.db.schema.tables import RecommendationRow, ReportRow
 from sqlalchemy import create_engine, update
 
 from tests.support.service import Agent, Document, Fakes, Service, a_model, fake_executor, running
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -198,10 +199,7 @@ def test_the_service_prunes_by_itself(service: Service, database: str) -> None:
     time.sleep(0.01)
     retention = RetentionThread(service.store, Settings(retention_days=1e-9, prune_s=0.01))
     retention.start()
-    deadline = time.monotonic() + 30
-    while len(windows(service, database)) > 1:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(lambda: len(windows(service, database)) == 1)
     retention.stop()
 
 
