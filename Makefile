@@ -1,9 +1,9 @@
-.PHONY: setup demo notebook test lint quick check dist bench attacks audit lab lock
+.PHONY: setup demo notebook test thorough lint quick check dist bench attacks audit lab lock
 
 PY := .venv/bin/python
 MEMBERS := models client agent service lab notebooks public
 DIST := dist
-SPREAD := --dist loadfile --no-loadscope-reorder
+PYTEST := $(PY) -m pytest --dist loadfile --no-loadscope-reorder --again
 STAMP := .venv/.lutra-$(shell cat requirements.lock $(MEMBERS:%=%/pyproject.toml) | cksum | cut -d' ' -f1)
 
 setup: $(STAMP)  ## build .venv from requirements.lock, every distribution installed editable into it
@@ -25,8 +25,11 @@ demo: setup  ## tune an embedded PostgreSQL 18 under pgbench, start to end
 notebook: setup  ## open the notebooks in JupyterLab; they read LUTRA_URL and LUTRA_TOKEN
 	.venv/bin/lutra notebook --folder notebooks/lutra_notebooks/book
 
-test: setup  ## every test that this machine can run
-	$(PY) -m pytest -n auto $(SPREAD)
+test: setup  ## every behaviour, each on the cheapest server that shows it
+	$(PYTEST) -n auto -m "not thorough"
+
+thorough: setup  ## the other tests: every engine and version, kills at depth, whole sessions, demos, wheels, benchmarks
+	$(PYTEST) -n auto -m thorough
 
 lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/ruff check .
@@ -34,7 +37,7 @@ lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/lint-imports
 
 quick: setup  ## the quick tests; their files lie in memory where the system has a folder for that
-	TMPDIR=$(wildcard /dev/shm) $(PY) -m pytest -n logical $(SPREAD) -m "not slow and not engine"
+	TMPDIR=$(wildcard /dev/shm) $(PYTEST) -n logical -m "not slow and not engine and not thorough"
 
 check: setup  ## lint and the quick tests, side by side; lint's words come at the end
 	@$(MAKE) --no-print-directory lint >.venv/lint.log 2>&1 & lint=$$!; \

@@ -24,7 +24,14 @@ gc.disable()
 _installed = str(Path(__file__).with_name("installed"))
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_installed, os.environ.get("PYTHONPATH"))))
 
-pytest_plugins = ["tests.support.leftovers", "tests.support.engines", "tests.support.spread", "tests.support.spent"]
+pytest_plugins = [
+    "tests.support.leftovers",
+    "tests.support.engines",
+    "tests.support.suites",
+    "tests.support.spread",
+    "tests.support.spent",
+    "tests.support.again",
+]
 
 # Nothing asserts a wall-clock time: a busy machine is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -82,8 +82,11 @@ class Live:
         self.session_id = made["id"]
         return made
 
-    def ask(self, wait: int = 5) -> Document:
-        made: Document = self.service.take("POST", f"{self.path}/recommendations", None, Prefer=f"wait={wait}")
+    def ask(self, waits: bool = True) -> Document:
+        """Who waits is given what was computed."""
+        if waits:
+            return self.service.recommended(self.agent.database)
+        made: Document = self.service.take("POST", f"{self.path}/recommendations")
         return made
 
     def look(self, id_: str) -> Document:

@@ -18,6 +18,7 @@ from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.transforms import Transform
+from lutra_models.lifecycle import NOT_COMPUTED
 from lutra_models.serial import knob_from_dict
 from lutra_models.server import ServerSetting
 from lutra_service.app.access.tokens import create_token
@@ -31,6 +32,8 @@ from tests.support.fakes import Document, Fakes
 from tests.support.waiting import until
 
 MEMORY_BYTES = 8 << 30
+LONGEST = "wait=60"
+"""No request waits longer at the service: whoever has to wait on asks again."""
 Task = Callable[[Mapping[str, Any]], Document]
 
 POSTGRESQL: dict[str, ServerSetting] = {
@@ -140,6 +143,27 @@ class Service(Api):
         until(so)
         return found
 
+    def recommended(self, database: str) -> Document:
+        """What the session's operator is given who asks for the next one and waits until it is computed."""
+        made: Document = self.take("POST", f"/v1/databases/{database}/recommendations", Prefer=LONGEST)
+        if made["state"] not in NOT_COMPUTED:
+            return made
+        return self.until(f"/v1/recommendations/{made['id']}", lambda r: r["state"] not in NOT_COMPUTED)
+
+    def next_directive(self, agent: Agent, session: str) -> Document | None:
+        """What `agent` is given next; None once the session at this path runs no longer."""
+        given: Document | None = None
+
+        def so() -> bool:
+            nonlocal given
+            if self.take("GET", session)["state"] != "running":
+                return True
+            given = agent.directive(wait=1)
+            return given is not None
+
+        until(so)
+        return given
+
 
 class Agent(Api):
     """An agent as the service sees one: numbered reports, directives carried out on a server that is a dictionary."""
@@ -213,6 +237,12 @@ class Agent(Api):
     def directive(self, wait: int = 0) -> Document | None:
         path = f"/v1/databases/{self.database}/directive?agent={self.name}&epoch={self.epoch}"
         found: Document | None = self.take("GET", path, None, Prefer=f"wait={wait}")
+        return found
+
+    def next_directive(self) -> Document:
+        """The one that comes, sooner or later."""
+        found = until(lambda: self.directive(wait=10))
+        assert found is not None
         return found
 
     def carry_out(self, directive: Document, **metrics: float) -> Document:

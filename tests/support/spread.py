@@ -7,15 +7,13 @@ compute are begun by turns, so that waiting leaves no processor idle. What is qu
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
 from tests.support.engines import VARIANTS
-
-BETWEEN_WORDS = re.compile(r"[\[\]-]")
+from tests.support.suites import parameters
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -30,9 +28,8 @@ class ByFileAndEngine(LoadFileScheduling):
 
 def unit(nodeid: str) -> str:
     """The file of a test, and the engine among its parameters."""
-    file, _, test = nodeid.partition("::")
-    engines = [word for word in BETWEEN_WORDS.split(test)[1:] if word in VARIANTS]
-    return "::".join([file, *engines[:1]])
+    engines = [word for word in parameters(nodeid) if word in VARIANTS]
+    return "::".join([nodeid.partition("::")[0], *engines[:1]])
 
 
 @pytest.hookimpl(trylast=True)

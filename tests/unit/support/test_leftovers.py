@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.pytest_runs import run
+
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[3]
 TIDY = """
 import subprocess, sys, tempfile
 def test_it(tmp_path):
@@ -34,26 +34,6 @@ def test_it():
 """
 
 
-def run(tmp_path: Path, code: str, *more: str) -> subprocess.CompletedProcess[str]:
-    test = tmp_path / "test_it.py"
-    test.write_text(code)
-    plugins = (
-        "-p",
-        "tests.support.leftovers",
-        "-p",
-        "no:cacheprovider",
-        "--rootdir",
-        str(tmp_path),
-        "-c",
-        os.devnull,
-        "-o",
-        "leftovers_grace_s=0",
-    )
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "TOLD": str(tmp_path / "pid"), "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "pytest", "-q", *plugins, *more, str(test)]
-    return subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
-
-
 @pytest.mark.parametrize("spread", [(), ("-n", "1")], ids=["one process", "spread"])
 def test_a_run_that_leaves_nothing_passes_and_its_folder_is_gone(tmp_path: Path, spread: tuple[str, ...]) -> None:
     done = run(tmp_path, TIDY, *spread)
@@ -64,7 +44,7 @@ def test_a_run_that_leaves_nothing_passes_and_its_folder_is_gone(tmp_path: Path,
 @pytest.mark.parametrize("spread", [(), ("-n", "1")], ids=["one process", "spread"])
 def test_a_run_that_leaves_a_process_fails_and_names_it(tmp_path: Path, spread: tuple[str, ...]) -> None:
     done = run(tmp_path, PROCESS, *spread)
-    pid = int((tmp_path / "pid").read_text())
+    pid = int((tmp_path / "told").read_text())
     os.kill(pid, 9)
     assert done.returncode == 1
     assert f"process {pid}: {sys.executable} -c import time; time.sleep(600)" in done.stdout

@@ -255,8 +255,7 @@ def test_a_refusal_that_another_try_would_meet_again_pauses_the_session(service:
     agent.send()
     lab = {**SESSION, "mode": "lab", "approval": "automatic"}
     session = service.take("POST", f"/v1/databases/{agent.database}/sessions", lab)
-    directive = agent.directive(wait=30)
-    assert directive is not None
+    directive = agent.next_directive()
     agent.send(agent.report(outcomes=[agent.outcome(directive, "refused", code="guardrail", message="disk fires")]))
     found = service.take("GET", f"/v1/sessions/{session['id']}")
     assert (found["state"], "disk fires" in found["message"]) == ("paused", True)

@@ -56,8 +56,7 @@ def opened(service: Service, name: str = "shop") -> Agent:
 
 def asked(service: Service) -> tuple[Agent, Document]:
     agent = opened(service)
-    path = f"/v1/databases/{agent.database}/recommendations"
-    return agent, service.take("POST", path, None, Prefer="wait=10")
+    return agent, service.recommended(agent.database)
 
 
 def session_of(service: Service, agent: Agent) -> Document:
@@ -119,14 +118,14 @@ def test_an_answer_that_does_not_fit_the_question_fails_alone_and_nothing_of_it_
         for number, (said, change) in enumerate(wrong.items()):
             answering.change = change
             agent = opened(service, f"shop {number}")
-            made = service.take("POST", f"/v1/databases/{agent.database}/recommendations", None, Prefer="wait=10")
+            made = service.recommended(agent.database)
             assert made["state"] == "failed", said
             assert made["error"].startswith("invalid_answer: ")
             assert said in made["error"]
             assert made["configuration"] is None
         answering.change = lambda _: None
         agent = opened(service, "sound")
-        made = service.take("POST", f"/v1/databases/{agent.database}/recommendations", None, Prefer="wait=10")
+        made = service.recommended(agent.database)
         assert made["state"] == "proposed"
 
 
@@ -151,7 +150,7 @@ def test_a_request_that_cannot_be_read_fails_alone(tmp_path: Path) -> None:
         service.client.app.state.compute.wake()  # type: ignore[attr-defined]
         failed = service.until(f"/v1/recommendations/{row}", lambda r: r["state"] != "computing")
         assert (failed["state"], "snap_that_went" in failed["error"]) == ("failed", True)
-        made = service.take("POST", f"/v1/databases/{sound.database}/recommendations", None, Prefer="wait=10")
+        made = service.recommended(sound.database)
         assert made["state"] == "proposed"
 
 

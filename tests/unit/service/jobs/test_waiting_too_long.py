@@ -16,7 +16,7 @@ def applied(service: Service, agent: Agent, **more: object) -> str:
     """An operator's own change that the agent applied long ago."""
     wish = {"settings": {"work_mem": "8MB"}, "approve": True}
     made: Document = service.take("POST", f"/v1/databases/{agent.database}/recommendations", wish)
-    directive = agent.directive(wait=5) or {}
+    directive = agent.next_directive()
     assert directive["id"] == made["id"]
     agent.apply(directive["settings"])
     agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))

@@ -12,7 +12,7 @@ def test_nothing_else_is_proposed_while_an_approved_part_is_not_measured(tmp_pat
         shop.observe()
         shop.open()
         part = shop.decide(shop.ask()["id"], "approve", {"settings": ["work_mem"]})
-        assert shop.ask(wait=0)["id"] == part["id"]
+        assert shop.ask(waits=False)["id"] == part["id"]
         assert shop.session["current"] == part["id"]
         assert shop.carry_out(part["id"])["state"] == "confirmed"
         assert shop.ask()["id"] != part["id"]

@@ -51,7 +51,7 @@ def test_no_symptom_is_computed_only_to_count_windows(tmp_path: Path, monkeypatc
     with live(tmp_path, MORE) as made:
         made.observe(1)
         made.open()
-        asked = made.ask(wait=0)
+        asked = made.ask(waits=False)
         computed: list[str] = []
 
         def counted(unit: UnitOfWork, at: ServerContext, began: Mapping[str, Value] | None) -> Evidence:
@@ -71,7 +71,7 @@ def test_too_little_was_observed_so_the_session_observes_and_then_proposes(tmp_p
     with live(tmp_path, MORE) as made:
         made.observe(1)
         made.open()
-        waiting = made.ask(wait=0)
+        waiting = made.ask(waits=False)
         assert waiting["state"] == "observing"
         assert made.service.take("GET", f"{made.path}/recommendations?state=proposed")["items"] == []
         message = made.session["message"]
@@ -91,7 +91,7 @@ def test_a_session_whose_p99_comes_from_another_source_now_says_so(tmp_path: Pat
     with live(tmp_path, MORE) as made:
         made.observe(1)
         made.open()
-        made.ask(wait=0)
+        made.ask(waits=False)
         upgraded = {"p99_source": source, "p99_of": "statement"}
         for _ in range(4):
             made.agent.send(made.agent.report(**made.agent.window(p99_ms=12.0, qps=900.0) | upgraded))
@@ -132,7 +132,7 @@ def test_a_metric_that_no_window_has_is_not_promised_for_a_few_seconds_later(tmp
         made.open()
         for _ in range(4):
             made.agent.send(made.agent.report(**made.agent.window(qps=900.0)))
-        made.ask(wait=0)
+        made.ask(waits=False)
         told = made.session["message"]
         assert told.endswith("none of 4 windows has p99_ms until now: `lutra-agent check` says what it needs")
         assert "more, then" not in told

@@ -44,7 +44,7 @@ def test_it_observes_nothing_while_its_agent_is_away_or_cannot_measure(tmp_path:
     with live(tmp_path, {"work_mem": 8192}) as made:
         made.observe(1)
         made.open()
-        made.ask(wait=0)
+        made.ask(waits=False)
         assert "then it proposes" in made.session["message"]
         later(made, 2)
         assert made.session["message"].startswith("observing: no report has come since 20")

@@ -43,8 +43,7 @@ def tuned(service: Service, name: str, trials: int, seed: int) -> str:
     session = service.take("POST", f"/v1/databases/{database}/sessions", {**body, "max_trials": trials})["id"]
     service.take("POST", f"/v1/databases/{database}/recommendations")
     for trial in range(trials):
-        directive = agent.directive(wait=30)
-        assert directive is not None
+        directive = agent.next_directive()
         values = {n: s.value for n, s in agent.settings.items()} | directive["settings"]
         agent.carry_out(directive, **gives(values, trial))
     return str(session)

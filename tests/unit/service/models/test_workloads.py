@@ -39,8 +39,7 @@ def tuned(service: Service, name: str) -> Agent:
     agent.send()
     session = service.take("POST", f"/v1/databases/{agent.database}/sessions", LAB)["id"]
     while service.take("GET", f"/v1/sessions/{session}")["state"] == "running":
-        directive = agent.directive(wait=30)
-        assert directive is not None
+        directive = agent.next_directive()
         agent.carry_out(directive)
     return agent
 

@@ -44,15 +44,15 @@ def handed_over(service: Service, agent: Agent) -> Document:
     }
     service.take("POST", f"/v1/databases/{agent.database}/sessions", wish)
     ask = f"/v1/databases/{agent.database}/recommendations"
-    trial = service.take("POST", ask, None, Prefer="wait=5")
+    trial = service.recommended(agent.database)
     service.take("POST", f"/v1/recommendations/{trial['id']}/approve")
-    directive = agent.directive(wait=5) or {}
+    directive = agent.next_directive()
     agent.apply(directive["settings"])
     outcome = agent.outcome(directive, "applied")
     agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="driver_failed"))
     service.take("PATCH", f"/v1/databases/{agent.database}", LITTLE_MEMORY)
     assert service.code("POST", ask, {"settings": {"work_mem": "5MB"}}) == (422, "memory_budget_exceeded")
-    handover: Document = service.take("POST", ask, None, Prefer="wait=5")
+    handover = service.recommended(agent.database)
     return handover
 
 

@@ -55,8 +55,7 @@ def tuned(service: Service, agent: Agent, trials: int = 3) -> None:
     """A session from its beginning to its handover, or stopped after `trials` of its three."""
     session = service.take("POST", f"/v1/databases/{agent.database}/sessions", LAB)["id"]
     for _ in range(trials + (trials == 3)):
-        directive = agent.directive(wait=30)
-        assert directive is not None
+        directive = agent.next_directive()
         agent.carry_out(directive)
     if trials < 3:
         service.until(f"/v1/sessions/{session}", lambda s: s["trials_done"] == trials)

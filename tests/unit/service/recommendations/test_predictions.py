@@ -45,8 +45,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, A
         agent.send()
         service.take("POST", f"/v1/databases/{agent.database}/sessions", SESSION)
         for qps in (1000.0, 1100.0, 1150.0, 1160.0, 1160.0):
-            directive = agent.directive(wait=30)
-            assert directive is not None
+            directive = agent.next_directive()
             agent.carry_out(directive, qps=qps, p99_ms=9000 / qps)
         yield service, agent
 
@@ -186,10 +185,10 @@ def test_what_was_promised_of_a_recommendation_is_predicted_of_its_settings_to_t
             body = {**SESSION, "approval": approval, "max_trials": trials}
             service.take("POST", f"/v1/databases/{agent.database}/sessions", body)
         for _ in range(9):
-            measured(first, first.directive(wait=30))
+            measured(first, first.next_directive())
         leaning = 0
         for _ in range(6):
-            made = service.take("POST", f"/v1/databases/{second.database}/recommendations", None, Prefer="wait=30")
+            made = service.recommended(second.database)
             assert made["state"] == "proposed", made
             if made["predictions"]:
                 asked = {"settings": made["configuration"]}
@@ -199,7 +198,7 @@ def test_what_was_promised_of_a_recommendation_is_predicted_of_its_settings_to_t
                 stored = service.store.read(lambda u, id_=newest: u.snapshots.get(id_))
                 leaning += any(stored.payload["trends"].values())
             service.take("POST", f"/v1/recommendations/{made['id']}/approve")
-            measured(second, second.directive(wait=30))
+            measured(second, second.next_directive())
         assert leaning
         job = service.store.read(lambda u: lease.job(u, made["id"]))
     assert job.payload["options"] == gp.Options().to_dict()
@@ -222,14 +221,13 @@ def test_a_what_if_rests_on_readings_of_the_load_of_now(tmp_path: Path) -> None:
         medians = []
         for clients, factor in ((8, 1.0), (64, 0.125)):
             agent.facts = {"context": {"clients": clients}}
-            directive = agent.directive(wait=30)
+            directive = agent.next_directive()
             agent.send()
             if medians:
                 assert service.code("POST", path, {"settings": {}}) == (409, "not_enough_observations")
             for _ in range(4):
-                assert directive is not None
                 agent.carry_out(directive, qps=factor * qps_of(directive["settings"]), p99_ms=10.0 / factor)
-                directive = agent.directive(wait=30)
+                directive = agent.next_directive()
             medians.append(service.take("POST", path, {"settings": {}})["predictions"]["qps"]["median"])
         assert medians[1] / medians[0] == pytest.approx(0.125, rel=0.25)
 

@@ -57,8 +57,7 @@ def tuned(service: Service, agent: Agent) -> list[str]:
     agent.send()
     session = service.take("POST", f"/v1/databases/{agent.database}/sessions", SESSION)["id"]
     while service.take("GET", f"/v1/sessions/{session}")["state"] == "running":
-        directive = agent.directive(wait=5)
-        assert directive is not None
+        directive = agent.next_directive()
         agent.carry_out(directive)
     trials = service.take("GET", f"/v1/sessions/{session}/trials")["items"]
     return [*(t["recommendation"] for t in trials), service.take("GET", f"/v1/sessions/{session}")["handover"]]

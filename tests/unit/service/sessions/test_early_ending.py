@@ -55,8 +55,7 @@ def opened(service: Service, agent: Agent, **more: object) -> str:
 
 
 def handed(agent: Agent) -> Document:
-    directive = agent.directive(wait=10)
-    assert directive is not None
+    directive = agent.next_directive()
     return directive
 
 

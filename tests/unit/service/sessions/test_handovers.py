@@ -29,7 +29,7 @@ def begun(service: Service, agent: Agent, **more: object) -> str:
     """A session whose one trial is measured."""
     agent.send()
     session = service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, **more})
-    agent.carry_out(agent.directive(wait=5) or {})
+    agent.carry_out(agent.next_directive())
     return f"/v1/sessions/{session['id']}"
 
 
@@ -39,13 +39,13 @@ def expire(service: Service, id_: str) -> None:
 
 def test_a_handover_whose_approval_expired_is_asked_for_again(service: Service, agent: Agent) -> None:
     path = begun(service, agent)
-    first = agent.directive(wait=5) or {}
+    first = agent.next_directive()
     expire(service, first["id"])
     some_minutes_later(service, first)
     agent.send()
     service.until(path, lambda s: s["handover"] not in (None, first["id"]))
     assert service.take("GET", f"/v1/recommendations/{first['id']}")["state"] == "expired"
-    agent.carry_out(agent.directive(wait=5) or {})
+    agent.carry_out(agent.next_directive())
     assert service.take("GET", path)["state"] == "completed"
 
 
@@ -64,20 +64,19 @@ def test_a_handover_that_failed_is_computed_again_once_the_session_is_resumed(tm
         path = begun(service, agent)
         service.until(path, lambda s: s["state"] == "paused")
         assert service.take("POST", f"{path}/resume")["state"] == "running"
-        agent.carry_out(agent.directive(wait=5) or {})
+        agent.carry_out(agent.next_directive())
         assert service.take("GET", path)["state"] == "completed"
 
 
 def test_an_operator_who_turned_a_handover_down_may_ask_for_it_again(service: Service, agent: Agent) -> None:
     agent.send()
     service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, "approval": "manual"})
-    ask = f"/v1/databases/{agent.database}/recommendations"
-    trial = service.take("POST", ask, None, Prefer="wait=5")
+    trial = service.recommended(agent.database)
     service.take("POST", f"/v1/recommendations/{trial['id']}/approve")
-    agent.carry_out(agent.directive(wait=5) or {})
-    first = service.take("POST", ask, None, Prefer="wait=5")
+    agent.carry_out(agent.next_directive())
+    first = service.recommended(agent.database)
     service.take("POST", f"/v1/recommendations/{first['id']}/reject")
-    again = service.take("POST", ask, None, Prefer="wait=5")
+    again = service.recommended(agent.database)
     assert (again["kind"], again["state"]) == ("handover", "proposed")
     assert again["id"] != first["id"]
 
@@ -107,7 +106,7 @@ def test_what_cannot_be_ended_on_one_database_stays_its_own_trouble(
 
 def test_a_handover_withdrawn_for_another_server_does_not_end_the_session(service: Service, agent: Agent) -> None:
     path = begun(service, agent)
-    withdrawn = agent.directive(wait=5) or {}
+    withdrawn = agent.next_directive()
     agent.facts = {"engine_version": "17.1"}
     agent.send()
     some_minutes_later(service, withdrawn)
@@ -123,7 +122,7 @@ def test_a_handover_knows_where_settings_stood_that_began_to_move_later(service:
     baseline = service.store.read(lambda u: u.sessions.get(id_)).baseline or {}
     fewer = {n: v for n, v in baseline.items() if n != "work_mem"}
     service.store.write(lambda u: u.sessions.change(id_, baseline=fewer))
-    agent.carry_out(agent.directive(wait=5) or {})
+    agent.carry_out(agent.next_directive())
     handover = service.until(path, lambda s: s["handover"] is not None)["handover"]
     asked = service.store.read(lambda u: u.requests.get(handover)).payload
     assert asked["baseline"].keys() >= baseline.keys()
@@ -132,7 +131,7 @@ def test_a_handover_knows_where_settings_stood_that_began_to_move_later(service:
 def test_a_session_ends_on_the_handover_that_is_active_and_hands_out_no_other(service: Service, agent: Agent) -> None:
     """An agent tells late of one whose approval had expired."""
     path = begun(service, agent)
-    first = agent.directive(wait=5) or {}
+    first = agent.next_directive()
     expire(service, first["id"])
     some_minutes_later(service, first)
     agent.send()

@@ -52,7 +52,7 @@ def test_a_session_moves_settings_of_both_where_the_policy_allows_the_hosts(tmp_
         service.take("PATCH", path, {"policy": {"host": allowed}})
         session = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "lab", "approval": "automatic"}
         service.take("POST", f"{path}/sessions", {**session, "max_trials": 3, "verification_rounds": 0})
-        directive = agent.directive(wait=5) or {}
+        directive = agent.next_directive()
         assert ("vm.swappiness" in fakes.knobs) is ("data_disk.scheduler" in fakes.knobs) is allowed
         assert "vm.nr_hugepages" not in fakes.knobs
         assert (directive["settings"]["work_mem"], directive["settings"].get("vm.swappiness", 60) == 10) == (

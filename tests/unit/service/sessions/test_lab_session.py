@@ -27,16 +27,11 @@ def run(service: Service, agent: Agent, **more: object) -> Document:
     """A whole session: the agent carries out whatever it is given until the session ends."""
     agent.send()
     session = service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, **more})
-    qps = 1000.0
-    for _ in range(20):
-        directive = agent.directive(wait=5)
-        if directive is None:
-            break
+    path, qps = f"/v1/sessions/{session['id']}", 1000.0
+    while (directive := service.next_directive(agent, path)) is not None:
         agent.carry_out(directive, qps=qps, tps=qps / 5, p99_ms=10.0)
         qps += 10
-        if service.take("GET", f"/v1/sessions/{session['id']}")["state"] != "running":
-            break
-    found: Document = service.take("GET", f"/v1/sessions/{session['id']}")
+    found: Document = service.take("GET", path)
     return found
 
 
@@ -99,8 +94,8 @@ def test_a_notebook_rebuilds_exactly_what_recommend_saw(service: Service, agent:
 def test_what_the_server_cuts_is_part_of_what_recommend_sees(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
-    agent.carry_out(agent.directive(wait=5) or {})
-    directive = agent.directive(wait=5) or {}
+    agent.carry_out(agent.next_directive())
+    directive = agent.next_directive()
     asked, made = directive["settings"]["work_mem"], 4500
     agent.apply({"work_mem": made})
     outcome = agent.outcome(directive, "applied", active={"work_mem": made})
@@ -123,9 +118,8 @@ def test_a_configuration_that_does_not_start_is_a_failed_trial_and_is_learned_fr
 ) -> None:
     agent.send()
     session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
-    agent.carry_out(agent.directive(wait=5) or {})
-    directive = agent.directive(wait=5)
-    assert directive is not None
+    agent.carry_out(agent.next_directive())
+    directive = agent.next_directive()
     outcome = agent.outcome(directive, "reverted", code="did_not_start", message="FATAL: no memory")
     agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="did_not_start"))
     trial = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"][1]
@@ -133,13 +127,13 @@ def test_a_configuration_that_does_not_start_is_a_failed_trial_and_is_learned_fr
     history = serial.history_from_dict(service.take("GET", f"/v1/sessions/{session['id']}/history"))
     assert history.observations[1].failure == "did_not_start"
     assert history.observations[1].configuration["work_mem"] == directive["settings"]["work_mem"]
-    assert agent.directive(wait=5) is not None
+    assert agent.next_directive()
 
 
 def test_a_driver_that_fails_is_a_failed_trial(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
-    directive = agent.directive(wait=5) or {}
+    directive = agent.next_directive()
     outcome = agent.outcome(directive, "applied")
     agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="driver_failed"))
     trial = service.take("GET", f"/v1/sessions/{session['id']}/trials")["items"][0]
@@ -150,8 +144,7 @@ def test_refusals_over_and_over_pause_the_session(service: Service, agent: Agent
     agent.send()
     session = service.take("POST", f"/v1/databases/{database}/sessions", {**SESSION, "max_trials": 20})
     for _ in range(5):
-        directive = agent.directive(wait=5)
-        assert directive is not None
+        directive = agent.next_directive()
         refused = agent.outcome(directive, "refused", code="insufficient_privilege", message="no superuser")
         agent.send(agent.report(outcomes=[refused]))
     found = service.take("GET", f"/v1/sessions/{session['id']}")
@@ -163,8 +156,8 @@ def test_refusals_over_and_over_pause_the_session(service: Service, agent: Agent
 def test_a_p99_from_another_source_counts_as_missing(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     session = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)
-    agent.carry_out(agent.directive(wait=5) or {})
-    directive = agent.directive(wait=5) or {}
+    agent.carry_out(agent.next_directive())
+    directive = agent.next_directive()
     agent.apply(directive["settings"])
     body = agent.report(
         outcomes=[agent.outcome(directive, "applied")],
@@ -183,18 +176,18 @@ def test_a_p99_from_another_source_counts_as_missing(service: Service, agent: Ag
 def test_a_paused_session_takes_no_step_and_a_resumed_one_does(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     id_ = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
-    directive = agent.directive(wait=5) or {}
+    directive = agent.next_directive()
     assert service.take("POST", f"/v1/sessions/{id_}/pause")["state"] == "paused"
     agent.carry_out(directive)
     assert agent.directive() is None
     assert service.take("POST", f"/v1/sessions/{id_}/resume")["state"] == "running"
-    assert agent.directive(wait=5) is not None
+    assert agent.next_directive()
 
 
 def test_stopping_withdraws_what_is_not_applied(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     id_ = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
-    directive = agent.directive(wait=5) or {}
+    directive = agent.next_directive()
     service.take("POST", f"/v1/sessions/{id_}/stop")
     assert agent.directive() is None
     some_minutes_later(service, directive)
@@ -220,8 +213,7 @@ def test_a_result_that_breaks_the_rules_is_never_proposed(tmp_path: Path) -> Non
         agent = service.agent(service.database())
         agent.send()
         id_ = service.take("POST", f"/v1/databases/{agent.database}/sessions", SESSION)["id"]
-        first = agent.directive(wait=5)
-        assert first is not None
+        first = agent.next_directive()
         agent.carry_out(first)
         session = service.until(f"/v1/sessions/{id_}", lambda s: s["state"] != "running")
         assert session["state"] == "paused"
@@ -238,8 +230,7 @@ def test_after_a_session_settings_are_tried_one_by_one_and_measured(service: Ser
     for turn, trial in enumerate([trials[0], trials[1], trials[2]] * 2):
         made = service.take("POST", path, {"settings": trial["configuration"], "approve": True})
         assert made["state"] == "approved"
-        directive = agent.directive(wait=5)
-        assert directive is not None
+        directive = agent.next_directive()
         assert directive["measure"] is True
         assert directive["id"] == made["id"]
         agent.carry_out(directive, qps=500.0 + turn, p99_ms=9.0)
@@ -251,7 +242,7 @@ def test_after_a_session_settings_are_tried_one_by_one_and_measured(service: Ser
 def test_a_window_from_between_two_trials_does_not_bind_the_p99(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     id_ = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
-    directive = agent.directive(wait=5) or {}
+    directive = agent.next_directive()
     between = {**agent.window(qps=3.0, p99_ms=1.0), "p99_source": "estimated", "p99_of": "statement"}
     agent.send(agent.report(**between))
     assert service.take("GET", f"/v1/sessions/{id_}")["p99_source"] is None
@@ -273,8 +264,8 @@ def test_a_policy_that_contradicts_the_server_pauses_the_session_and_keeps_the_r
 def test_a_change_that_would_not_take_is_a_trial_done(service: Service, agent: Agent, database: str) -> None:
     agent.send()
     id_ = service.take("POST", f"/v1/databases/{database}/sessions", SESSION)["id"]
-    agent.carry_out(agent.directive(wait=5) or {})
-    directive = agent.directive(wait=5) or {}
+    agent.carry_out(agent.next_directive())
+    directive = agent.next_directive()
     outcome = agent.outcome(directive, "failed", code="not_active_after_apply", message="work_mem is 4096")
     agent.send(agent.report(outcomes=[outcome]))
     assert service.take("GET", f"/v1/sessions/{id_}")["trials_done"] == 2
@@ -289,7 +280,7 @@ def test_a_resumed_session_is_given_as_many_trials_anew(service: Service, agent:
 
     def refuse(times: int) -> str:
         for _ in range(times):
-            refused = agent.outcome(agent.directive(wait=5) or {}, "refused", code="insufficient_privilege")
+            refused = agent.outcome(agent.next_directive(), "refused", code="insufficient_privilege")
             agent.send(agent.report(outcomes=[refused]))
         return str(service.take("GET", f"/v1/sessions/{id_}")["state"])
 

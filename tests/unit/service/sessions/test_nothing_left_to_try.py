@@ -39,8 +39,7 @@ def test_the_session_hands_over_and_says_what_closed_it(tmp_path: Path) -> None:
         agent.send()
         session = service.take("POST", f"/v1/databases/{agent.database}/sessions", SESSION)
         for qps in (1000.0, 990.0, 1000.0):
-            directive = agent.directive(wait=30)
-            assert directive is not None
+            directive = agent.next_directive()
             agent.carry_out(directive, qps=qps, p99_ms=9.0)
         ended = service.take("GET", f"/v1/sessions/{session['id']}")
         assert (ended["state"], ended["message"], ended["trials_done"]) == ("completed", WHY, 2)

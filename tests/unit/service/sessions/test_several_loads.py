@@ -82,7 +82,7 @@ def begin(service: Service, agent: Agent, **more: object) -> str:
 
 def go_on(service: Service, agent: Agent, path: str, speeds: Speeds, turns: int = 60) -> Document:
     for turn in range(turns):
-        directive = agent.directive(wait=5) if service.take("GET", path)["state"] == "running" else None
+        directive = service.next_directive(agent, path)
         if directive is None:
             break
         assert directive["loads"] == ["few", "many"]
@@ -169,7 +169,7 @@ def test_a_trial_that_lacks_a_load_has_no_aim(tmp_path: Path) -> None:
     with lab(tmp_path) as (service, agent):
         path = begin(service, agent, max_trials=20)
         for _ in range(5):
-            agent.carry_out(agent.directive(wait=5) or {}, **{"qps.few": 1000.0})
+            agent.carry_out(agent.next_directive(), **{"qps.few": 1000.0})
         found = service.take("GET", path)
         assert (found["state"], found["trials_done"]) == ("paused", 5)
         assert found["message"] == "the last 5 trials gave no aim.qps; the last one: aim.qps was not measured"
@@ -215,7 +215,7 @@ def test_a_session_without_loads_asks_for_none_and_says_at_how_many_clients_it_m
         load = {"driver": "pgbench", "script": "tpcb-like", "clients": 16, "threads": 2, "rate": 0.0}
         for clients, rate in ((16, 0.0), (16, 0.0), (16, 0.0), (64, 250.0)):
             agent.facts = {"context": {**load, "clients": clients, "rate": rate}}
-            directive = agent.directive(wait=5) or {}
+            directive = agent.next_directive()
             assert "loads" not in directive, "an agent of an earlier version knows no such field"
             agent.carry_out(directive)
         found = service.take("GET", path)
@@ -229,7 +229,7 @@ def test_a_rate_that_is_a_text_is_told_as_it_is(tmp_path: Path) -> None:
         path = begin(service, agent, loads=[], limits=[], max_trials=1, verification_rounds=0)
         agent.facts = {"context": {"clients": 16, "rate": "as fast as it goes"}}
         for _ in range(2):
-            agent.carry_out(agent.directive(wait=5) or {})
+            agent.carry_out(agent.next_directive())
         assert "at 16 clients, as fast as it goes a second" in service.take("GET", path)["measured_under"]
 
 
@@ -238,6 +238,6 @@ def test_a_load_of_ones_own_has_no_number_of_clients(tmp_path: Path) -> None:
         path = begin(service, agent, loads=[], limits=[], max_trials=1, verification_rounds=0)
         agent.facts = {"context": {"driver": "command", "command": "replay.py"}}
         for _ in range(2):
-            agent.carry_out(agent.directive(wait=5) or {})
+            agent.carry_out(agent.next_directive())
         told = service.take("GET", path)["measured_under"]
         assert told == "measured under the load of replay.py; under other loads it was not measured"

@@ -51,7 +51,7 @@ def test_the_workers_are_told_how_many_settings_may_change_and_from_what(tmp_pat
         session = service.take("POST", path, {**SESSION, "max_changes": 3})
         assert session["max_changes"] == 3
         for _ in range(3):
-            agent.carry_out(agent.directive(wait=5) or {})
+            agent.carry_out(agent.next_directive())
         session = service.take("GET", f"/v1/sessions/{session['id']}")
         assert session["state"] == "completed"
         assert [request["max_changes"] for request in fakes.asked] == [3, 3, 3]

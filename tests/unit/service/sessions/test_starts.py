@@ -45,8 +45,7 @@ def carried_out(folder: Path, failing: bool) -> list[list[Document]]:
         agent.send()
         service.take("POST", f"/v1/databases/{agent.database}/sessions", SESSION)
         for _ in range(SESSION["max_trials"]):
-            directive = agent.directive(wait=5)
-            assert directive is not None
+            directive = agent.next_directive()
             if failing and directive["settings"]["work_mem"] == ASKED:
                 outcome = agent.outcome(directive, "reverted", code="did_not_start")
                 agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="did_not_start"))

