@@ -24,7 +24,7 @@ from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import DatabaseUnavailable
-from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, span
 from lutra_agent.state.snapshot import BASELINE, stored_snapshots
 from lutra_agent.state.store import State
 from lutra_models.catalog import meet
@@ -120,7 +120,7 @@ class HealthConformance:
         subject.control.start()
         subject.engine.health.ping()
         assert subject.engine.health.started() != started
-        assert isinstance(rates(before, subject.sample()), Discarded)
+        assert isinstance(span(before, subject.sample()), Discarded)
 
 
 class TelemetryConformance:
@@ -131,10 +131,11 @@ class TelemetryConformance:
         subject.load()
         after = subject.sample()
         assert before.problems == after.problems == ()
-        found = rates(before, after)
+        found = span(before, after)
         assert not isinstance(found, Discarded)
-        assert found
-        assert all(v >= 0 for v in found.values())
+        assert found.problems == ()
+        assert found.rates
+        assert all(v >= 0 for v in found.rates.values())
         targets = subject.engine.telemetry.targets(before, after)
         assert set(targets.metrics) <= {"qps", "tps", "error_share"}
         assert all(v >= 0 for v in targets.metrics.values())

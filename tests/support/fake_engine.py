@@ -120,13 +120,16 @@ class FakeEngine:
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         self.ping()
-        counters = {"xact_commit": self.commits}
-        return Sample(at, monotonic_s, {"database": Reading(counters, {"numbackends": 3.0}, self.epoch)})
+        database = Reading({"xact_commit": self.commits}, {"numbackends": 3.0})
+        return Sample(at, monotonic_s, {"server": Reading(epoch=self.epoch), "database": database})
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         seconds = after.monotonic_s - before.monotonic_s
-        ended = after.readings["database"].counters["xact_commit"] - before.readings["database"].counters["xact_commit"]
-        return Targets({"tps": ended / seconds}, Latency(self.p99_ms, "estimated", "statement"))
+        latency = Latency(self.p99_ms, "estimated", "statement")
+        old, new = before.readings.get("database"), after.readings.get("database")
+        if old is None or new is None:
+            return Targets(latency=latency)
+        return Targets({"tps": (new.counters["xact_commit"] - old.counters["xact_commit"]) / seconds}, latency)
 
     def permissions(self, names: Iterable[str]) -> Permissions:
         self.ping()

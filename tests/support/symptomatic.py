@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lutra_agent.clock import SystemClock
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, span
 from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.catalog import LiveSettings, meet
@@ -38,9 +38,9 @@ class Patient:
             before = engine.telemetry.sample(datetime.now(UTC), time.monotonic())
             load()
             after = engine.telemetry.sample(datetime.now(UTC), time.monotonic())
-            found = rates(before, after)
+            found = span(before, after)
             assert not isinstance(found, Discarded), found
-            metrics = {**found, **engine.telemetry.targets(before, after).metrics}
+            metrics = {**found.rates, **engine.telemetry.targets(found.before, found.after).metrics}
             window = MeasuredWindow(after.monotonic_s - before.monotonic_s, metrics)
             met = live(engine)
             self.unmeasured = _read(met) - metrics.keys()

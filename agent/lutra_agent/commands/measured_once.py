@@ -11,7 +11,7 @@ from lutra_agent.config.types import PrometheusConfig
 from lutra_agent.engines.common.telemetry import Telemetry
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.metrics.prometheus import Prometheus
-from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, span
 
 SECONDS = 1.0
 MINUTE = timedelta(minutes=1)
@@ -43,7 +43,9 @@ def measure_once(telemetry: Telemetry, clock: Clock, prometheus: PrometheusConfi
             Prometheus(prometheus).latency(clock.now() - MINUTE, clock.now())
         except CollectionFailed as error:
             problems.append(f"prometheus.query gives no p99: {error}")
-    if isinstance(rates(before, after), Discarded):
-        return MeasuredOnce({}, tuple(problems))
-    found = telemetry.targets(before, after).metrics
+    both = span(before, after)
+    if isinstance(both, Discarded):
+        return MeasuredOnce({}, (*problems, f"no figures: {both.reason}"))
+    problems += both.problems
+    found = telemetry.targets(both.before, both.after).metrics
     return MeasuredOnce({name: found[name] for name in TARGETS if name in found}, tuple(problems))

@@ -19,7 +19,7 @@ from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, DriverFail
 from lutra_agent.log_throttle import LogThrottle
 from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus
-from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, span
 from lutra_agent.metrics.several_loads import Driven, together
 from lutra_agent.reporting.content import Content
 
@@ -60,14 +60,17 @@ class Measure:
 
     def window(self, before: Sample, after: Sample) -> Content | Discarded:
         """The window between two samples, with the best source of p99 that answers."""
-        found = rates(before, after)
+        found = span(before, after)
         if isinstance(found, Discarded):
             return found
-        targets = self._telemetry.targets(before, after)
+        for problem in found.problems:
+            self._throttle.failed(f"collector {problem.partition(':')[0]}", problem)
+        rates, targets = found.rates, self._telemetry.targets(found.before, found.after)
         return Content(
             window=(before.at, after.at),
-            metrics={**found, **request_sizes(found), **targets.diagnostics, **targets.metrics},
+            metrics={**rates, **request_sizes(rates), **targets.diagnostics, **targets.metrics},
             latency=self._from_prometheus(before, after) or targets.latency,
+            problems=(*after.problems, *found.problems),
         )
 
     def guardrail_values(self, content: Content, sample: Sample | None) -> dict[str, float]:
@@ -113,12 +116,12 @@ class Measure:
             raise
         except Exception as error:  # a driver is anybody's code: what it raises must not repeat its trial for ever
             raise DriverFailed(f"{driver.name}: {type(error).__name__}: {error}") from error
-        found = rates(*samples) if len(samples) == 2 else Discarded("no sample on both ends")
-        if isinstance(found, Discarded):
-            log.warning("no runtime counters for this run: %s", found.reason)
-            found = {}
+        both = span(*samples) if len(samples) == 2 else Discarded("no sample on both ends")
+        found: dict[str, float] = {}
+        if isinstance(both, Discarded):
+            log.warning("no runtime counters for this run: %s", both.reason)
         else:
-            found |= self._telemetry.targets(*samples).diagnostics
+            found = {**both.rates, **self._telemetry.targets(both.before, both.after).diagnostics}
         if measured.ended is None and not {"p99_ms", "qps", "tps"} & set(measured.metrics):
             raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
         return Driven(measured, {**found, **request_sizes(found)}, driver.context())

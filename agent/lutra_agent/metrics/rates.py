@@ -1,17 +1,21 @@
 """Two samples become a window: counters become rates, gauges their mean. A rate is never negative.
 
-A window that spans a reset of any counter, or a jump of the clock, is discarded whole: half of it would be a guess.
+A window that spans a restart of the server or a jump of the clock is discarded whole: half of it would be a guess.
+Where the counters of one collector alone started again, that collector is left out and the others are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from lutra_agent.engines.common.telemetry import Reading, Sample
 
 CLOCK_TOLERANCE_S = 1.0
 CLOCK_TOLERANCE_SHARE = 0.1
+
+SERVER = "server"
+"""The reading that every engine has; its epoch is the server's own run."""
 
 
 @dataclass(frozen=True)
@@ -21,23 +25,41 @@ class Discarded:
     reason: str
 
 
-def rates(before: Sample, after: Sample) -> dict[str, float] | Discarded:
-    """Metrics between two samples: `<collector>.<counter>_per_s` and `<collector>.<gauge>`.
+@dataclass(frozen=True)
+class Span:
+    """Two samples of one run of the server, with the readings that can be compared.
 
-    A collector that is missing from either sample is absent from the result.
+    `problems` name each collector that was left out, and why; `gauges` are what those showed at the end.
     """
-    objection = clock_jump(before, after) or _reset(before, after)
+
+    before: Sample
+    after: Sample
+    problems: tuple[str, ...] = ()
+    gauges: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """`<collector>.<counter>_per_s` and `<collector>.<gauge>`, of the collectors that both samples have."""
+        seconds = self.after.monotonic_s - self.before.monotonic_s
+        metrics = dict(self.gauges)
+        for name, old, new in _pairs(self.before, self.after):
+            for counter, value in new.counters.items():
+                if counter in old.counters:
+                    metrics[f"{name}.{counter}_per_s"] = (value - old.counters[counter]) / seconds
+            for gauge, value in new.gauges.items():
+                metrics[f"{name}.{gauge}"] = (value + old.gauges[gauge]) / 2 if gauge in old.gauges else value
+        return metrics
+
+
+def span(before: Sample, after: Sample) -> Span | Discarded:
+    """What the two samples have in common."""
+    objection = clock_jump(before, after)
+    resets = {} if objection else _resets(before, after)
+    objection = objection or resets.get(SERVER)
     if objection:
         return Discarded(objection)
-    seconds = after.monotonic_s - before.monotonic_s
-    metrics: dict[str, float] = {}
-    for name, old, new in _pairs(before, after):
-        for counter, value in new.counters.items():
-            if counter in old.counters:
-                metrics[f"{name}.{counter}_per_s"] = (value - old.counters[counter]) / seconds
-        for gauge, value in new.gauges.items():
-            metrics[f"{name}.{gauge}"] = (value + old.gauges[gauge]) / 2 if gauge in old.gauges else value
-    return metrics
+    gauges = {f"{name}.{g}": v for name in resets for g, v in after.readings[name].gauges.items()}
+    return Span(_without(before, resets), _without(after, resets), tuple(resets.values()), gauges)
 
 
 def clock_jump(before: Sample, after: Sample) -> str | None:
@@ -50,14 +72,27 @@ def clock_jump(before: Sample, after: Sample) -> str | None:
     return None
 
 
-def _reset(before: Sample, after: Sample) -> str | None:
+def _resets(before: Sample, after: Sample) -> dict[str, str]:
+    """Each collector whose counters started again between the samples, and what shows it."""
+    found = {}
     for name, old, new in _pairs(before, after):
-        if old.epoch != new.epoch:
-            return f"{name}: the counters were reset ({old.epoch or 'never'} → {new.epoch or 'never'})"
-        for counter, value in new.counters.items():
-            if value < old.counters.get(counter, value):
-                return f"{name}.{counter} went back from {old.counters[counter]:g} to {value:g}"
+        reason = _reset(name, old, new)
+        if reason:
+            found[name] = reason
+    return found
+
+
+def _reset(name: str, old: Reading, new: Reading) -> str | None:
+    if old.epoch != new.epoch:
+        return f"{name}: the counters were reset ({old.epoch or 'never'} → {new.epoch or 'never'})"
+    for counter, value in new.counters.items():
+        if value < old.counters.get(counter, value):
+            return f"{name}: {counter} went back from {old.counters[counter]:g} to {value:g}"
     return None
+
+
+def _without(sample: Sample, names: Mapping[str, str]) -> Sample:
+    return replace(sample, readings={n: r for n, r in sample.readings.items() if n not in names})
 
 
 def _pairs(before: Sample, after: Sample) -> Iterator[tuple[str, Reading, Reading]]:

@@ -14,7 +14,7 @@ from lutra_agent.engines.common.telemetry import Latency
 
 @dataclass(frozen=True)
 class Content:
-    """What one report says besides the server's facts."""
+    """What one report says besides the server's facts. `problems` name what could not be read for the window."""
 
     window: tuple[datetime, datetime] | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -26,3 +26,4 @@ class Content:
     measures: str | None = None
     failure: str | None = None
     ended: EndedEarly | None = None
+    problems: Sequence[str] = ()

@@ -32,6 +32,8 @@ from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, store_snapshots, stored_
 
 MOST_OUTCOMES = 100
 """In one report."""
+LONGEST_PROBLEM, MOST_PROBLEMS = 1000, 20
+"""Characters of one, and how many of a window's."""
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +70,7 @@ class Loop:
         self._cycle_s = 0.0
         self._reported_s: float | None = None
         self._waiting = ""
+        self._unread: list[str] = []
         self.problems: list[str] = []
 
     def run(self, ended: Callable[[], bool] = lambda: False) -> None:
@@ -84,7 +87,7 @@ class Loop:
             self._sleep()
         except Exception as error:  # an agent that ends undoes nothing
             log.exception("this interval ended in an error of the agent's own")
-            self._waiting = f"an error of the agent's own: {error}"[:1000]
+            self._waiting = f"an error of the agent's own: {error}"[:LONGEST_PROBLEM]
             self._sleep()
 
     def sent(self, within_s: float) -> bool:
@@ -105,7 +108,7 @@ class Loop:
             self._recover()
             self._database.engine.health.ping()
             self._throttle.worked("reaching the database")
-            self.problems = [self._waiting] if self._waiting else []
+            self.problems = [*([self._waiting] if self._waiting else ()), *self._unread]
             self._observe_server()
         except (DatabaseUnavailable, CollectionFailed, DidNotStart, ApplyRefused) as error:
             self._close_gate(error)
@@ -141,6 +144,7 @@ class Loop:
         content, verdict = Content(), Verdict()
         if self._watches_guardrails():
             content = self._windows.next()
+            self._note_unread(content)
             verdict = self._windows.evaluate(content)
         if verdict.confirmed is not None:
             self._database.executor.confirm(verdict.confirmed)
@@ -148,6 +152,13 @@ class Loop:
             self._store_last_known_good(server)
         self._store_report(server, content)
         self._undo(verdict)
+
+    def _note_unread(self, content: Content) -> None:
+        """What the newest window lacks is reported with it, and until there is another one."""
+        if content.window is not None:
+            self.problems = [p for p in self.problems if p not in self._unread]
+            self._unread = [problem[:LONGEST_PROBLEM] for problem in content.problems][:MOST_PROBLEMS]
+            self.problems += self._unread
 
     def _watches_guardrails(self) -> bool:
         """A driver measures a lab's trials: guardrails watch a lab only while a change of it is provisional."""
@@ -163,7 +174,7 @@ class Loop:
     def _close_gate(self, error: Exception) -> None:
         self._throttle.failed("reaching the database", error)
         self._windows.interrupt()
-        self.problems = [str(error)[:1000]]
+        self.problems = [str(error)[:LONGEST_PROBLEM]]
         if not self._due():
             return
         verdict = self._verdict_without_window(error) if self._watches_guardrails() else Verdict()

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.engines.common.telemetry import Reading, Sample
-from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, Span, span
 
 from tests.support.fake_clock import START
 
@@ -25,6 +25,12 @@ def sample(seconds: float, wall: float | None = None, **found: Reading) -> Sampl
     return Sample(START + timedelta(seconds=seconds if wall is None else wall), seconds, found)
 
 
+def rates(before: Sample, after: Sample) -> dict[str, float]:
+    found = span(before, after)
+    assert isinstance(found, Span)
+    return found.rates
+
+
 def test_counters_become_rates_and_gauges_their_mean() -> None:
     found = rates(
         sample(0, database=Reading({"commits": 100}, {"backends": 4})),
@@ -37,23 +43,32 @@ def test_counters_become_rates_and_gauges_their_mean() -> None:
 def test_a_rate_is_never_negative_and_a_reset_never_gives_one(
     before: dict[str, Reading], after: dict[str, Reading], seconds: float
 ) -> None:
-    found = rates(Sample(START, 0, before), Sample(START + timedelta(seconds=seconds), seconds, after))
-    assert isinstance(found, Discarded) or all(v >= 0 for v in found.values())
+    found = span(Sample(START, 0, before), Sample(START + timedelta(seconds=seconds), seconds, after))
+    assert isinstance(found, Discarded) or all(v >= 0 for v in found.rates.values())
 
 
-def test_a_counter_that_goes_back_discards_the_whole_window() -> None:
-    found = rates(
-        sample(0, wal=Reading({"bytes": 5}), database=Reading({"commits": 10})),
-        sample(10, wal=Reading({"bytes": 9}), database=Reading({"commits": 3})),
+def test_a_counter_that_goes_back_costs_its_collectors_rates_alone() -> None:
+    found = span(
+        sample(0, wal=Reading({"bytes": 5}), database=Reading({"commits": 10}, {"backends": 4})),
+        sample(10, wal=Reading({"bytes": 15}), database=Reading({"commits": 3}, {"backends": 6})),
     )
-    assert isinstance(found, Discarded)
-    assert "database.commits" in found.reason
+    assert isinstance(found, Span)
+    assert found.rates == {"wal.bytes_per_s": 1, "database.backends": 6}
+    assert found.problems == ("database: commits went back from 10 to 3",)
 
 
-def test_a_reset_that_the_counters_do_not_show_discards_the_window() -> None:
-    found = rates(
-        sample(0, wal=Reading({"bytes": 5}, epoch="monday")), sample(10, wal=Reading({"bytes": 9}, epoch="tuesday"))
+def test_a_reset_that_the_counters_do_not_show_costs_its_collectors_rates_alone() -> None:
+    found = span(
+        sample(0, wal=Reading({"bytes": 5}, epoch="monday"), io=Reading({"reads": 1})),
+        sample(10, wal=Reading({"bytes": 9}, epoch="tuesday"), io=Reading({"reads": 21})),
     )
+    assert isinstance(found, Span)
+    assert found.rates == {"io.reads_per_s": 2}
+    assert found.problems == ("wal: the counters were reset (monday → tuesday)",)
+
+
+def test_another_run_of_the_server_discards_the_window() -> None:
+    found = span(sample(0, server=Reading(epoch="monday")), sample(10, server=Reading(epoch="tuesday")))
     assert isinstance(found, Discarded)
     assert "tuesday" in found.reason
 
@@ -66,6 +81,6 @@ def test_a_collector_that_was_missing_once_is_absent_and_the_others_are_there() 
 
 
 def test_a_jump_of_the_clock_discards_the_window() -> None:
-    assert isinstance(rates(sample(0), sample(10, wall=3600)), Discarded)
-    assert isinstance(rates(sample(0), sample(10, wall=-5)), Discarded)
-    assert isinstance(rates(sample(5), sample(5)), Discarded)
+    assert isinstance(span(sample(0), sample(10, wall=3600)), Discarded)
+    assert isinstance(span(sample(0), sample(10, wall=-5)), Discarded)
+    assert isinstance(span(sample(5), sample(5)), Discarded)

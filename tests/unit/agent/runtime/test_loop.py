@@ -68,13 +68,17 @@ def test_after_a_restart_the_caches_are_cold_for_a_minute(tmp_path: Path) -> Non
     assert [r.window is not None for r in told] == [False] * 8 + [True]
 
 
-def test_a_counter_reset_costs_one_window(watching: Bench) -> None:
-    watching.engine.commits = 500
-    watching.loop.cycle()
-    watching.engine.commits = 3
-    watching.loop.cycle()
-    watching.loop.cycle()
-    assert [r.window is not None for r in watching.line.reports] == [False, False, True]
+def test_a_counter_reset_costs_what_it_counts_for_one_window_and_is_named(watching: Bench) -> None:
+    problems = []
+    for commits in (500, 3, 3):
+        watching.engine.commits = commits
+        watching.loop.cycle()
+        problems.append(watching.loop.problems)
+    reports = watching.line.reports
+    assert [r.window is not None for r in reports] == [False, True, True]
+    assert ["tps" in r.metrics for r in reports] == [False, False, True]
+    assert ["p99_ms" in r.metrics for r in reports] == [False, True, True]
+    assert problems == [[], ["database: xact_commit went back from 500 to 3"], []]
 
 
 def test_a_database_that_is_down_closes_the_gate_and_the_service_is_told(watching: Bench) -> None:

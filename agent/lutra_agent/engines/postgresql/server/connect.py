@@ -8,8 +8,10 @@ from typing import Any
 
 import psycopg
 from psycopg import pq, sql
+from psycopg.abc import Buffer
 from psycopg.conninfo import make_conninfo
 from psycopg.pq.abc import PGresult
+from psycopg.types.string import TextLoader
 
 from lutra_agent.engines.common.deadline import cut, within
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
@@ -17,6 +19,8 @@ from lutra_agent.engines.postgresql.server.tls import tls
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 
 APPLICATION = "lutra-agent"
+ENCODING = "UTF8"
+"""Asked for, so that the server converts: a database in SQL_ASCII gives bytes of no encoding."""
 TAG = "/* lutra-agent */"
 """Every statement of the agent holds it, where pg_stat_statements keeps it, so that it can be left out."""
 
@@ -29,6 +33,12 @@ LONGEST_ANSWER = 64 << 20
 CHANGE_S = 120.0
 """For a change's own statements, which the server is not to be given twice: their file is flushed to its disk."""
 
+BRIEFLY = f"SET {TAG} LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}; ".encode()
+TEXTS = ("text", "varchar", "name", "bpchar")
+POOLER = (
+    "a pooler answers in place of the server: the agent observes through it, and changes nothing; "
+    "set database.host and database.port to the server's own"
+)
 WAY_OUT = "nobody gets it over a bare port: name the socket's folder as database.host, or set database.tls_ca"
 
 # 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
@@ -37,20 +47,40 @@ GONE = ("08", "57P")
 ANSWERS: Mapping[int, type[DatabaseUnavailable]] = {pq.Ping.OK: LoginRefused, pq.Ping.REJECT: ServerStarting}
 
 
+class AnyText(TextLoader):
+    """A text of others is shown as well as it can be read: no byte of it fails what is measured."""
+
+    def load(self, data: Buffer) -> str:
+        return bytes(data).decode(errors="replace")
+
+
 class Connection:
-    """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement."""
+    """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement.
+
+    Behind a pooler each statement may meet another session of the server, which other clients use as well. There a
+    statement is a transaction of its own, leaves no setting behind and prepares nothing.
+    """
 
     def __init__(self, database: PostgresqlDatabase, answer_s: float = ANSWER_S) -> None:
         self._database = database
         self._answer_s = answer_s
         self._open: psycopg.Connection[tuple[Any, ...]] | None = None
         self._prepared: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._pooled = False
+
+    @property
+    def pooled(self) -> bool:
+        """Whether a pooler answers in place of the server. Raises DatabaseUnavailable where neither answers."""
+        self._connected()
+        return self._pooled
 
     def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
         return self._execute(query, parameters, self._answer_s)[1]
 
     def change(self, statement: str) -> None:
-        """Carry out a change's own statement."""
+        """Carry out a change's own statement. Raises CollectionFailed behind a pooler."""
+        if self.pooled:
+            raise CollectionFailed(POOLER)
         self._execute(statement, None, CHANGE_S)
 
     def row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[Any, ...]:
@@ -71,6 +101,8 @@ class Connection:
         for.
         """
         connection = self._connected()
+        if self._pooled:
+            raise CollectionFailed(POOLER)
         try:
             return self._row_of_prepared(connection, query, parameters)
         except psycopg.Error as error:
@@ -105,7 +137,7 @@ class Connection:
         connection = self._connected()
         try:
             with within(answer_s, connection.fileno(), LONGEST_ANSWER):
-                cursor = connection.execute(_tagged(query), parameters)
+                cursor = self._asked(connection, query, parameters)
                 columns = cursor.description
                 return ([c.name for c in columns], cursor.fetchall()) if columns else ([], [])
         except TimeoutError as error:
@@ -117,6 +149,17 @@ class Connection:
                 raise DatabaseUnavailable(message(error)) from error
             raise CollectionFailed(f"{message(error)} [{error.sqlstate}]") from error
 
+    def _asked(
+        self, connection: psycopg.Connection[tuple[Any, ...]], query: str, parameters: Sequence[Any] | None
+    ) -> psycopg.Cursor[tuple[Any, ...]]:
+        if not self._pooled:
+            return connection.execute(_tagged(query), parameters)
+        # One message of several statements is one transaction, also for a pooler that allows no BEGIN.
+        cursor = psycopg.ClientCursor(connection)
+        cursor.execute(BRIEFLY + _tagged(query), parameters)
+        cursor.nextset()
+        return cursor
+
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
         if self._open is None or self._open.closed:
             self._open = self._dial()
@@ -125,17 +168,30 @@ class Connection:
     def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:
         d = self._database
         place = {"host": d.host, "port": str(d.port), "user": d.user, "dbname": d.dbname}
-        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, **place, **tls(d))
+        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, client_encoding=ENCODING, **place, **tls(d))
         try:
-            connection = psycopg.connect(where, password=d.password(), application_name=APPLICATION, autocommit=True)
+            # Nothing is prepared by itself: that belongs to a session, and a pooler gives the session to others.
+            connection = psycopg.connect(
+                where, password=d.password(), application_name=APPLICATION, autocommit=True, prepare_threshold=None
+            )
+            for kind in TEXTS:
+                connection.adapters.register_loader(kind, AnyText)
             with within(self._answer_s, connection.fileno(), LONGEST_ANSWER):
-                connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
+                self._pooled = _serving(connection) != connection.info.backend_pid
+                if not self._pooled:
+                    connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
             return connection
         except TimeoutError as error:
             raise DatabaseUnavailable(str(error)) from error
         except psycopg.Error as error:
             # libpq's ping needs no login: it tells a server that lets nobody in from one that is not there.
             raise ANSWERS.get(pq.PGconn.ping(where.encode()), DatabaseUnavailable)(message(error)) from error
+
+
+def _serving(connection: psycopg.Connection[tuple[Any, ...]]) -> int:
+    """The process that carried out this statement; a pooler names one of its own when it is connected to."""
+    row = psycopg.ClientCursor(connection).execute(_tagged("SELECT pg_backend_pid()")).fetchone()
+    return int(row[0]) if row else 0
 
 
 def message(error: psycopg.Error) -> str:

@@ -11,7 +11,9 @@ from lutra_agent.engines.common.health import ServerIdentity
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed
 
-IDENTITY = """SELECT current_setting('server_version'), pg_postmaster_start_time()::text, pg_is_in_recovery()"""
+IDENTITY = (
+    """SELECT current_setting('server_version_num')::int, pg_postmaster_start_time()::text, pg_is_in_recovery()"""
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Details(ServerIdentity):
 
     @property
     def major(self) -> int:
-        return int(self.version.split(".")[0].rstrip("abcdefghijklmnopqrstuvwxyz"))
+        return int(self.version.split(".")[0])
 
 
 class Session:
@@ -33,10 +35,10 @@ class Session:
 
     def details(self) -> Details:
         """The role is read each time, the rest again after each restart of the server."""
-        version, started, standby = self.connection.row(IDENTITY)
+        number, started, standby = self.connection.row(IDENTITY)
         role: Role = "standby" if standby else "primary"
         if self._details is None or self._details.started != started:
-            self._details = Details(version.split()[0], role, self._identifier(), started, self._data_dir())
+            self._details = Details(version(number), role, self._identifier(), started, self._data_dir())
         return replace(self._details, role=role)
 
     def _identifier(self) -> str:
@@ -50,3 +52,9 @@ class Session:
             return Path(self.connection.row("SELECT current_setting('data_directory')")[0])
         except CollectionFailed:
             return None  # for superusers and members of pg_read_all_settings
+
+
+def version(number: int) -> str:
+    """`server_version_num` in words: 180000 is 18.0, of a prerelease as well, whatever its packager calls it."""
+    major, minor = divmod(number, 10_000)
+    return f"{major}.{minor}"

@@ -13,6 +13,9 @@ from lutra_agent.errors import CollectionFailed
 EXTENSION = (
     "SELECT extversion, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = %s"
 )
+TRACKS = "SELECT current_setting('pg_stat_statements.track', true), current_setting('compute_query_id', true)"
+NOT_CONVERTED = "[22021]"
+"""SQLSTATE of a text that is not in the encoding that it should be in: character_not_in_repertoire."""
 OWN_REFRESH = 60
 """The agent looks for its own statements again after this many samples: reading texts is the dear part of the view."""
 
@@ -77,16 +80,28 @@ def find(connection: Connection) -> StatementsView | None:
     return view
 
 
+def uncounted(connection: Connection) -> str:
+    """The setting because of which a loaded pg_stat_statements counts nothing; empty where it counts."""
+    track, identifies = connection.row(TRACKS)
+    if track == "none":
+        return "pg_stat_statements.track = none"
+    return "compute_query_id = off" if identifies == "off" else ""
+
+
 class StatementsReader:
-    """Reads the view and leaves out the agent's own statements."""
+    """Reads the view and leaves out the agent's own statements, where their texts can be told from those of others."""
 
     def __init__(self) -> None:
         self._own: frozenset[object] = frozenset()
         self._samples = 0
+        self.problem = ""
 
     def read(self, connection: Connection, view: StatementsView) -> Statements:
+        """Raises CollectionFailed where the server refuses, or counts nothing."""
+        if setting := uncounted(connection):
+            raise CollectionFailed(f"pg_stat_statements counts nothing: {setting}")
         if self._samples < 3 or self._samples % OWN_REFRESH == 0:
-            self._own = frozenset(row[0] for row in connection.rows(view.own_query, (TAG,)))
+            self._find_own(connection, view)
         self._samples += 1
         epoch = str(connection.row(view.epoch_query)[0]) if view.epoch_query else ""
         rows = connection.rows(view.rows_query)
@@ -98,6 +113,15 @@ class StatementsReader:
             },
             epoch,
         )
+
+    def _find_own(self, connection: Connection, view: StatementsView) -> None:
+        """One text in another encoding fails the answer whole; the numbers are read without texts."""
+        try:
+            self._own, self.problem = frozenset(row[0] for row in connection.rows(view.own_query, (TAG,))), ""
+        except CollectionFailed as error:
+            if NOT_CONVERTED not in str(error):
+                raise
+            self.problem = f"statements: qps has the agent's own statements in it, as a text cannot be read: {error}"
 
 
 def targets(before: Statements, after: Statements, seconds: float) -> Targets:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from lutra_agent.engines.common.telemetry import Latency, Sample, Targets, Visible
 from lutra_agent.engines.postgresql.server.session import Details, Session
@@ -16,6 +18,8 @@ from lutra_agent.engines.postgresql.telemetry.log.durations import p99 as logged
 from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
 from lutra_agent.engines.postgresql.telemetry.visible import log, transactions, visible
 from lutra_agent.errors import CollectionFailed
+
+T = TypeVar("T")
 
 ERROR = "p99_error_share"
 """The standard error of a sampled p99, as a share of it."""
@@ -68,16 +72,8 @@ class PostgresTelemetry:
         sample = Collect(self._session.connection, details.major).sample(at, monotonic_s)
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges["connections"])
-        readings, problems = SourceReadings(), list(sample.problems)
-        try:
-            readings = self._readings(self._found(details), details.major)
-        except CollectionFailed as error:
-            problems.append(f"statements: {error}")
-        try:
-            readings = replace(readings, logged=self._logged(details))
-        except CollectionFailed as error:
-            problems.append(f"log: {error}")
-        return replace(sample, statements=readings, problems=tuple(problems))
+        readings, problems = self._readings(details)
+        return replace(sample, statements=readings, problems=(*sample.problems, *problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         self._unused = 0
@@ -109,20 +105,33 @@ class PostgresTelemetry:
         """Looked for again after each restart."""
         if self._sources is None or self._sources.started != details.started:
             connection = self._session.connection
-            watched = self._sampler is not None and bool(connection.row(SEES)[0])
+            watched = self._sampler is not None and not connection.pooled and bool(connection.row(SEES)[0])
             views = statements.find(connection), histogram.find(connection)
             self._sources = Sources(details.started, *views, watched)
         return self._sources
 
-    def _readings(self, sources: Sources, major: int) -> SourceReadings:
-        connection, views = self._session.connection, sources
-        looks = self._looks() if views.watched else None
-        return SourceReadings(
-            self._reader.read(connection, views.statements) if views.statements else None,
-            histogram.read(connection, views.histogram) if views.histogram else None,
+    def _readings(self, details: Details) -> tuple[SourceReadings, list[str]]:
+        """What each source showed, and why one of them showed nothing: the others are read all the same."""
+        connection, problems = self._session.connection, list[str]()
+
+        def tried(name: str, read: Callable[[], T]) -> T | None:
+            try:
+                return read()
+            except CollectionFailed as error:
+                problems.append(f"{name}: {error}")
+                return None
+
+        found = tried("sources", lambda: self._found(details)) or Sources(details.started, None, None, False)
+        counted, timed = found.statements, found.histogram
+        looks = self._looks() if found.watched else None
+        readings = SourceReadings(
+            tried("statements", lambda: self._reader.read(connection, counted)) if counted else None,
+            tried("pg_stat_monitor", lambda: histogram.read(connection, timed)) if timed else None,
             looks,
-            own=looks.samples if looks is not None and major < UNCOUNTED_SINCE else 0,
+            tried("log", lambda: self._logged(details)),
+            own=looks.samples if looks is not None and details.major < UNCOUNTED_SINCE else 0,
         )
+        return readings, [*problems, *filter(None, [self._reader.problem])]
 
     def _logged(self, details: Details) -> Durations | None:
         return None if self._log is None else self._log.read(self._session.connection, details.data_dir)

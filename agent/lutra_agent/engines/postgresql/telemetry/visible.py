@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lutra_agent.engines.common.telemetry import Visible
-from lutra_agent.engines.postgresql.server.connect import Connection
+from lutra_agent.engines.postgresql.server.connect import POOLER, Connection
 from lutra_agent.engines.postgresql.server.rights import monitor
 from lutra_agent.engines.postgresql.telemetry.ages.distribution import FEWEST
 from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.telemetry.histogram import HistogramView
-from lutra_agent.engines.postgresql.telemetry.statements import StatementsView
+from lutra_agent.engines.postgresql.telemetry.statements import StatementsView, uncounted
 from lutra_agent.errors import CollectionFailed
 
 HISTOGRAM = Visible("pg_stat_monitor", True, "p99 from its response-time histogram", p99="pg_stat_monitor's histogram")
@@ -24,7 +24,12 @@ def visible(
     connection: Connection, major: int, view: StatementsView | None, timings: HistogramView | None
 ) -> tuple[Visible, ...]:
     """One line per view, then the extensions and the account's own rights."""
-    seen = (*((HISTOGRAM,) if timings else ()), _statements(connection, view), _monitor(connection))
+    seen = (
+        *((HISTOGRAM,) if timings else ()),
+        _statements(connection, view),
+        _monitor(connection),
+        *_pooler(connection),
+    )
     return (*_views(connection, major), *seen)
 
 
@@ -61,6 +66,11 @@ def _views(connection: Connection, major: int) -> Iterator[Visible]:
 
 
 def _statements(connection: Connection, view: StatementsView | None) -> Visible:
+    if view is not None and (setting := uncounted(connection)):
+        name, _, _ = setting.partition(" ")
+        to_count = {"pg_stat_statements.track": "top"}.get(name, "on")
+        remedy = f"ALTER SYSTEM SET {name} = '{to_count}'; SELECT pg_reload_conf();"
+        return Visible("pg_stat_statements", False, f"counts nothing: {setting}: no qps and no estimated p99", remedy)
     if view is not None:
         version = ".".join(map(str, view.version))
         detail = f"{version} in schema {view.schema}: qps, and p99 as an estimate"
@@ -72,6 +82,11 @@ def _statements(connection: Connection, view: StatementsView | None) -> Visible:
         "CREATE EXTENSION pg_stat_statements; in the agent's database"
     )
     return Visible("pg_stat_statements", False, "not loaded or not created: no qps and no estimated p99", remedy)
+
+
+def _pooler(connection: Connection) -> Iterator[Visible]:
+    if connection.pooled:
+        yield Visible("the server itself", False, "no changes, and no p99 from running transactions", POOLER)
 
 
 def _monitor(connection: Connection) -> Visible:

@@ -18,7 +18,7 @@ sum(sessions) AS sessions"""
 PARALLEL = """, sum(parallel_workers_to_launch) AS parallel_workers_to_launch,
 sum(parallel_workers_launched) AS parallel_workers_launched"""
 
-EPOCH = "max(stats_reset)::text || count(*) AS epoch FROM pg_stat_database"
+EPOCH = "coalesce(max(stats_reset)::text, '') || '/' || count(*) AS epoch FROM pg_stat_database"
 """The number of databases is part of it: a dropped database takes its counters with it."""
 
 DATABASE = Collector(

@@ -1,7 +1,8 @@
 """pg_stat_user_tables of the agent's database: scans, dead rows, vacuums.
 
 `behind` counts the tables with more than twice the dead rows at which autovacuum comes, those left out whose owner set
-that for the table itself; `unanalyzed` those whose size the server does not know yet.
+that for the table itself; `unanalyzed` those whose size the server does not know yet. Temporary tables are left out:
+they come and go with their sessions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ sum(s.n_live_tup) AS live_rows, sum(s.n_dead_tup) AS dead_rows,
 count(*) FILTER (WHERE s.n_live_tup > 0 AND c.relpages = 0) AS unanalyzed,
 count(*) FILTER (WHERE s.n_dead_tup > 2 * ({threshold})
 AND coalesce(array_to_string(c.reloptions, ' '), '') NOT LIKE '%autovacuum%') AS behind,
-count(*) AS epoch FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid"""
+count(*) AS epoch FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid WHERE c.relpersistence <> 't'"""
 THRESHOLD = """current_setting('autovacuum_vacuum_threshold')::float8
 + current_setting('autovacuum_vacuum_scale_factor')::float8 * greatest(c.reltuples, 0)"""
 BOUNDED = f"least({THRESHOLD}, nullif(current_setting('autovacuum_vacuum_max_threshold')::float8, -1))"
