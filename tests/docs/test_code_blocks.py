@@ -33,13 +33,15 @@ from lutra_agent.linux import allocators, lasting, requests
 from lutra_models import extensions
 from lutra_models.gp import documents
 from lutra_models.gp.options import DEFAULT
+from lutra_models.lifecycle import NOT_COMPUTED
 from lutra_service.app.imports.mapping import ColumnMapping
 
 from tests.docs.pages import ROOT, Block, blocks, pages
 from tests.support.engines import missing
-from tests.support.served import Served
-from tests.support.service import Agent, Document
+from tests.support.served import UNHURRIED, Served
+from tests.support.service import LONGEST, Agent, Document
 from tests.support.sessions import tune
+from tests.support.waiting import until
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
 LANGUAGES = ("sh", "python", "toml", "json", "ini", "sql", "text")
@@ -124,22 +126,22 @@ class World:
     def _computed(self, agent: Agent) -> str:
         self._session(agent)
         path = f"/v1/databases/{agent.database}/recommendations"
-        made: str = self.api.take("POST", path, None, Prefer="wait=60")["id"]
+        made: str = self.api.take("POST", path)["id"]
+        found = f"/v1/recommendations/{made}"
+        until(lambda: self.api.take("GET", found, None, Prefer=LONGEST)["state"] not in NOT_COMPUTED)
         return made
 
     def _asked(self, agent: Agent, applied: bool) -> str:
         body = {"settings": {"work_mem": "8MB"}, "approve": applied}
         made: Document = self.api.take("POST", f"/v1/databases/{agent.database}/recommendations", body)
         if applied:
-            directive = agent.directive()
-            assert directive is not None
-            agent.carry_out(directive)
+            agent.carry_out(agent.next_directive())
         return str(made["id"])
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with Served(tmp_path_factory.mktemp("documented")) as served:
+    with Served(tmp_path_factory.mktemp("documented"), **UNHURRIED) as served:
         yield World(served)
 
 

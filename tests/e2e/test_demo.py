@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.demo import GENTLER, SHORTER, loadable
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.thorough]
 TARGETS = {"p99_ms", "qps", "tps"}
 
 CACHES = {

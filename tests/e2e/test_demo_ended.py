@@ -6,16 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
+from lutra_lab.servers.processes import runs
 
 from tests.support.demo import DEMO, SHORTER, loadable
 from tests.support.engines import program
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 WITHOUT_ITS_OWN: list[Path | str] = [
@@ -62,29 +63,35 @@ def interruptible(command: list[Path | str]) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize(
-    ("engine", "server", "ending"),
-    [("postgresql", "postgres", signal.SIGINT), ("mysql", "mysqld", signal.SIGTERM)],
+    ("engine", "parts", "ending"),
+    [
+        ("postgresql", ("postgres", "lutra-agent", "pgbench"), signal.SIGINT),
+        pytest.param("mysql", ("mysqld", "lutra-agent", "sysbench"), signal.SIGTERM, marks=pytest.mark.thorough),
+    ],
 )
-def test_an_interrupted_demo_leaves_nothing_running(engine: str, server: str, ending: signal.Signals) -> None:
+def test_an_interrupted_demo_leaves_nothing_running(
+    engine: str, parts: tuple[str, ...], ending: signal.Signals
+) -> None:
     loadable(engine)
-    with interruptible([*SHORTER, "--engine", engine]) as demo:
+    with interruptible([*SHORTER, "--engine", engine, "--seconds", "2"]) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
             if "trial 1/" in line:
                 break
-        time.sleep(1)
-        mine = psutil.Process(demo.pid).children(recursive=True)
-        names = " ".join(_command(p) for p in mine)
-        assert server in names
-        assert "lutra-agent" in names
+        mine = until(lambda: _with(parts, demo))
         demo.send_signal(ending)
-        demo.communicate(timeout=90)
+        demo.communicate(timeout=PATIENCE_S)
         assert demo.returncode == 130, demo.returncode
     # Nobody reaps a grandchild here, and one that its parent asked to end may take a moment.
-    deadline = time.monotonic() + 30
-    while left := [p for p in mine if _runs(p)]:
-        assert time.monotonic() < deadline, [p.cmdline() for p in left]
-        time.sleep(0.1)
+    until(lambda: not any(map(runs, mine)))
+
+
+def _with(parts: Iterable[str], demo: subprocess.Popen[str]) -> list[psutil.Process]:
+    """All that the demo has started, once it is in the middle of a trial: each of these programs runs."""
+    assert demo.poll() is None, "the demo has ended"
+    mine = psutil.Process(demo.pid).children(recursive=True)
+    names = " ".join(map(_command, mine))
+    return mine if all(part in names for part in parts) else []
 
 
 def _command(process: psutil.Process) -> str:
@@ -93,10 +100,3 @@ def _command(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
-
-
-def _runs(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

@@ -13,17 +13,19 @@ from typing import Any
 
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
+from lutra_models.guardrails import GUARDS
 
 from tests.support.agents import TOKEN, agent_process, settings_of
 from tests.support.loads import inserting
-from tests.support.served import Served
-from tests.support.service import Api
+from tests.support.served import UNHURRIED, Served
+from tests.support.service import LONGEST, Api
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-PATIENT = {name: {"limit": 0, "hold_s": 0, "enabled": False} for name in ("qps", "memory", "p99")}
-LONG = {"confirm_windows": 3, "confirm_s": 600, "service_may_loosen": True}
+PATIENT = {guard.name: {"limit": 0, "hold_s": 0, "enabled": False} for guard in GUARDS}
+LONG = {"confirm_windows": 100, "confirm_s": 86_400, "service_may_loosen": True}
+"""A change stays provisional until the test takes it back."""
 SESSION = {"objective": {"metric": "tps", "goal": "maximize"}, "mode": "reload_only"}
 REASON = "the nightly reports need that"
 
@@ -37,7 +39,7 @@ class Scene:
 
     def ask(self) -> dict[str, Any]:
         def asked() -> dict[str, Any]:
-            found: dict[str, Any] = self.api.take("POST", f"{self.path}/recommendations", None, Prefer="wait=30")
+            found: dict[str, Any] = self.api.take("POST", f"{self.path}/recommendations", None, Prefer=LONGEST)
             return found if found["state"] not in ("observing", "computing") else {}
 
         found: dict[str, Any] = until(asked)
@@ -63,7 +65,7 @@ class Scene:
 
 @pytest.fixture
 def scene(postgres18: ScratchPostgres, tmp_path: Path) -> Iterator[Scene]:
-    with Served(tmp_path) as served:
+    with Served(tmp_path, **UNHURRIED) as served:
         shop = served.registered(postgres18, "reload_only", PATIENT, LONG)
         yield Scene(served.api, shop.path, shop.file, shop.token)
 
@@ -82,7 +84,7 @@ def test_from_the_first_proposal_to_a_rollback_on_the_host(postgres18: ScratchPo
         name = next(iter(changed(first)))
         path = f"/v1/recommendations/{first['id']}"
         part = api.take("POST", f"{path}/approve", {"settings": [name], "reason": REASON})
-        until(lambda: scene.look(part["id"])["state"] == "applied")
+        until(lambda: scene.look(part["id"])["state"] in ("applied", "confirmed"))
         assert settings_of(postgres18) != before
         scene.on_host("rollback", "--to", "baseline", "--reason", REASON)
         until(lambda: scene.look(part["id"])["state"] == "reverted")

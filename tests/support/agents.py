@@ -8,15 +8,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from lutra_agent.clock import SystemClock
 from lutra_agent.commands.agent_file import parse
 from lutra_agent.config.types import Config
 from lutra_agent.drivers import Driver, build
 from lutra_lab.servers.base import ScratchServer
+from lutra_models.guardrails import GUARDS
 
 from tests.support.databases import Where
+from tests.support.waiting import PATIENCE_S
 
 RUN = ("-m", "lutra_agent", "run", "--config")
 CONNECTS = ("engine", "host", "port", "user", "dbname", "include_file")
@@ -41,13 +45,30 @@ def document(
         "restart": {
             "command": server.restart_command,
             "start_command": server.start_command,
-            "timeout_s": 60,
+            "timeout_s": PATIENCE_S,
             "data_dir": str(server.data_dir),
         },
     }
     for name, values in sections.items():
         made[name] = {**made.get(name, {}), **values}
     return made
+
+
+def guards(**on: Mapping[str, Any]) -> dict[str, Any]:
+    """The section `guard` with these switched on and no others, so that no noise of the machine fires one."""
+    return {**{guard.name: {"enabled": False} for guard in GUARDS}, **on}
+
+
+class MovedClock(SystemClock):
+    """The machine's clock, `ahead_s` further on: minutes have passed as soon as a test says so."""
+
+    ahead_s = 0.0
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(seconds=self.ahead_s)
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead_s
 
 
 def config(server: ScratchServer, url: str, state_dir: Path, mode: str = "lab", **sections: Any) -> Config:

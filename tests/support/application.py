@@ -11,6 +11,8 @@ from unittest.mock import patch
 
 from fastapi import FastAPI
 from lutra_service import main
+from lutra_service.app.jobs.training_thread import TrainingThread
+from lutra_service.app.retention.thread import RetentionThread
 from lutra_service.common.settings import Settings
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
@@ -20,9 +22,29 @@ from sqlalchemy import Engine, event
 from tests.support.documented import Documented
 
 
+class Pruning(RetentionThread):
+    """Begins only where a test names `prune_s`: on a slow machine its first turn would come in the middle of a test."""
+
+    def start(self) -> None:
+        if "prune_s" in self._settings.model_fields_set:
+            super().start()
+
+
+class Fitting(TrainingThread):
+    """Begins only where a test names `train_s`, as `Pruning` does."""
+
+    def start(self) -> None:
+        if "train_s" in self._settings.model_fields_set:
+            super().start()
+
+
 def application(settings: Settings, executor: MakesWorker) -> FastAPI:
     """One of its own, with the routes that every application has, and the engine of the database that it names."""
-    with patch.object(main, "make_engine", engine_of):
+    with (
+        patch.object(main, "make_engine", engine_of),
+        patch.object(main, "RetentionThread", Pruning),
+        patch.object(main, "TrainingThread", Fitting),
+    ):
         app = main.create_app(settings, executor)
     app.router.routes = first_application().router.routes
     return app

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,12 +16,13 @@ from pathlib import Path
 
 import psutil
 
+from tests.support.waiting import PATIENCE_S, until
+
 SYSTEMD = Path("/lib/systemd/systemd")
 PROGRAMS = ("unshare", "nsenter", "chroot", "systemctl", "systemd-notify")
 TARGET = "lutra-test.target"
 DENIED = ("Operation not permitted", "ermission denied", "wrong fs type", "unknown filesystem type")
-COMES_UP_S = 120.0
-POLL_S = 0.2
+PAUSE_S = 0.2
 GROUP = """
 mount -t cgroup2 none "$1/group"
 mkdir -p "$1/group/$2"
@@ -35,9 +35,9 @@ exec unshare --fork --kill-child --pid --uts --ipc --net --cgroup --mount sh "$0
 """
 LEAVE = f"""
 {GROUP}
-for attempt in 1 2 3 4 5 6 7 8 9 10; do
+for attempt in $(seq {PATIENCE_S / PAUSE_S:.0f}); do
     find "$1/group/$2" -depth -type d -exec rmdir {{}} + 2>/dev/null && exit
-    sleep 0.5
+    sleep {PAUSE_S}
 done
 """
 BOOT = f"""
@@ -114,15 +114,12 @@ def booted(folder: Path, units: Mapping[str, str]) -> Iterator[Booted]:
 
 
 def _up(process: subprocess.Popen[bytes], units: tuple[str, ...], said: Path) -> Booted:
-    deadline, state = time.monotonic() + COMES_UP_S, ""
-    while time.monotonic() < deadline:
+    def come_up() -> Booted | None:
         if process.poll() is not None:
             why = said.read_text().strip()
             raise NotAllowed(why) if any(word in why for word in DENIED) else RuntimeError(why)
-        for child in psutil.Process(process.pid).children():
-            made = Booted(child.pid)
-            state = made.run("systemctl", "is-active", *units).stdout
-            if state.split() == ["active"] * len(units):
-                return made
-        time.sleep(POLL_S)
-    raise RuntimeError(f"{', '.join(units)}: not active within {COMES_UP_S:g} s: {state}")
+        made = [Booted(child.pid) for child in psutil.Process(process.pid).children()]
+        wanted = ["active"] * len(units)
+        return next((m for m in made if m.run("systemctl", "is-active", *units).stdout.split() == wanted), None)
+
+    return until(come_up)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,9 @@ from lutra_models.catalog.statements import Step
 from lutra_models.server import Host, Server
 from lutra_models.wire import Directive, Outcome
 
+from tests.support.fake_clock import START
 from tests.support.source_conformance import Kept, SourceConformance
+from tests.support.waiting import until
 
 HOST = Host(memory_bytes=8 << 30, cores=4)
 
@@ -72,7 +74,8 @@ class Subject:
         return self.engine.server(HOST)
 
     def sample(self) -> Sample:
-        return self.engine.telemetry.sample(datetime.now(UTC), self.clock.monotonic())
+        now_s = self.clock.monotonic()
+        return self.engine.telemetry.sample(START + timedelta(seconds=now_s), now_s)
 
     def do(self, identifier: str, settings: Mapping[str, Any], **more: Any) -> Outcome:
         return self.executor.execute(self.directive(identifier, settings, **more))
@@ -249,11 +252,7 @@ class ChangeConformance:
 
     def settle(self, subject: Subject, wanted: Mapping[str, Any]) -> None:
         """A reload is asynchronous on some servers."""
-        for _ in range(100):
-            if subject.active(wanted) == wanted:
-                return
-            subject.clock.sleep(0.05)
-        raise AssertionError(f"{subject.active(wanted)} never became {wanted}")
+        until(lambda: subject.active(wanted) == wanted)
 
 
 class EngineConformance(HealthConformance, TelemetryConformance, OwnSourceConformance, ChangeConformance):

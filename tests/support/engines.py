@@ -47,6 +47,7 @@ NEEDED = {
     "sysbench": "sysbench (apt-get install sysbench)",
     "redis-server": "redis-server (apt-get install redis-server)",
     "redis-benchmark": "redis-benchmark (apt-get install redis-tools)",
+    "pgbouncer": "pgbouncer (apt-get install pgbouncer)",
     "openssl": "openssl (apt-get install openssl)",
 }
 OTHER_STORES: Mapping[str, tuple[type[ScratchServer], Callable[[], Path | None]]] = {

@@ -6,13 +6,13 @@ import gzip
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from lutra_models.wire import Directive, Receipt, Report
+from lutra_models.wire import Directive, Receipt, Report, Rules
 
 
 class FakeService:
@@ -32,6 +32,9 @@ class FakeService:
         self.dripped = threading.Event()
         self._seen: set[tuple[str, str, int]] = set()
         self._directives: list[Directive] = []
+        self._then: dict[str, Callable[[], None]] = {}
+        self._armed: dict[str, Rules] = {}
+        self._rules = Rules()
         self._changed = threading.Condition()
 
     def offer(self, identifier: str, settings: dict[str, Any], **more: Any) -> Directive:
@@ -49,6 +52,14 @@ class FakeService:
             self._changed.notify_all()
         return directive
 
+    def then(self, directive: str, happens: Callable[[], None], **guardrails: Mapping[str, Any]) -> None:
+        """As soon as an outcome of this directive has arrived; its receipt brings these guardrails."""
+        self._then[directive] = happens
+        self._armed[directive] = Rules.model_validate({"guardrails": guardrails})
+
+    def leave(self) -> None:
+        self.refuse = 503
+
     def take(self, body: bytes) -> Receipt:
         report = Report.model_validate_json(body)
         with self._changed:
@@ -59,8 +70,16 @@ class FakeService:
                 self.reports.append(report)
             answered = {o.directive for o in report.outcomes}
             self._directives = [d for d in self._directives if d.id not in answered]
+            for directive in answered & self._then.keys():
+                self._rules = self._armed.pop(directive)
+                self._then.pop(directive)()
             self._changed.notify_all()
-        return Receipt(duplicate=duplicate, settings_wanted=self.settings_wanted, directive=self.current())
+        return Receipt(
+            duplicate=duplicate,
+            settings_wanted=self.settings_wanted,
+            directive=self.current(),
+            rules=self._rules,
+        )
 
     def current(self) -> Directive | None:
         return self._directives[0] if self._directives else None
@@ -69,6 +88,12 @@ class FakeService:
         with self._changed:
             self._changed.wait_for(lambda: self.current() is not None, seconds)
             return self.current()
+
+    @property
+    def busy(self) -> bool:
+        """Whether so many windows have work in them that the median of all is above 0, whatever the next two have."""
+        figures = [r.metrics.get("qps", r.metrics.get("tps", 0.0)) for r in self.reports if r.window is not None]
+        return sum(1 if figure > 0 else -1 for figure in figures) >= 3
 
     def outcome(self, directive: str) -> Any:
         return next((o for r in self.reports for o in r.outcomes if o.directive == directive), None)

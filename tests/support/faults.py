@@ -16,14 +16,11 @@ from lutra_lab.servers.errors import LabError
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support import halting_agent
-from tests.support.agents import agent_process, document, write_toml
+from tests.support.agents import agent_process, document, guards, write_toml
 from tests.support.conformance import ran_with
 from tests.support.fake_service import FakeService
 from tests.support.subjects import subject_of
 from tests.support.waiting import until
-
-UNGUARDED = {"memory": {"enabled": False}, "disk": {"enabled": False}}
-"""The tests' machine may be short of memory and room for reasons of its own."""
 
 
 @dataclass
@@ -48,7 +45,9 @@ class Scene:
         self.server = server
         self.service = service
         self.folder = folder
-        self.made = document(server, service.url, folder / "state", database=database, guard=UNGUARDED)
+        self.made = document(
+            server, service.url, folder / "state", database=database, guard={**guards(), "confirm_windows": 1}
+        )
         self.subject = subject_of(server, folder / "unused", **database)
         self.remember()
 
@@ -78,7 +77,7 @@ class Scene:
             yield Halted(process, self.folder)
 
     def back(self) -> Outcome:
-        """Within a minute the server is up and everything as before; what is told of the change in the end."""
+        """The server comes up and everything is as before; what is told of the change in the end."""
         until(self.as_before)
         found: Outcome = until(lambda: next((o for o in self.outcomes() if o.state == "reverted"), None))
         assert self.as_before()

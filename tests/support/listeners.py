@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PATIENCE_S = 5.0
+from tests.support.waiting import PATIENCE_S
+
 SSL_REQUEST, GSS_REQUEST = 80877103, 80877104
 PROTOCOL41, SECURE, PLUGIN, TLS, LENENC, WITH_DB = 1 << 9, 1 << 15, 1 << 19, 1 << 11, 1 << 21, 1 << 3
 SALT = b"saltsaltsaltsaltsalt"
@@ -34,7 +35,9 @@ class Heard:
     def encrypt(self, connection: socket.socket) -> socket.socket:
         assert self.secure is not None
         self.encrypted = True
-        return self.secure.wrap_socket(connection, server_side=True)
+        wrapped = self.secure.wrap_socket(connection, server_side=True)
+        self.connections.append(wrapped)
+        return wrapped
 
 
 Conversation = Callable[[Heard, socket.socket], None]
@@ -52,7 +55,9 @@ def listening(talk: Conversation, certificate: tuple[Path, Path] | None = None) 
         thread = threading.Thread(target=_accept, args=(server, heard, talk), daemon=True)
         thread.start()
         yield heard
-        server.shutdown(socket.SHUT_RDWR)
+        for opened in (server, *heard.connections):
+            with suppress(OSError):  # it is closed
+                opened.shutdown(socket.SHUT_RDWR)
         thread.join(PATIENCE_S)
 
 
@@ -62,6 +67,7 @@ def _accept(server: socket.socket, heard: Heard, talk: Conversation) -> None:
             connection, _ = server.accept()
         except OSError:
             return
+        heard.connections.append(connection)
         with connection, suppress(OSError, struct.error, IndexError):
             connection.settimeout(PATIENCE_S)
             talk(heard, connection)

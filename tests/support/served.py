@@ -25,6 +25,8 @@ from tests.support.service import Api
 from tests.support.waiting import PATIENCE_S, until
 
 LUTRA = Path(sys.executable).parent / "lutra"
+UNHURRIED = {f"LUTRA_{name}_S": f"{PATIENCE_S:.0f}" for name in ("HEAD", "BODY", "IDLE", "WRITE")}
+"""For the environment of a service that gives up no connection because this machine is slow."""
 
 
 @dataclass(frozen=True)

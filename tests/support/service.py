@@ -32,7 +32,8 @@ from tests.support.fakes import Document, Fakes
 from tests.support.waiting import until
 
 MEMORY_BYTES = 8 << 30
-LONGEST = "wait=60"
+LONGEST_S = 60
+LONGEST = f"wait={LONGEST_S}"
 """No request waits longer at the service: whoever has to wait on asks again."""
 Task = Callable[[Mapping[str, Any]], Document]
 

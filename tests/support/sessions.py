@@ -41,8 +41,7 @@ def tune(
     }
     session = agent.take("POST", f"/v1/databases/{database}/sessions", body)["id"]
     while api.take("GET", f"/v1/sessions/{session}")["state"] == "running":
-        directive = agent.directive(wait=60)
-        assert directive is not None, api.take("GET", f"/v1/sessions/{session}")
+        directive = agent.next_directive()
         qps = qps_of(directive["settings"])
         agent.carry_out(directive, qps=qps, tps=qps / 7, p99_ms=8000 / qps)
     return agent, database, session

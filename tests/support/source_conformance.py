@@ -5,7 +5,6 @@ A test class derives from SourceConformance and gives the fixture `kept`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,8 @@ from lutra_agent.engines.common.source import SettingSource
 from lutra_models.catalog import LiveSettings, load
 from lutra_models.server import Host, Server
 
-POLLS, POLL_S = 100, 0.05
+from tests.support.waiting import until
+
 HOST = Host(memory_bytes=8 << 30, cores=4)
 
 
@@ -43,11 +43,7 @@ class Kept:
 
     def settles_at(self, wanted: Mapping[str, Any]) -> bool:
         """A reload is asynchronous on some servers."""
-        for _ in range(POLLS):
-            if self.live.values.restrict(wanted) == wanted:
-                return True
-            time.sleep(POLL_S)
-        return False
+        return until(lambda: self.live.values.restrict(wanted) == wanted)
 
     @contextmanager
     def changed(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from lutra_lab.servers.base import ScratchServer
 
 from tests.support.conformance import Subject
 from tests.support.families import known_of
+from tests.support.waiting import PATIENCE_S
 
 ENGINES = tuple(kind.engine for kind in scratch_servers())
 
@@ -37,7 +38,7 @@ def engine_of(server: ScratchServer, **more: Any) -> Engine:
 def subject_of(server: ScratchServer, folder: Path, **more: Any) -> Subject:
     """`more` is laid over how the agent connects."""
     facts, engine, clock = known_of(server), engine_of(server, **more), SystemClock()
-    restart = RestartConfig(tuple(server.restart_command), tuple(server.start_command), 60.0, server.data_dir)
+    restart = RestartConfig(tuple(server.restart_command), tuple(server.start_command), PATIENCE_S, server.data_dir)
 
     def load() -> None:
         with server.session() as run:

@@ -7,6 +7,8 @@ on the others. What takes long and shows little more carries the marker `thoroug
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -48,3 +50,13 @@ def servers(nodeid: str) -> list[str]:
 def parameters(nodeid: str) -> list[str]:
     """The words between the brackets of a case's name."""
     return BETWEEN_WORDS.split(nodeid.partition("::")[2])[1:]
+
+
+def on_first(servers: Sequence[str]) -> list[Any]:
+    """Parameters of a test of our own code that any server shows: `make test` has it on the first of them."""
+    return [servers[0], *(pytest.param(server, marks=pytest.mark.thorough) for server in servers[1:])]
+
+
+def examples(few: int, many: int) -> pytest.MarkDecorator:
+    """How many examples of a property are tried: the test takes the number as `examples`."""
+    return pytest.mark.parametrize("examples", [few, pytest.param(many, marks=pytest.mark.thorough)])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import timedelta
 from pathlib import Path
 
 from lutra_agent.clock import SystemClock
@@ -18,8 +17,11 @@ from lutra_models.server import Host, Policy
 from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose, of_engine
 
 from tests.support.agents import config
+from tests.support.fake_clock import START
 
 HOST = Host(memory_bytes=8 << 30, cores=4, disk_bytes=200 << 30, rotational=False)
+SECONDS = 10.0
+"""What every window is told to have lasted: a rate is a count over it, whatever time the machine took for the load."""
 
 
 class Patient:
@@ -32,16 +34,16 @@ class Patient:
         """What the symptoms of this version read and the latest window did not have."""
 
     def seen(self, load: Callable[[], None]) -> Mapping[str, Symptom]:
-        """The symptoms of one window, the load's own time, by name."""
+        """The symptoms of one window, the load's own, by name."""
         engine = local_database(self._config, SystemClock()).engine
         try:
-            before = engine.telemetry.sample(datetime.now(UTC), time.monotonic())
+            before = engine.telemetry.sample(START, 0.0)
             load()
-            after = engine.telemetry.sample(datetime.now(UTC), time.monotonic())
+            after = engine.telemetry.sample(START + timedelta(seconds=SECONDS), SECONDS)
             found = span(before, after)
             assert not isinstance(found, Discarded), found
             metrics = {**found.rates, **engine.telemetry.targets(found.before, found.after).metrics}
-            window = MeasuredWindow(after.monotonic_s - before.monotonic_s, metrics)
+            window = MeasuredWindow(SECONDS, metrics)
             met = live(engine)
             self.unmeasured = _read(met) - metrics.keys()
             return {s.name: s for s in diagnose(met, Policy(), [window]).symptoms}

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lutra_agent.commands.agent_file import parse
 from lutra_agent.config.types import Config
 from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import Outcome
 
-from tests.support.agents import TOKEN, agent_process, config, document, settings_of, write_toml
+from tests.support.agents import TOKEN, agent_process, config, document, guards, settings_of, write_toml
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -45,7 +46,7 @@ def test_a_change_and_its_way_back_leave_every_setting_as_before(
 ) -> None:
     own_postgres.sql("ALTER SYSTEM SET work_mem = '5MB'")
     own_postgres.sql("SELECT pg_reload_conf()")
-    made = config(own_postgres, service.url, tmp_path / "state")
+    made = config(own_postgres, service.url, tmp_path / "state", guard=guards())
     before = until(lambda: own_postgres.sql("SHOW work_mem") == "5MB" and settings_of(own_postgres))
     applied = carried_out(made, service, {"work_mem": 8192, "shared_buffers": 8192, "random_page_cost": 1.5})
     assert (applied.state, applied.restarted) == ("applied", True)
@@ -59,15 +60,16 @@ def test_a_change_and_its_way_back_leave_every_setting_as_before(
 def test_a_directive_that_was_carried_out_is_answered_again_and_not_carried_out_again(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
-    made = config(own_postgres, service.url, tmp_path / "state")
+    made = config(own_postgres, service.url, tmp_path / "state", guard=guards())
     service.offer("rec_1", {"work_mem": 8192})
     with running(made, signals=NoSignals()) as loop:
         loop.run(ended=lambda: service.outcome("rec_1") is not None)
         own_postgres.sql("ALTER SYSTEM RESET work_mem")
         own_postgres.sql("SELECT pg_reload_conf()")
+        until(lambda: own_postgres.sql("SHOW work_mem") == "4MB")
         told = len(service.reports)
         service.offer("rec_1", {"work_mem": 8192})
-        loop.run(ended=lambda: any(r.outcomes for r in service.reports[told:]))
+        loop.run(ended=lambda: any(o.state == "applied" for r in service.reports[told:] for o in r.outcomes))
     assert own_postgres.sql("SHOW work_mem") == "4MB"
 
 
@@ -76,15 +78,15 @@ def test_sigterm_ends_the_agent_cleanly(own_postgres: ScratchPostgres, service: 
     with agent_process(write_toml(tmp_path / "agent.toml", made)) as process:
         until(lambda: service.reports)
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 def test_rollback_brings_the_baseline_back_with_the_service_away_and_pauses(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
     before = settings_of(own_postgres)
-    made = document(own_postgres, service.url, tmp_path / "state")
-    carried_out(config(own_postgres, service.url, tmp_path / "state"), service, {"shared_buffers": 8192})
+    made = document(own_postgres, service.url, tmp_path / "state", guard=guards())
+    carried_out(parse(made), service, {"shared_buffers": 8192})
     made["service"]["url"] = "http://127.0.0.1:1"
     file = write_toml(tmp_path / "agent.toml", made)
     said = _command("rollback", "--to", "baseline", "--config", str(file))
@@ -93,8 +95,9 @@ def test_rollback_brings_the_baseline_back_with_the_service_away_and_pauses(
     assert (tmp_path / "state" / "paused").exists()
     _command("resume", "--config", str(file))
     assert not (tmp_path / "state" / "paused").exists()
-    with running(config(own_postgres, service.url, tmp_path / "state"), signals=NoSignals()) as loop:
+    with running(config(own_postgres, service.url, tmp_path / "state", guard=guards()), signals=NoSignals()) as loop:
         loop.cycle()
+        assert loop.sent(PATIENCE_S)
     told = [o for r in service.reports for o in r.outcomes]
     assert [(o.state, o.message) for o in told] == [("applied", ""), ("reverted", "rolled back on its host")]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,8 +20,26 @@ from lutra_models.server import SERVER
 from tests.support.conformance import HOST
 from tests.support.engines import scratch
 from tests.support.subjects import ENGINES, engine_of, subject_of
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+
+class HurriedClock(SystemClock):
+    """With each sleep more time passes than anybody waits, as long as `hurried` says so."""
+
+    def __init__(self, hurried: Callable[[], bool]) -> None:
+        self._hurried = hurried
+        self._passed_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self._passed_s
+
+    def sleep(self, seconds: float) -> None:
+        if self._hurried():
+            self._passed_s += PATIENCE_S
+        else:
+            super().sleep(seconds)
 
 
 @pytest.fixture(params=ENGINES)
@@ -47,11 +65,11 @@ def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(
     own_postgres: ScratchPostgres, tmp_path: Path
 ) -> None:
     """A standby that is not hot lets nobody in, for ever."""
-    subject = subject_of(own_postgres, tmp_path / "state")
+    subject, file = subject_of(own_postgres, tmp_path / "state"), own_postgres.data_dir / "postgresql.auto.conf"
     control = ServerControl(
-        RestartConfig(tuple(own_postgres.restart_command), tuple(own_postgres.start_command), timeout_s=5.0),
+        RestartConfig(tuple(own_postgres.restart_command), tuple(own_postgres.start_command), timeout_s=PATIENCE_S),
         subject.engine.health,
-        SystemClock(),
+        HurriedClock(lambda: "hot_standby" in file.read_text()),
         subject.state,
     )
     snapshot = take_snapshots(subject.engine, subject.read_server())

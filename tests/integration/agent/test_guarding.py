@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from lutra_agent.config.types import Config
+from lutra_agent.config.types import CONFIRM_S
 from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import GuardEvent, Outcome
 
-from tests.support.agents import TOKEN, agent_process, config, document, settings_of, write_toml
+from tests.support.agents import TOKEN, MovedClock, agent_process, config, document, guards, settings_of, write_toml
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 from tests.support.loads import loaded
@@ -22,9 +21,10 @@ from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-SLOW = {"commit_delay": 100_000, "commit_siblings": 0}
-"""Every commit waits a tenth of a second for others to join it."""
-GUARD: dict[str, Any] = {"qps": {"limit": 0.5, "hold_s": 3}, "memory": {"enabled": False}, "confirm_windows": 30}
+UNCONFIRMED = {**guards(), "confirm_windows": 100}
+ARMED = {"limit": 0.5, "hold_s": 3}
+"""From a change on: before it no dip of the load fires a guard."""
+PAST_CONFIRMATION_S = CONFIRM_S + 1
 
 
 @pytest.fixture
@@ -46,43 +46,39 @@ def measured(service: FakeService) -> int:
     return sum(r.window is not None for r in service.reports)
 
 
-def hurried(made: Config, confirm_s: float) -> Config:
-    """With less time than any confirmation takes, which no file may say."""
-    return replace(made, guard=replace(made.guard, confirm_s=confirm_s))
-
-
 def committing(server: ScratchPostgres) -> Any:
     server.sql("CREATE TABLE load (n int)")
     connection = psycopg.connect(server.conninfo(), autocommit=True)
+    connection.execute("SET synchronous_commit = off")  # a disk may stand still for as long as a window
     return lambda: connection.execute("INSERT INTO load VALUES (1)")
 
 
 def test_a_change_that_halves_the_throughput_is_taken_back_with_the_service_away_and_told_later_once(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
-    before, file = settings_of(own_postgres), (own_postgres.data_dir / "postgresql.auto.conf").read_bytes()
-    made = document(own_postgres, service.url, tmp_path / "state", "reload_only", guard=GUARD)
+    file = own_postgres.data_dir / "postgresql.auto.conf"
+    before, text = settings_of(own_postgres), file.read_bytes()
+    made = document(own_postgres, service.url, tmp_path / "state", "reload_only", guard=UNCONFIRMED)
     toml = write_toml(tmp_path / "agent.toml", made)
-    with loaded(committing(own_postgres)), agent_process(toml):
-        until(lambda: measured(service) >= 5)
-        service.offer("rec_1", SLOW)
+    service.then("rec_1", service.leave, qps=ARMED)
+    # Under the change nobody gets anything done.
+    load = loaded(committing(own_postgres), lambda: file.read_bytes() == text, rest_s=0.02)
+    with load, agent_process(toml):
+        until(lambda: service.busy)
+        service.offer("rec_1", {"work_mem": 8192})
         until(lambda: outcomes(service, "rec_1"))
-        service.refuse = 503
-        assert own_postgres.sql("SHOW commit_delay") == "100000"
-        # Within a minute: the limit of `until`.
-        until(lambda: own_postgres.sql("SHOW commit_delay") == "0")
+        until(lambda: file.read_bytes() == text)
         until(lambda: settings_of(own_postgres) == before)
-        assert (own_postgres.data_dir / "postgresql.auto.conf").read_bytes() == file
+        assert len(outcomes(service, "rec_1")) == 1
         service.refuse = None
         until(lambda: len(outcomes(service, "rec_1")) == 2)
         told = measured(service)
         until(lambda: measured(service) >= told + 2)
     applied, reverted = outcomes(service, "rec_1")
+    assert (applied.state, applied.active) == ("applied", {"work_mem": 8192})
     assert applied.confirm_by is not None
-    assert (reverted.state, reverted.code, reverted.active) == ("reverted", "guardrail", {
-        "commit_delay": 0, "commit_siblings": 5
-    })  # fmt: skip
-    [event] = [e for e in events(service) if e.directive is not None]  # a busy machine may fire one of its own later
+    assert (reverted.state, reverted.code, reverted.active) == ("reverted", "guardrail", {"work_mem": 4096})
+    [event] = [e for e in events(service) if e.directive is not None]  # a dip of the load may fire one later
     assert (event.guard, event.directive) == ("qps", "rec_1")
     assert event.baseline is not None
     assert event.value < event.bound == pytest.approx(0.5 * event.baseline)
@@ -92,7 +88,7 @@ def test_a_change_that_halves_the_throughput_is_taken_back_with_the_service_away
 def test_a_change_that_does_no_harm_is_confirmed_and_stays(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
-    guard = {"confirm_windows": 2, "memory": {"enabled": False}}
+    guard = {**guards(errors={"enabled": True}, unreachable={"enabled": True}), "confirm_windows": 2}
     made = config(own_postgres, service.url, tmp_path / "state", "reload_only", guard=guard)
     service.offer("rec_1", {"work_mem": 8192})
     with running(made, signals=NoSignals()) as loop:
@@ -104,13 +100,14 @@ def test_a_change_that_does_no_harm_is_confirmed_and_stays(
 def test_an_agent_that_was_away_past_the_confirmation_time_takes_the_change_back_at_its_start(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
-    before = settings_of(own_postgres)
-    made = hurried(config(own_postgres, service.url, tmp_path / "state", "reload_only"), confirm_s=3)
+    before, clock = settings_of(own_postgres), MovedClock()
+    made = config(own_postgres, service.url, tmp_path / "state", "reload_only", guard=UNCONFIRMED)
     service.offer("rec_1", {"work_mem": 8192})
-    with running(made, signals=NoSignals()) as loop:
+    with running(made, clock, NoSignals()) as loop:
         loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
     assert own_postgres.sql("SHOW work_mem") == "8MB"
-    with running(made, signals=NoSignals()) as loop:
+    clock.ahead_s = PAST_CONFIRMATION_S
+    with running(made, clock, NoSignals()) as loop:
         loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
     assert outcomes(service, "rec_1")[1].code == "not_confirmed"
     until(lambda: settings_of(own_postgres) == before)
@@ -119,18 +116,18 @@ def test_an_agent_that_was_away_past_the_confirmation_time_takes_the_change_back
 def test_a_restart_setting_is_changed_in_its_maintenance_window_and_taken_back_with_a_restart(
     own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path
 ) -> None:
-    before = settings_of(own_postgres)
-    guard = {"confirm_windows": 50, "memory": {"enabled": False}}
-    made = hurried(config(own_postgres, service.url, tmp_path / "state", "restart_in_window", guard=guard), confirm_s=2)
+    before, clock = settings_of(own_postgres), MovedClock()
+    made = config(own_postgres, service.url, tmp_path / "state", "restart_in_window", guard=UNCONFIRMED)
     always = {"weekdays": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "minutes": 1440}
     service.offer("rec_0", {"shared_buffers": 8192}, restart_allowed=True)
-    with running(made, signals=NoSignals()) as loop:
+    with running(made, clock, NoSignals()) as loop:
         loop.run(ended=lambda: bool(outcomes(service, "rec_0")))
         assert outcomes(service, "rec_0")[0].code == "outside_maintenance_window"
         rules = {"maintenance_windows": [always]}
         service.offer("rec_1", {"shared_buffers": 8192}, restart_allowed=True, rules=rules)
         loop.run(ended=lambda: bool(outcomes(service, "rec_1")))
         assert own_postgres.sql("SHOW shared_buffers") == "64MB"
+        clock.ahead_s = PAST_CONFIRMATION_S
         loop.run(ended=lambda: len(outcomes(service, "rec_1")) == 2)
     assert [(o.state, o.code, o.restarted) for o in outcomes(service, "rec_1")] == [
         ("applied", None, True),

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
-from tests.support.agents import TOKEN, agent_process, document, write_toml
+from tests.support.agents import TOKEN, agent_process, document, guards, write_toml
 from tests.support.fake_service import FakeService, serving
 from tests.support.loads import loaded
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-GUARD: dict[str, Any] = {"qps": {"limit": 0.5, "hold_s": 3}, "memory": {"enabled": False}, "confirm_windows": 30}
-SLOW = {"commit_delay": 100_000, "commit_siblings": 0}
-"""Every commit waits a tenth of a second for others to join it."""
+GUARD = {**guards(), "confirm_windows": 100}
+ARMED = {"limit": 0.5, "hold_s": 3}
+"""From a change on: before it no dip of the load fires a guard."""
 
 
 @pytest.fixture
@@ -35,15 +35,20 @@ def test_a_guard_takes_a_change_back_while_the_services_answer_drips_and_it_is_t
 ) -> None:
     own_postgres.sql("CREATE TABLE load (n int)")
     made = document(own_postgres, service.url, tmp_path / "state", "reload_only", guard=GUARD)
+    file = own_postgres.data_dir / "postgresql.auto.conf"
+    before = file.read_bytes()
+    service.then("rec_1", service.dripping.set, qps=ARMED)
     with psycopg.connect(own_postgres.conninfo(), autocommit=True) as connection:
-        load = loaded(lambda: connection.execute("INSERT INTO load VALUES (1)"))
+        connection.execute("SET synchronous_commit = off")  # a disk may stand still for as long as a window
+        insert = partial(connection.execute, "INSERT INTO load VALUES (1)")
+        # Under the change nobody gets anything done.
+        load = loaded(insert, lambda: file.read_bytes() == before, rest_s=0.02)
         with load, agent_process(write_toml(tmp_path / "agent.toml", made)):
-            until(lambda: sum(r.window is not None for r in service.reports) >= 5)
-            service.offer("rec_1", SLOW)
+            until(lambda: service.busy)
+            service.offer("rec_1", {"work_mem": 8192})
             until(lambda: service.outcome("rec_1"))
-            service.dripping.set()
-            assert service.dripped.wait(60)
-            until(lambda: own_postgres.sql("SHOW commit_delay") == "0")
+            assert service.dripped.wait(PATIENCE_S)
+            until(lambda: own_postgres.sql("SHOW work_mem") == "4MB")
             service.dripping.clear()
             until(lambda: any(o.state == "reverted" for r in service.reports for o in r.outcomes))
 
@@ -54,7 +59,7 @@ def test_sigterm_ends_an_agent_whose_exchange_hangs(
     made = document(own_postgres, service.url, tmp_path / "state", "observe")
     service.dripping.set()
     with agent_process(write_toml(tmp_path / "agent.toml", made), TOKEN) as process:
-        assert service.dripped.wait(60)
+        assert service.dripped.wait(PATIENCE_S)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert service.dripping.is_set()

@@ -27,7 +27,7 @@ DefaultDependencies=no
 Type=notify
 NotifyAccess=all
 ExecStart=/bin/sh -c 'systemd-notify --ready; sleep infinity; :'
-TimeoutStopSec=10
+TimeoutSec=infinity
 """
 
 

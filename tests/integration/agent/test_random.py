@@ -23,7 +23,7 @@ from tests.support.engines import OTHER_STORES, scratch
 from tests.support.subjects import ENGINES, engine_of, subject_of
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.thorough]
 
 COUNT = int(os.environ.get("LUTRA_RANDOM_CONFIGURATIONS", "4"))
 TAKEN_BACK_EVERY = 3

@@ -17,6 +17,7 @@ from lutra_models.knobs import Number, Value
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
 from tests.support.engines import scratch
+from tests.support.waiting import until
 
 CATALOG = load("postgresql")
 SETTINGS = """
@@ -24,6 +25,7 @@ select json_agg(json_build_object('name', name, 'value', setting, 'unit', coales
   'low', min_val, 'high', max_val, 'options', enumvals, 'context', context, 'default', boot_val))::text
 from pg_settings"""
 
+LOADED = "select pg_conf_load_time()"
 KEPT = "select setting from pg_file_settings where name = '{}' order by seqno desc limit 1"
 """What the file says of a setting."""
 
@@ -141,7 +143,9 @@ def test_the_rule_based_configuration_starts_the_server(cluster: ScratchPostgres
 def _as_read(cluster: ScratchPostgres, name: str, text: str) -> str:
     """What the server makes of `text`: set, reloaded, read from a new connection."""
     cluster.sql(f"alter system set {name} = '{text}'")
-    cluster.sql("select pg_reload_conf(), pg_sleep(0.5)")
+    loaded = cluster.sql(LOADED)
+    cluster.sql("select pg_reload_conf()")
+    until(lambda: cluster.sql(LOADED) != loaded)
     read = cluster.sql(f"select setting from pg_settings where name = '{name}'")
     cluster.sql(f"alter system reset {name}")
     return read

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
@@ -15,6 +14,7 @@ from lutra_models.knobs import Knob, Number, Value
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
 from tests.support.engines import MYSQLDS, missing, scratch
+from tests.support.waiting import until
 
 SLOW_TO_MOVE = {"innodb_redo_log_capacity": 256 << 20, "innodb_log_file_size": 128 << 20}
 """Changing these rewrites files: one value does."""
@@ -59,11 +59,8 @@ def carry_out(run: Session, steps: Sequence[Step]) -> None:
 
 def _resized(run: Session) -> None:
     """The buffer pool grows and shrinks in the background."""
-    for _ in range(150):
-        told = run("SHOW STATUS LIKE 'Innodb_buffer_pool_resize_status_code'")
-        if told in ("", "Innodb_buffer_pool_resize_status_code|0"):
-            return
-        time.sleep(0.1)
+    over = ("", *(f"Innodb_buffer_pool_resize_status_code|{code}" for code in "07"))  # complete, failed
+    until(lambda: run("SHOW STATUS LIKE 'Innodb_buffer_pool_resize_status_code'") in over)
 
 
 def active(run: Session, facts: Server, name: str) -> Value:
@@ -78,22 +75,21 @@ def test_the_server_has_every_row_of_its_version_but_those_of_a_plugin(server: S
 
 
 def test_what_is_said_to_need_a_restart_is_read_only_and_the_rest_is_not(server: ScratchMysqld) -> None:
-    facts = facts_of(server)
-    wrong = []
-    for name, setting in facts.settings.items():
-        if setting.applies == "fixed":
-            continue
-        # Set to what it is: only a read-only variable objects.
-        bare = setting.value.replace(".", "").isdigit()
-        value = setting.value if bare else f"'{setting.value}'"
-        refusal = _refusal(server.sql, f"SET GLOBAL {name} = {value}")
-        if refusal is not None and "read only" not in refusal:
-            wrong.append((name, refusal))
-            continue
-        read_only = refusal is not None
-        if read_only != (setting.applies == "restart"):
-            wrong.append((name, setting.applies))
-    assert wrong == []
+    with server.session() as run:
+        assert [w for name, s in facts_of(server).settings.items() if (w := _wrongly_described(run, name, s))] == []
+
+
+def _wrongly_described(run: Session, name: str, setting: ServerSetting) -> tuple[str, str] | None:
+    """The setting and what is wrong with how it is said to change."""
+    if setting.applies == "fixed":
+        return None
+    # Set to what it is: only a read-only variable objects.
+    bare = setting.value.replace(".", "").isdigit()
+    value = setting.value if bare else f"'{setting.value}'"
+    refusal = _refusal(run, f"SET GLOBAL {name} = {value}")
+    if refusal is not None and "read only" not in refusal:
+        return name, refusal
+    return None if (refusal is not None) == (setting.applies == "restart") else (name, setting.applies)
 
 
 def test_every_value_that_may_be_proposed_at_once_is_read_back_equal_and_undone(server: ScratchMysqld) -> None:

@@ -9,6 +9,7 @@ from lutra_agent.drivers import Driver, DriverFailed, build
 from lutra_agent.errors import ConfigError
 from lutra_lab.scratch import scratch_of
 
+from tests.support.agents import RATED
 from tests.support.databases import Where
 from tests.support.driver_conformance import DriverConformance
 from tests.support.engines import program, scratch
@@ -26,7 +27,9 @@ def loaded(request: pytest.FixtureRequest) -> Iterator[tuple[dict[str, object], 
     if needed:
         program(needed)
     with scratch(request.param) as server:
-        yield {**server.load(1).driver, **SHORT}, Where.of(server)
+        driver = server.load(1).driver
+        rate = {"rate": 100} if driver["kind"] in RATED else {}
+        yield {**driver, **SHORT, **rate}, Where.of(server)
 
 
 class TestSuggestedLoad(DriverConformance):

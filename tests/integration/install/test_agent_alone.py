@@ -7,6 +7,8 @@ import pytest
 
 from benchmarks.agent_footprint.wheel import UNWANTED, install, installed
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.slow
 def test_the_installed_agent_brings_no_mathematics_and_no_service(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 MEMBERS: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["workspace"]["members"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")

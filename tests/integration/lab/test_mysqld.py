@@ -11,6 +11,8 @@ from lutra_lab.servers.daemon import Daemon
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_lab.servers.ports import accepts
 
+from tests.support.waiting import PATIENCE_S
+
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 
@@ -29,7 +31,9 @@ def test_a_server_that_has_lost_its_process_id_file_is_stopped_all_the_same(own_
 def test_a_restart_kills_a_server_that_does_not_shut_down(
     own_mysqld: ScratchMysqld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(daemon, "PATIENCE_S", 20.0)
+    stop = Daemon.stop
+    monkeypatch.setattr(Daemon, "stop", lambda self, _: stop(self, patience_s=1.0))
+    monkeypatch.setattr(daemon, "PATIENCE_S", PATIENCE_S)
     before = own_mysqld.pid
     assert before is not None
     own_mysqld.sql("CREATE TABLE t (a INT PRIMARY KEY)")

@@ -23,24 +23,25 @@ from lutra_lab.servers.processes import having, runs
 from tests.support.agents import suggested
 from tests.support.engines import installed, made, program, scratch
 from tests.support.families import known
-from tests.support.waiting import until
+from tests.support.suites import on_first
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 ENGINES = [kind.engine for kind in scratch_servers()]
 COMMAND = (sys.executable, "-c", "from lutra_lab.cli import lab; lab()")
 KEEPER = """
-import sys, time
+import sys
 from pathlib import Path
 from lutra_lab.scratch import scratch_of
 server = scratch_of(sys.argv[1])(Path(sys.argv[2]))
 server.start()
 print(server.port, flush=True)
-time.sleep(600)
+sys.stdin.read()
 """
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=on_first(ENGINES))
 def engine(request: pytest.FixtureRequest) -> str:
     installed(request.param)
     found: str = request.param
@@ -95,18 +96,18 @@ def test_it_goes_although_an_agent_restarts_it_meanwhile(engine: str) -> None:
         restart = subprocess.Popen(server.restart_command, env=environment(), cwd="/", stderr=subprocess.DEVNULL)
         until(lambda: server.pid != before)
         server.remove()
-        restart.wait(60)
+        restart.wait(PATIENCE_S)
         assert gone(server)
 
 
 def test_it_goes_with_a_process_that_was_killed_whoever_deleted_its_files_first(engine: str, folder: Path) -> None:
     directory = folder / "server"
-    keeper = subprocess.Popen([sys.executable, "-c", KEEPER, engine, directory], stdout=subprocess.PIPE, text=True)
+    keeper = subprocess.Popen([sys.executable, "-c", KEEPER, engine, directory], stdin=-1, stdout=-1, text=True)
     assert keeper.stdout is not None
     port = int(keeper.stdout.readline())
+    assert accepts(port)
     for path in (p for p in directory.rglob("*") if p.is_file() and not p.name.startswith("ib")):
         path.unlink(missing_ok=True)
-    assert accepts(port)
     keeper.kill()
     keeper.wait()
     until(lambda: not (directory.exists() or accepts(port)))
@@ -164,7 +165,7 @@ def test_the_lab_command_describes_its_server_suggests_a_load_and_takes_both_awa
     run(told["restart_command"])
     assert accepts(told["port"])
     assert suggested(told).run().metrics["qps"] > 0
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert taken_away(folder / "server")
 
@@ -174,6 +175,6 @@ def test_the_lab_command_leaves_nothing_whatever_ends_it(folder: Path, how: sign
     installed(ENGINES[0])
     process, _ = started(ENGINES[0], folder / "server")
     process.send_signal(how)
-    process.wait(60)
+    process.wait(PATIENCE_S)
     assert process.returncode == (-how if how == signal.SIGKILL else 0)
     until(lambda: taken_away(folder / "server"))

@@ -1,15 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.served import Served
+from tests.support.served import UNHURRIED, Served
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    """`lutra serve` as a process of its own, over a database in the test's directory."""
-    with Served(tmp_path) as served:
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """`lutra serve` as a process of its own, over a database in a folder of the module's: it takes long to start."""
+    with Served(tmp_path_factory.mktemp("service"), **UNHURRIED) as served:
         yield served

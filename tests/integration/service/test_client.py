@@ -17,7 +17,8 @@ from starlette.routing import compile_path
 
 from tests.contract.test_openapi import COMMITTED
 from tests.support.served import Served
-from tests.support.service import Agent
+from tests.support.service import LONGEST_S, Agent
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 OPERATIONS = [
@@ -39,12 +40,6 @@ class Asked:
             self.names.add(next(n for m, pattern, n in OPERATIONS if m == at[1] and pattern.match(at[0])))
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with Served(tmp_path_factory.mktemp("served")) as served:
-        yield served
-
-
 @pytest.fixture
 def asked() -> Asked:
     return Asked()
@@ -52,7 +47,7 @@ def asked() -> Asked:
 
 @pytest.fixture
 def client(served: Served, asked: Asked) -> Iterator[Client]:
-    with Client(str(served.client.base_url), served.token) as client:
+    with Client(str(served.client.base_url), served.token, timeout_s=PATIENCE_S) as client:
         client.driver.http.event_hooks["response"].append(asked.see)
         yield client
 
@@ -62,7 +57,8 @@ class Carrying:
 
     def __init__(self, client: Client, database: str) -> None:
         token = client.create_token(database, name="its agent", scopes=["agent"])["token"]
-        http = httpx.Client(base_url=client.driver.http.base_url, event_hooks=client.driver.http.event_hooks)
+        reached = client.driver.http
+        http = httpx.Client(base_url=reached.base_url, event_hooks=reached.event_hooks, timeout=PATIENCE_S)
         self.client = Client(token=token, http=http)
         self.agent = Agent(http, token or "", database)
         self.send()
@@ -76,7 +72,8 @@ class Carrying:
 
     def carry_out(self) -> None:
         name, epoch = self.agent.name, self.agent.epoch
-        directive = self.client.get_directive(self.agent.database, agent=name, epoch=epoch, wait_s=60)
+        asked = {"agent": name, "epoch": epoch, "wait_s": LONGEST_S}
+        directive = until(lambda: self.client.get_directive(self.agent.database, **asked))
         assert directive is not None
         self.agent.apply(directive["settings"])
         qps = 900.0 + float(directive["settings"].get("work_mem", 4096)) / 4096
@@ -145,7 +142,7 @@ def _session(client: Client, carrying: Carrying) -> str:
     with pytest.raises(TimedOut, match="it is running"):
         client.wait_for_session(session, timeout_s=0.2, every_s=0.1)
     carrying.carry_out()
-    ended = client.wait_for_session(session, timeout_s=60)
+    ended = client.wait_for_session(session, timeout_s=PATIENCE_S)
     assert ended["state"] == "completed"
     assert [s["id"] for s in client.list_sessions(database)] == [session]
     return session
@@ -154,7 +151,7 @@ def _session(client: Client, carrying: Carrying) -> str:
 def _decisions(client: Client, carrying: Carrying) -> None:
     database = carrying.agent.database
     made = client.ask_recommendation(database, settings={"work_mem": "8MB"})
-    assert client.wait_for_recommendation(made["id"], timeout_s=10)["state"] == "proposed"
+    assert client.wait_for_recommendation(made["id"], timeout_s=PATIENCE_S)["state"] == "proposed"
     assert client.reject_recommendation(made["id"], reason="not today")["state"] == "rejected"
     again = client.ask_recommendation(database, settings={"work_mem": "16MB"})
     assert client.approve_recommendation(again["id"])["state"] == "approved"
@@ -227,11 +224,11 @@ def test_a_refusal_is_an_exception_with_the_services_words(served: Served, clien
 
 def test_the_same_is_awaited(served: Served) -> None:
     async def told() -> None:
-        async with AsyncClient(str(served.client.base_url), served.token) as client:
+        async with AsyncClient(str(served.client.base_url), served.token, timeout_s=PATIENCE_S) as client:
             made = await asyncio.gather(*(client.register_database(name=n, engine="postgresql") for n in "abc"))
             assert {"a", "b", "c"} <= {d["name"] async for d in client.list_databases(limit=2)}
             look = Operations.get_database.request(made[0]["id"])
-            found = await client.wait_until(look, lambda d: d["name"] == "a", timeout_s=5)
+            found = await client.wait_until(look, lambda d: d["name"] == "a", timeout_s=PATIENCE_S)
             assert found["id"] == made[0]["id"]
             with pytest.raises(TimedOut):
                 await client.wait_until(look, lambda d: d["name"] == "z", timeout_s=0.1, every_s=0.05)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,14 @@ from lutra_service.workers.protocol import ComputationFailed, Limits, NoWorker, 
 from tests.support import cluster as clusters
 from tests.support import poison
 from tests.support.service import Agent, Document, Service, running
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
-LIMITS = Limits(120.0, 2 << 30)
+LIMITS = Limits(PATIENCE_S, 2 << 30)
+SHORT_S = 1.0
 POISON = "tests.support.poison"
 
 
@@ -35,8 +36,22 @@ def _findable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
 
-def poisoned(limits: Limits = LIMITS) -> Callable[[], Worker]:
-    return lambda: local_worker(limits, POISON)
+def poisoned() -> Callable[[], Worker]:
+    return lambda: local_worker(LIMITS, POISON)
+
+
+class Impatient:
+    """Waits a second for the answer to a session's request whose seed is `seed`, and patiently for every other one."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed, self._worker = seed, local_worker(LIMITS, POISON)
+        self._patient = self._worker._patience
+        self._short = local_worker(Limits(SHORT_S, LIMITS.memory_bytes), POISON)._patience
+        self.start, self.kill, self.close = self._worker.start, self._worker.kill, self._worker.close
+
+    def run(self, task: str, payload: Mapping[str, Any]) -> Document:
+        self._worker._patience = self._short if payload["entropy"][0] == self._seed else self._patient
+        return self._worker.run(task, payload)
 
 
 def an_agent_in_a_session(service: Service, name: str = "shop", seed: int = 0) -> Agent:
@@ -46,14 +61,13 @@ def an_agent_in_a_session(service: Service, name: str = "shop", seed: int = 0) -
     return agent
 
 
-def asked(service: Service, agent: Agent, wait: int) -> Document:
-    path = f"/v1/databases/{agent.database}/recommendations"
-    found: Document = service.take("POST", path, None, Prefer=f"wait={wait}")
+def asked(service: Service, agent: Agent) -> Document:
+    found: Document = service.take("POST", f"/v1/databases/{agent.database}/recommendations")
     return found
 
 
 def ended(service: Service, agent: Agent) -> Document:
-    return settled(service, asked(service, agent, wait=0))
+    return settled(service, asked(service, agent))
 
 
 def settled(service: Service, made: Document) -> Document:
@@ -66,14 +80,13 @@ def session_of(service: Service, agent: Agent) -> Document:
     return found
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("seed", [poison.ENDS, poison.KILLED])
+@pytest.mark.parametrize(("workers", "seed"), [(1, poison.ENDS), (2, poison.KILLED)], ids=["ends", "is killed"])
 def test_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, workers: int, seed: int) -> None:
     with running(tmp_path, executor=poisoned(), workers=workers) as service:
         bad = an_agent_in_a_session(service, "bad", seed)
         sound = [an_agent_in_a_session(service, f"sound {n}") for n in range(4)]
-        made = [asked(service, agent, wait=0) for agent in (*sound[:2], bad, *sound[2:])]
-        found = [service.until(f"/v1/recommendations/{m['id']}", lambda r: r["state"] != "computing") for m in made]
+        made = [asked(service, agent) for agent in (*sound[:2], bad, *sound[2:])]
+        found = [settled(service, one) for one in made]
         assert [r["state"] for r in found] == ["proposed", "proposed", "failed", "proposed", "proposed"]
         assert "lost 3 times: its process" in found[2]["error"]
         attempts = [service.store.read(lambda u, m=m: u.recommendations.get(m["id"]).attempts) for m in made]
@@ -83,20 +96,21 @@ def test_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, workers
 
 
 @pytest.mark.parametrize(
-    ("seed", "limits", "why"),
+    ("seed", "hangs", "why"),
     [
-        (poison.HANGS, Limits(1.0, 2 << 30), "no answer within 1 s (LUTRA_FIT_TIMEOUT_S)"),
-        (poison.STOPS, Limits(1.0, 2 << 30), "no answer within 1 s (LUTRA_FIT_TIMEOUT_S)"),
-        (poison.GROWS, LIMITS, "more memory than LUTRA_FIT_MEMORY_BYTES allows"),
-        (poison.NO_NUMBER, LIMITS, "internal_error: the answer is no plain document"),
-        (poison.LONG, LIMITS, "its answer was longer than"),
-        (poison.ENVIRONMENT, LIMITS, "invalid_answer"),
+        (poison.HANGS, True, "no answer within 1 s (LUTRA_FIT_TIMEOUT_S)"),
+        (poison.STOPS, True, "no answer within 1 s (LUTRA_FIT_TIMEOUT_S)"),
+        (poison.GROWS, False, "more memory than LUTRA_FIT_MEMORY_BYTES allows"),
+        (poison.NO_NUMBER, False, "internal_error: the answer is no plain document"),
+        (poison.LONG, False, "its answer was longer than"),
+        (poison.ENVIRONMENT, False, "invalid_answer"),
     ],
 )
 def test_one_that_hangs_grows_or_lies_fails_alone_and_its_worker_is_free_again(
-    tmp_path: Path, seed: int, limits: Limits, why: str
+    tmp_path: Path, seed: int, hangs: bool, why: str
 ) -> None:
-    with running(tmp_path, executor=poisoned(limits), workers=1) as service:
+    executor = (lambda: Impatient(seed)) if hangs else poisoned()
+    with running(tmp_path, executor=executor, workers=1) as service:
         bad, sound = an_agent_in_a_session(service, "bad", seed), an_agent_in_a_session(service, "sound")
         failed = ended(service, bad)
         assert (failed["state"], why in failed["error"]) == ("failed", True), failed["error"]
@@ -139,20 +153,20 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path: Path) -> None:
 
     with running(tmp_path, executor=make, workers=1) as service:
         agent = an_agent_in_a_session(service)
-        while not made or made[0].pid is None:
-            threading.Event().wait(0.01)
+        until(lambda: made and made[0].pid)
+        assert made[0].pid is not None
         os.kill(made[0].pid, signal.SIGKILL)
-        assert asked(service, agent, wait=60)["state"] == "proposed"
+        assert ended(service, agent)["state"] == "proposed"
 
 
 def test_no_process_is_left_behind(tmp_path: Path) -> None:
     before = set(psutil.Process().children(recursive=True))
     with running(tmp_path, executor=poisoned(), workers=2) as service:
         hanging, sound = an_agent_in_a_session(service, "a", poison.HANGS), an_agent_in_a_session(service, "b")
-        asked(service, hanging, wait=0)
+        asked(service, hanging)
         assert ended(service, sound)["state"] == "proposed"
     left = set(psutil.Process().children(recursive=True)) - before
-    assert not psutil.wait_procs(left, timeout=30)[1]
+    assert not psutil.wait_procs(left, timeout=PATIENCE_S)[1]
 
 
 @pytest.fixture
@@ -165,7 +179,7 @@ def test_a_dask_cluster_computes_without_any_other_change(tmp_path: Path, schedu
     settings = Settings(dask_scheduler=scheduler)
     with running(tmp_path, executor=lambda: make_worker(settings), dask_scheduler=scheduler) as service:
         agent = an_agent_in_a_session(service)
-        found = asked(service, agent, wait=60)
+        found = ended(service, agent)
         assert (found["state"], found["origin"]) == ("proposed", "evidence")
 
 
@@ -175,8 +189,8 @@ def test_in_a_cluster_too_a_computation_that_ends_its_process_fails_alone(tmp_pa
 
     with running(tmp_path, executor=make, workers=2) as service:
         bad, sound = an_agent_in_a_session(service, "bad", poison.ENDS), an_agent_in_a_session(service, "sound")
-        made = [asked(service, agent, wait=0) for agent in (bad, sound)]
-        found = [service.until(f"/v1/recommendations/{m['id']}", lambda r: r["state"] != "computing") for m in made]
+        made = [asked(service, agent) for agent in (bad, sound)]
+        found = [settled(service, one) for one in made]
         assert [r["state"] for r in found] == ["failed", "proposed"]
         assert "lost 3 times: its process ended with status 7" in found[0]["error"]
 
@@ -221,7 +235,7 @@ def test_the_same_answer_runs_where_it_is_unpickled(tmp_path: Path) -> None:
     ):
         from lutra_service.workers import cluster
 
-        client.submit(cluster.compute, "recommend", "{}", LIMITS, POISON, pure=False).result(timeout=60)
+        client.submit(cluster.compute, "recommend", "{}", LIMITS, POISON, pure=False).result(timeout=PATIENCE_S)
     assert marker.exists()
 
 

@@ -13,7 +13,7 @@ from tests.support.measured_tables import SETTINGS, tpcc
 from tests.support.served import Served
 from tests.support.sessions import tune
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 SERVER = ("--engine", "postgresql", "--engine-version", "16", "--memory", "32GB", "--cores", "8")
 
 

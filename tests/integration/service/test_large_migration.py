@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,26 +18,25 @@ from lutra_service.db.schema.in_use import Widening
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-pytestmark = pytest.mark.engine
+from tests.support.engines import a_database
+from tests.support.waiting import PATIENCE_S
+
+pytestmark = [pytest.mark.engine, pytest.mark.thorough]
 
 BEYOND = 2**31
 COLUMNS = "database_id, agent, epoch, sequence, sent_at, received_at, settings_hash, metrics, context, outcomes"
 INSERT = f"INSERT INTO reports ({COLUMNS}) SELECT 'db_1', 'a', 'e', n, now(), now(), 'h', '{{}}', '{{}}', '[]'"
 
 
-@pytest.fixture
-def url(postgres15: ScratchPostgres) -> Iterator[str]:
-    name = f"test_{uuid.uuid4().hex[:12]}"
-    postgres15.sql(f"CREATE DATABASE {name}")
-    try:
-        yield postgres15.url(name)
-    finally:
-        postgres15.sql(f"DROP DATABASE {name} WITH (FORCE)")
+@pytest.fixture(scope="module")
+def before(store_postgres: ScratchPostgres) -> Iterator[str]:
+    """The name of a database of the schema before, with some reports."""
+    with a_database(store_postgres) as url:
+        _make_before(url)
+        yield url.rpartition("/")[2]
 
 
-@pytest.fixture
-def engine(url: str) -> Iterator[Engine]:
-    """A database of the schema before, with some reports."""
+def _make_before(url: str) -> None:
     engine = make_engine(url)
     migrate.upgrade(engine, "0004")
     with engine.begin() as connection:
@@ -49,8 +47,20 @@ def engine(url: str) -> Iterator[Engine]:
             )
         )
         report(connection, 1, 1000)
-    yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def engine(store_postgres: ScratchPostgres, before: str) -> Iterator[Engine]:
+    """A copy of it."""
+    name = f"{before}_copy"
+    store_postgres.sql(f"CREATE DATABASE {name} TEMPLATE {before} STRATEGY FILE_COPY")
+    try:
+        engine = make_engine(store_postgres.url(name))
+        yield engine
+        engine.dispose()
+    finally:
+        store_postgres.sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def report(connection: Connection, first: int, last: int) -> None:
@@ -109,7 +119,8 @@ def test_reports_come_in_while_older_ones_are_copied(engine: Engine, monkeypatch
 
 def waiting(engine: Engine) -> int:
     with engine.connect() as connection:
-        return connection.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar() or 0
+        here = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        return connection.execute(text(f"SELECT count(*) FROM pg_locks WHERE NOT granted AND {here}")).scalar() or 0
 
 
 class Killed(Exception):
@@ -176,12 +187,12 @@ def test_a_long_transaction_delays_the_exchange_and_no_report(engine: Engine, mo
 def together(url: str) -> list[int]:
     program = [sys.executable, "-c", "from lutra_service.cli import main; main(['migrate'])"]
     running = [subprocess.Popen(program, env={"LUTRA_DATABASE_URL": url}) for _ in range(2)]
-    return [process.wait(timeout=300) for process in running]
+    return [process.wait(PATIENCE_S) for process in running]
 
 
-def test_two_migrations_at_once_of_an_empty_postgresql_are_one(url: str) -> None:
-    assert together(url) == [0, 0]
-    engine = make_engine(url)
+def test_two_migrations_at_once_of_an_empty_postgresql_are_one(empty_postgres_url: str) -> None:
+    assert together(empty_postgres_url) == [0, 0]
+    engine = make_engine(empty_postgres_url)
     assert not migrate.pending(engine)
     engine.dispose()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.served import LUTRA, Served
-from tests.support.service import Agent, Api, Document
+from tests.support.served import LUTRA, UNHURRIED, Served
+from tests.support.service import LONGEST, Agent, Api, Document
+from tests.support.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.engine]
+pytestmark = [pytest.mark.slow, pytest.mark.engine, pytest.mark.thorough]
 
 INSTALLED = Path(__file__).parents[2] / "installed"
 SHIPPED = "mv_0000000000000000000000"
@@ -39,7 +39,7 @@ def pair(tmp_path: Path, packages: Path, empty_postgres_url: str) -> Iterator[tu
         made = []
         for name in ("one", "two"):
             (tmp_path / name).mkdir()
-            env = {"PYTHONPATH": str(packages), "LUTRA_SWEEP_S": "0.2"}
+            env = {"PYTHONPATH": str(packages), "LUTRA_SWEEP_S": "0.2", **UNHURRIED}
             made.append(stack.enter_context(Served(tmp_path / name, empty_postgres_url, **env)))
         yield made[0], made[1]
 
@@ -60,11 +60,13 @@ class Session:
     def next(self, api: Api) -> Document:
         """One more trial: asked of this process, and carried out."""
         self.asked += 1
-        made = api.take("POST", f"/v1/databases/{self.database}/recommendations", None, Prefer="wait=60")
+        asked = api.take("POST", f"/v1/databases/{self.database}/recommendations", None, Prefer=LONGEST)["id"]
+        path = f"/v1/recommendations/{asked}"
+        until(lambda: api.take("GET", path, None, Prefer=LONGEST)["state"] != "computing")
+        made = api.take("GET", path)
         assert made["state"] == "proposed", made
-        api.take("POST", f"/v1/recommendations/{made['id']}/approve")
-        directive = self.agent.directive(wait=10)
-        assert directive is not None
+        api.take("POST", f"{path}/approve")
+        directive = self.agent.next_directive()
         self.agent.carry_out(directive, qps=900.0 + 20 * (self.asked % 5), p99_ms=12.0 - self.asked % 3)
         return dict(made)
 
@@ -79,8 +81,8 @@ def model(api: Api, id_: str) -> Any:
 
 def scorecard(api: Api, id_: str) -> Document:
     """Once it is computed."""
-    while (found := model(api, id_))["scoring"]["state"] == "waiting":
-        time.sleep(0.1)
+    until(lambda: model(api, id_)["scoring"]["state"] != "waiting")
+    found = model(api, id_)
     assert found["scorecard"] is not None, found["scoring"]
     return dict(found["scorecard"])
 

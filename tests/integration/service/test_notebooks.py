@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,13 +17,17 @@ from nbclient import NotebookClient
 
 from tests.support.engines import a_database
 from tests.support.fleet import Fleet, a_fleet
-from tests.support.served import Served
+from tests.support.served import UNHURRIED, Served
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 LOADING = ("text/html", "application/javascript")
 """What a browser would run; a chart that is drawn with such a one asks another host for its script."""
-PATIENCE_S = 300
-"""A busy machine is no failure."""
+FORGETTING = f"""
+from lutra_notebooks import versions
+versions.first_after.__defaults__ = ({PATIENCE_S},)
+%reset -f
+"""
 STORES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.engine)]
 
 
@@ -33,7 +38,8 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         if request.param == "postgresql":
             server: ScratchPostgres = request.getfixturevalue("store_postgres")
             url = stack.enter_context(a_database(server))
-        yield stack.enter_context(Served(tmp_path_factory.mktemp("fleet"), url, LUTRA_SWEEP_S="0.2"))
+        environment = {"LUTRA_SWEEP_S": "0.2", **UNHURRIED}
+        yield stack.enter_context(Served(tmp_path_factory.mktemp("fleet"), url, **environment))
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +74,12 @@ class Told:
 
 
 def run(name: str, kernel: KernelManager) -> Told:
-    """In a kernel that has forgotten what other notebooks said."""
+    """In a kernel that has forgotten what other notebooks said, and for as long as this machine takes."""
     notebook = nbformat.read(BOOK / f"{name}.ipynb", as_version=4)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
-    client = NotebookClient(notebook, km=kernel, timeout=PATIENCE_S, startup_timeout=PATIENCE_S)
+    for cell in notebook.cells:
+        cell.source = re.sub(r"timeout_s=\d+", f"timeout_s={PATIENCE_S}", cell.source)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(FORGETTING))
+    client = NotebookClient(notebook, km=kernel, timeout=3 * int(PATIENCE_S), startup_timeout=int(PATIENCE_S))
     client.execute()
     outputs = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
     shown: list[dict[str, Any]] = [o["data"] for o in outputs if o.output_type == "execute_result"]
@@ -81,6 +89,7 @@ def run(name: str, kernel: KernelManager) -> Told:
     return Told([*printed, *(d.get("text/plain", "") for d in shown)], sum("image/svg+xml" in d for d in shown))
 
 
+@pytest.mark.thorough
 def test_the_fleets_workloads_are_mapped_and_alike_ones_are_named(fleet: Fleet, kernel: KernelManager) -> None:
     told = run("01_workloads", kernel)
     assert told.charts == 3
@@ -111,6 +120,7 @@ def test_options_and_a_surrogate_of_ones_own_race_against_the_champion(fleet: Fl
     assert [m["id"] for m in fleet.served.api.take("GET", "/v1/models")["items"] if m["serves"]] == [fleet.champion]
 
 
+@pytest.mark.thorough
 def test_the_better_candidate_is_promoted_serves_and_is_rolled_back(fleet: Fleet, kernel: KernelManager) -> None:
     with fleet.members["till"].at_work():
         told = run("05_promote", kernel)

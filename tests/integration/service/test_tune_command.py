@@ -18,8 +18,9 @@ from tests.support.served import Served
 from tests.support.waiting import until
 
 TRIALS = 3
-TOLD = r"(qps [\d,.]+  tps [\d,.]+  p99_ms [\d,.]+|\w+ at (most|least) [\d,.]+: ended early)"
-"""A window that a busy machine disturbs may be ended early."""
+TOLD = r"qps [\d,.]+  tps [\d,.]+  p99_ms [\d,.]+"
+MEMORY_ALONE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+"""No commit waits for the disk: within any second of a load some come to an end, however busy the disk is."""
 
 
 def tune(file: Path, token: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -29,9 +30,9 @@ def tune(file: Path, token: str, *options: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
 
-def registered(served: Served) -> tuple[str, str]:
+def registered(served: Served, name: str = "shop") -> tuple[str, str]:
     """The id of a new database, and its agent's token."""
-    database = served.api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
+    database = served.api.take("POST", "/v1/databases", {"name": name, "engine": "postgresql"})["id"]
     path = f"/v1/databases/{database}/tokens"
     return database, served.api.take("POST", path, {"name": "its agent", "scopes": ["agent"]})["token"]
 
@@ -58,7 +59,7 @@ def active(server: ScratchPostgres) -> dict[str, str]:
 @pytest.mark.slow
 def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, tmp_path: Path) -> None:
     database, token = registered(served)
-    with scratch("postgres18") as server:
+    with scratch("postgres18", **MEMORY_ALONE) as server:
         file = agent_file(server, served, database, tmp_path)
         done = tune(file, token, "--limit", "p99_ms<=10000", "--seed", "5")
         left = active(server)
@@ -88,11 +89,12 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
     assert {n: type(v)(left[n]) for n, v in best.items()} == best
 
 
+@pytest.mark.thorough
 @pytest.mark.engine
 @pytest.mark.slow
 def test_beside_a_running_agent_it_watches_that_one_work(served: Served, tmp_path: Path) -> None:
-    database, token = registered(served)
-    with scratch("postgres18") as server:
+    database, token = registered(served, "watched")
+    with scratch("postgres18", **MEMORY_ALONE) as server:
         file = agent_file(server, served, database, tmp_path)
         with agent_process(file, token):
             until(lambda: served.api.take("GET", f"/v1/databases/{database}")["last_report_at"])

@@ -17,7 +17,7 @@ from tests.support.subjects import variables
 ENGINES = [kind.engine for kind in extensions.installed(extensions.SCRATCH_SERVERS)]
 TRIALS = 4
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.thorough]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -27,6 +27,8 @@ from benchmarks.attacks.hostile_oracle import Moment
 from benchmarks.attacks.verdicts import Verdict, conclude
 from tests.support.servers import a_server
 
+pytestmark = pytest.mark.thorough
+
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 MARK = "foreign-1234"
 

@@ -8,6 +8,8 @@ from benchmarks.tuning.coverage import POINTS, forest_quantiles, judge, observed
 from benchmarks.tuning.tasks import Task
 from tests.support.small_task import small_task
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def task() -> Task:

@@ -11,6 +11,8 @@ from benchmarks.tuning.report_ending import ending
 from benchmarks.tuning.rows import Results
 from tests.support.small_task import small_task
 
+pytestmark = pytest.mark.thorough
+
 KEY = ("task", "arm", "seed", "trials", "code")
 WHOLE_S = CHANGE_S + WARMUP_S + WINDOW_S
 

@@ -8,6 +8,8 @@ from benchmarks.tuning.handover import compared, summary
 from benchmarks.tuning.report_handover import handover
 from tests.support.small_task import small_task
 
+pytestmark = pytest.mark.thorough
+
 
 def test_a_handover_is_compared_at_its_true_value_and_one_that_fails_gains_nothing() -> None:
     task = small_task()

@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.lab.race.gotpc import Told, arguments, summary, told
 
+pytestmark = pytest.mark.thorough
+
 LINE = (
     "[Current] NEW_ORDER - Takes(s): 4.9, Count: 210, TPM: 2571.4, Sum(ms): 17731.4, Avg(ms): 51.3, 50th(ms): 35.7, "
     "90th(ms): 88.1, 95th(ms): 151.0, 99th(ms): 369.1, 99.9th(ms): 906.0, Max(ms): 1208.0"

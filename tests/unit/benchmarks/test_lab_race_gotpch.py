@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.lab.race.gotpch import LONGEST_S, QUERIES, arguments, summary
 
+pytestmark = pytest.mark.thorough
+
 
 def printed(**seconds: str) -> str:
     lines = [f"[Current] {name.upper()}: 9.99s" for name in QUERIES]

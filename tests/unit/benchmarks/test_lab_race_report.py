@@ -12,6 +12,8 @@ import pytest
 from benchmarks.lab.race import report, summary
 from benchmarks.lab.race.loads import named
 
+pytestmark = pytest.mark.thorough
+
 CONTEST = named("tpcc-postgresql")
 
 

@@ -28,7 +28,7 @@ from benchmarks.tuning import cube
 from benchmarks.tuning.rows import read
 from tests.support.servers import a_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 CONTEST = named("tpcc-postgresql")
 SERVER = a_server("15", 3, 2, rotational=True)

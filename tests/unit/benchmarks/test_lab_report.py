@@ -13,6 +13,8 @@ from benchmarks.lab import report
 from benchmarks.lab.studies import FEW, named
 from benchmarks.lab.summary import Spread, aims, held, judged, standings, width
 
+pytestmark = pytest.mark.thorough
+
 DURABLE = named("mariadb-write_only-qps-durable")
 ABOUT = {
     "step": "about",

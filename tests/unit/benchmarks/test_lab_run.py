@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
+import pytest
 from lutra_models.knobs import Configuration
 
 from benchmarks.lab.data import Setting
@@ -14,6 +15,8 @@ from benchmarks.lab.session import Session
 from benchmarks.lab.steps import Plan, Step, remaining
 from benchmarks.lab.studies import named
 from tests.support.mysql_servers import a_mysqld
+
+pytestmark = pytest.mark.thorough
 
 STUDY = named("mariadb-write_only-qps-durable")
 SESSION = Session(STUDY, a_mysqld("mariadb", 4, 2, rotational=True), {"threads": 16})

@@ -11,6 +11,8 @@ from benchmarks.lab.session import Session, observation, trials
 from benchmarks.lab.studies import named
 from tests.support.mysql_servers import a_mysqld
 
+pytestmark = pytest.mark.thorough
+
 GB = 2**30
 
 

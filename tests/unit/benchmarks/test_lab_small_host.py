@@ -6,7 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from benchmarks.lab.small_host import Limits, SmallHost, device
+
+pytestmark = pytest.mark.thorough
 
 
 def groups(root: Path) -> Path:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.lab.steps import Plan, remaining
 from benchmarks.lab.studies import FEW, MANY, STUDIES, named
+
+pytestmark = pytest.mark.thorough
 
 
 def test_a_study_begins_with_its_trials_and_ends_with_many_threads() -> None:

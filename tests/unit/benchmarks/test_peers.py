@@ -8,6 +8,8 @@ from scipy.linalg import cho_factor, cho_solve
 from benchmarks.tuning import ottertune, peers, race
 from tests.support.small_task import small_task
 
+pytestmark = pytest.mark.thorough
+
 
 def test_a_peer_that_is_not_installed_is_named_with_the_way_to_get_it() -> None:
     with pytest.raises(ClickException, match=r"no-such-peer is not installed.*--group peers"):

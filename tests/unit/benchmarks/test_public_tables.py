@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.memory.public_tables import PUBLIC, PUBLIC_TABLES, written
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["dbtune-sysbench-5", "opadviser-twitter-18", "tuna-azure-tpch"])

@@ -16,6 +16,8 @@ from benchmarks.tuning.tasks import Task
 from benchmarks.tuning.warm_tasks import OBJECTIVE
 from tests.support.small_task import small_task
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def task() -> Task:

@@ -11,6 +11,8 @@ from benchmarks.tuning.__main__ import MEASURED, main
 from benchmarks.tuning.rows import CODE, Results, newest, read
 from benchmarks.tuning.workloads import TARGETS
 
+pytestmark = pytest.mark.thorough
+
 KEY = ("task", "seed", "code")
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from benchmarks.stores.report import table
 from benchmarks.stores.run import Plan, remaining
 from benchmarks.stores.studies import STUDIES
+
+pytestmark = pytest.mark.thorough
 
 DISK = STUDIES["disk"]
 

@@ -12,6 +12,8 @@ from benchmarks.tuning import cube
 from benchmarks.tuning.tasks import Task, forest_task
 from tests.support.small_task import small_table, small_task
 
+pytestmark = pytest.mark.thorough
+
 KNOBS = (
     Knob("wide", Number(16, 1 << 40, log=True, integer=True)),
     Knob("share", Number(0.0, 1.0)),

@@ -10,6 +10,8 @@ from benchmarks.tuning.warm_tasks import OBJECTIVE, past_workload, warm_task
 from benchmarks.tuning.workloads import OFFERED, TARGETS, Target
 from tests.support.small_task import small_table
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_a_target_is_offered_twenty_past_workloads_and_never_itself(target: Target) -> None:

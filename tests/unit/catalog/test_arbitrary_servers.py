@@ -17,6 +17,8 @@ from lutra_models.catalog.readable import readable
 from lutra_models.errors import LutraError
 from lutra_models.server import Host, Policy, Server, ServerSetting
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[2] / "support" / "data"
 VERSIONS = {"postgresql": "18", "mysql": "9.7.0", "mariadb": "10.11.6"}
 FILES = {"postgresql": "postgresql_18", "mysql": "mysql_9.7", "mariadb": "mariadb_10.11"}

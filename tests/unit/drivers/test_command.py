@@ -4,12 +4,13 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import IO
 
 import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lutra_agent.drivers import Driver, build
+from lutra_agent.drivers import Driver, build, process
 from lutra_agent.drivers.base import utc
 from lutra_agent.drivers.command import parse, progress
 from lutra_agent.drivers.ending import Progress
@@ -18,12 +19,14 @@ from lutra_agent.errors import ConfigError, DriverFailed
 from lutra_models.ending import Level
 
 from tests.support.databases import Where
+from tests.support.waiting import PATIENCE_S, until
 
 GOOD = {"tps": 812.5, "qps": 4062, "p99_ms": 31.2, "p99_of": "transaction", "statement": "checkout"}
 
 
 def driver(code: str, engine: str = "postgresql", **more: object) -> Driver:
-    config = {"kind": "command", "command": [sys.executable, "-c", code], "warmup_s": 0, "duration_s": 1, **more}
+    span = {"warmup_s": 0, "duration_s": 1, "grace_s": PATIENCE_S}
+    config = {"kind": "command", "command": [sys.executable, "-c", code], **span, **more}
     return build(config, Where(secret="hush", engine=engine))
 
 
@@ -64,22 +67,25 @@ def test_a_missing_program_is_named() -> None:
 
 @pytest.mark.slow
 def test_a_command_that_ends_within_its_warm_up_measured_nothing() -> None:
-    with pytest.raises(DriverFailed, match="ended within its 5 s of warm-up"):
-        driver(f"print('''{json.dumps(GOOD)}''')", warmup_s=5).run()
+    with pytest.raises(DriverFailed, match="ended within its 300 s of warm-up"):
+        driver(f"print('''{json.dumps(GOOD)}''')", warmup_s=PATIENCE_S).run()
 
 
 @pytest.mark.slow
 def test_a_command_that_does_not_end_is_killed_with_its_children(tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-    code = (
-        "import pathlib, subprocess, sys, time;"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
-        f"pathlib.Path({str(pid_file)!r}).write_text(str(child.pid)); time.sleep(600)"
-    )
+    said = tmp_path / "pid"
+    script = f"sleep 600 & echo $! > {said}; wait"
+    endless = driver("", command=["/bin/sh", "-c", script], grace_s=1)
     with pytest.raises(DriverFailed, match="was killed"):
-        driver(code, grace_s=1).run()
-    psutil.wait_procs([p for p in psutil.process_iter() if p.pid == int(pid_file.read_text())], timeout=10)
-    assert not psutil.pid_exists(int(pid_file.read_text()))
+        endless.run(lambda: until(lambda: said.exists() and said.read_text().endswith("\n")))
+    until(lambda: not runs(int(said.read_text())))
+
+
+def runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 @pytest.mark.parametrize(
@@ -151,17 +157,21 @@ def test_a_driver_section_that_makes_no_sense_names_its_key(config: dict[str, ob
         build(config, Where())
 
 
-def parts(tps: float, s: float, last: str = "") -> str:
-    """A program that prints forty parts of a window at once, and ends so many seconds later."""
+def parts(tps: float, then: Path) -> str:
+    """A program that prints forty parts of a window at once, and what it measured once a file is there."""
     line = json.dumps({"interval_s": 1, "tps": tps})
-    return f"import time; print({line!r} + chr(10), end='', flush=True); " + "".join(
-        [f"print(chr(10).join([{line!r}] * 39), flush=True); time.sleep({s}); ", last]
+    return (
+        f"import os, time; print(({line!r} + chr(10)) * 40, end='', flush=True);"
+        f"[time.sleep(0.01) for _ in iter(lambda: os.path.exists({str(then)!r}), True)]; print({json.dumps(GOOD)!r})"
     )
 
 
-def test_a_window_that_cannot_come_to_its_level_is_ended_and_has_a_bound_and_no_figures() -> None:
+def test_a_window_that_cannot_come_to_its_level_is_ended_and_has_a_bound_and_no_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LOOK_S", 0.05)
     seen: list[str] = []
-    slow = driver(parts(100.0, 60), duration_s=60, warmup_s=0.2)
+    slow = driver(parts(100.0, tmp_path / "never"), duration_s=60, warmup_s=0.2)
     measured = slow.run(lambda: seen.append("start"), lambda: seen.append("end"), Level("tps", "maximize", 900.0))
     assert seen == ["start", "end"]
     assert measured.metrics == {}
@@ -179,9 +189,28 @@ def test_a_window_that_cannot_come_to_its_level_is_ended_and_has_a_bound_and_no_
         (Level("p99_ms", "minimize", 0.1), 1.0),
     ],
 )
-def test_one_that_comes_to_it_or_says_nothing_of_it_is_measured_to_its_end(level: Level, tps: float) -> None:
-    measured = driver(parts(tps, 1.5, f"print({json.dumps(GOOD)!r})"), duration_s=2).run(must_reach=level)
+def test_one_that_comes_to_it_or_says_nothing_of_it_is_measured_to_its_end(
+    level: Level, tps: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until all its parts were looked at, and looked at again: at those of a percentile nobody looks."""
+    monkeypatch.setattr(process, "LOOK_S", 0.05)
+    goes_on, looks = tmp_path / "goes on", 0
+    really = process._so_far
+
+    def looked(file: IO[bytes]) -> str:
+        nonlocal looks
+        found = really(file)
+        if looks:
+            goes_on.touch()
+        looks += found.count("\n") == 40
+        return found
+
+    monkeypatch.setattr(process, "_so_far", looked)
+    if level.metric == "p99_ms":
+        goes_on.touch()
+    measured = driver(parts(tps, goes_on), duration_s=PATIENCE_S).run(must_reach=level)
     assert measured.ended is None
+    assert bool(looks) == (level.metric != "p99_ms")
     assert measured.metrics["tps"] == 812.5
 
 

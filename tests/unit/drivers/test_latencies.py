@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.drivers.latencies import Latencies
 
+pytestmark = pytest.mark.slow
+
 MICROSECONDS = st.lists(st.integers(0, 10**9), min_size=1, max_size=300)
 
 

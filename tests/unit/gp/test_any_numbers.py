@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models import Configuration, History, Limit, Objective, Observation
@@ -14,7 +15,10 @@ from lutra_models.gp import Options, handover, recommend
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.history import Window
 
+from tests.support.suites import examples
 from tests.unit.gp.helpers import DEFAULT, SPACE
+
+pytestmark = pytest.mark.slow
 
 OPTIONS = Options().varied(**{"surrogate.name": "numpy"})
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -59,9 +63,12 @@ def histories(draw: st.DrawFn, objective: Objective) -> History:
     return History(SPACE, objective, limits=limits, observations=seen, current=DEFAULT)
 
 
-@given(data=st.data())
-@settings(max_examples=30, deadline=None)
-def test_any_readings_lead_to_a_configuration_or_a_refusal(data: st.DataObject) -> None:
+@examples(12, 30)
+def test_any_readings_lead_to_a_configuration_or_a_refusal(examples: int) -> None:
+    settings(max_examples=examples)(given(data=st.data())(leads_to_a_configuration_or_a_refusal))()
+
+
+def leads_to_a_configuration_or_a_refusal(data: st.DataObject) -> None:
     objective = Objective("qps", data.draw(st.sampled_from(["maximize", "minimize"])))
     history, past = data.draw(histories(objective)), data.draw(st.lists(histories(objective), max_size=2))
     with suppress(SpaceExhausted):

@@ -22,6 +22,8 @@ from lutra_models.gp.surrogate.transforms import Transform
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
 
+pytestmark = pytest.mark.slow
+
 NUMPY = Options().varied(**{"surrogate.name": "numpy"})
 
 

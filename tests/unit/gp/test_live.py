@@ -17,6 +17,8 @@ from lutra_models.history import Window
 from lutra_models.knobs import Value
 from lutra_models.serial import history_from_dict, history_to_dict
 
+pytestmark = pytest.mark.slow
+
 SPACE = KnobSpace(
     [
         Knob("wal", Number(512, 16384, log=True, integer=True)),

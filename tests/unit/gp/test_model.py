@@ -66,6 +66,8 @@ import numpy as np
 from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.transforms import Transform
+
+pytestmark = pytest.mark.slow
 rng = np.random.default_rng(0)
 x, z = rng.random((160, 12)), rng.standard_normal(160)
 gp = GaussianProcess(x, z, np.ones(160), np.full(12, 2.0), 1.3, 0.05, Transform(True, 0.0, 1.0))

@@ -18,6 +18,8 @@ from lutra_models.knobs import Choice
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history, measure
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.gp import Options, fit, recommend
 from lutra_models.gp.learning.fit import foresight, learn
@@ -13,6 +14,8 @@ from lutra_models.gp.search.scoring import score_of
 from lutra_models.gp.space.encoding import Array, Encoding
 
 from tests.unit.gp.helpers import history
+
+pytestmark = pytest.mark.slow
 
 QUICK = {"surrogate.name": "numpy"}
 KNOBS = [Knob(f"k{i}", Number(0.0, 1.0)) for i in range(8)]

@@ -13,6 +13,8 @@ from lutra_models.gp.search.shortening import Path, path
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.knobs import Rule
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"k{i}" for i in range(8)]
 KNOBS = [Knob(name, Number(0.0, 1.0)) for name in NAMES]
 BASELINE = Configuration(dict.fromkeys(NAMES, 0.1))

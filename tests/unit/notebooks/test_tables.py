@@ -19,6 +19,8 @@ from lutra_models.gp.surrogate.numpy_fit import NUMPY
 from lutra_notebooks import command, fleet, forecasts, lending, racing, settings, versions
 from lutra_notebooks.book_folder import BOOK, filled
 
+pytestmark = pytest.mark.slow
+
 QUICK = Options().varied(**{"surrogate.name": "numpy"})
 SPACE = KnobSpace([Knob(name, Number(0, 1)) for name in "abc"])
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
+from lutra_service.api.http import limits
 
 from tests.support.application import migrated
 from tests.support.rows import Rows
@@ -48,3 +49,11 @@ def database(service: Service) -> str:
 @pytest.fixture
 def agent(service: Service, database: str) -> Agent:
     return service.agent(database)
+
+
+@pytest.fixture
+def five(monkeypatch: pytest.MonkeyPatch) -> float:
+    """A rate that grants five requests, and not one more while a test lasts, however long that is."""
+    per_s = 2.0**-20
+    monkeypatch.setattr(limits, "BURST_S", 5 / per_s)
+    return per_s

@@ -18,6 +18,8 @@ from tests.support.mysql_servers import a_mysqld
 from tests.support.servers import a_server
 from tests.unit.symptoms.cases import CASES
 
+pytestmark = pytest.mark.slow
+
 ENGINES = ("postgresql", "mysql", "mariadb")
 PLAIN = Policy()
 number = st.sampled_from([0.0, 1.0, 10.0, 1e3, 1e6, 1e9, 1e12, 1e18, 0.5, 1e-9]) | st.floats(0, 1e18)

@@ -5,27 +5,26 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lutra_agent.commands.agent_file import parse
 from lutra_agent.commands.check import examine
-from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.errors import ConfigError, DatabaseUnavailable
-from lutra_agent.metrics.rates import Discarded, rates
+from lutra_agent.metrics.rates import Discarded, span
 from lutra_agent.runtime.compose import running
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.server import Host
 
-from tests.support.agents import TOKEN, document, write_toml
+from tests.support.agents import TOKEN, document, guards, write_toml
 from tests.support.engines import program
+from tests.support.fake_clock import FakeClock
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
+from tests.support.samples import sample
 from tests.support.subjects import database, engine_of
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -39,36 +38,31 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
         yield found
 
 
-def sample(engine: Any) -> Sample:
-    found = engine.telemetry.sample(datetime.now(UTC), time.monotonic())
-    assert isinstance(found, Sample)
-    return found
-
-
 def test_windows_carry_qps_and_a_p99_from_the_histogram(
     mysqld: ScratchMysqld, service: FakeService, tmp_path: Path
 ) -> None:
     made = parse(document(mysqld, service.url, tmp_path / "state", mode="observe"))
-    with running(made, signals=NoSignals()) as loop:
+    with running(made, FakeClock(), NoSignals()) as loop, mysqld.session() as run:
         loop.cycle()
-        with mysqld.session() as run:
-            for _ in range(300):
-                run("SELECT COUNT(*) FROM information_schema.ENGINES")
-        loop.run(ended=lambda: any(r.metrics.get("p99_ms") for r in service.reports))
-    report = next(r for r in service.reports if r.metrics.get("p99_ms"))
+        for _ in range(100):
+            run("SELECT COUNT(*) FROM information_schema.ENGINES")
+        loop.cycle()
+        assert loop.sent(PATIENCE_S)
+    first, report = service.reports
     assert (report.engine, report.p99_source, report.p99_of) == (mysqld.engine, "histogram", "statement")
-    assert report.metrics["qps"] > 0
-    assert service.reports[0].settings
+    assert report.metrics["qps"] == 100  # in an interval of a second
+    assert report.metrics["p99_ms"] > 0
+    assert first.settings
 
 
 def test_a_trial_is_applied_measured_and_reported(mysqld: ScratchMysqld, service: FakeService, tmp_path: Path) -> None:
     driver = {"kind": "sysbench", "bin": program("sysbench"), "threads": 2, "table_size": 500, "rate": 50}
-    driver |= {"warmup_s": 0, "duration_s": 2}
+    driver |= {"script": "oltp_point_select", "warmup_s": 0, "duration_s": 1}
     where = [f"--mysql-{k}={v}" for k, v in (("host", mysqld.host), ("port", mysqld.port), ("user", mysqld.user))]
     prepare = ["sysbench", *where, "--mysql-db=sbtest", "--tables=1", "--table-size=500", "oltp_read_write"]
     subprocess.run([*prepare, "prepare"], check=True, capture_output=True)
     try:
-        made = parse(document(mysqld, service.url, tmp_path / "state", driver=driver))
+        made = parse(document(mysqld, service.url, tmp_path / "state", driver=driver, guard=guards()))
         service.offer("rec_1", {"sort_buffer_size": 524288}, restart_allowed=True, measure=True)
         with running(made, signals=NoSignals()) as loop:
             loop.run(ended=lambda: service.outcome("rec_1") is not None)
@@ -118,13 +112,16 @@ def test_check_prints_the_least_grants_and_with_them_nothing_is_missing(mysqld: 
 
 def test_a_reset_of_the_statistics_discards_the_window(mysqld: ScratchMysqld) -> None:
     engine = engine_of(mysqld)
-    sample(engine)
-    time.sleep(1.1)  # the clock that tells a reset counts whole seconds
-    before = sample(engine)
-    mysqld.sql("FLUSH STATUS")
-    assert isinstance(rates(before, sample(engine)), Discarded)
+
+    def discarded() -> bool:
+        """The clock that goes back counts whole seconds: before the reset it has to be further than after it."""
+        before = sample(engine)
+        mysqld.sql("FLUSH STATUS")
+        return isinstance(span(before, sample(engine)), Discarded)
+
+    until(discarded)
     after = sample(engine)
-    assert not isinstance(rates(after, sample(engine)), Discarded)
+    assert not isinstance(span(after, sample(engine)), Discarded)
     engine.health.close()
 
 

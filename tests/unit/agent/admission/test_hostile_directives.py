@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_models.catalog import meet
 from lutra_models.server import SERVER, Policy
 
 from tests.support.directed import ALWAYS, CONFIRM_S, MEMORY_FRACTION, NEVER_TODAY, Directed, directed
 from tests.support.fake_engine import HOST, SETTINGS
+from tests.support.suites import examples
 
 HOSTILE = [
     -1,
@@ -102,14 +103,18 @@ class Oracle:
 
 
 @pytest.mark.slow
-@given(st.lists(steps, max_size=25), st.sampled_from([(), (ALWAYS,), (NEVER_TODAY,)]), st.integers(0, 10))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_nothing_is_ever_active_that_the_agents_file_forbids(asked: list[Any], own: tuple[Any, ...], nth: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        live = directed(Path(folder), own_windows=own)
-        oracle = Oracle(live)
-        for step in asked:
-            took(live, oracle, step, nth)
+@examples(40, 150)
+def test_nothing_is_ever_active_that_the_agents_file_forbids(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(st.lists(steps, max_size=25), st.sampled_from([(), (ALWAYS,), (NEVER_TODAY,)]), st.integers(0, 10))
+    def nothing_forbidden_is_active(asked: list[Any], own: tuple[Any, ...], nth: int) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            live = directed(Path(folder), own_windows=own)
+            oracle = Oracle(live)
+            for step in asked:
+                took(live, oracle, step, nth)
+
+    nothing_forbidden_is_active()
 
 
 def took(live: Directed, oracle: Oracle, step: Any, nth: int) -> None:

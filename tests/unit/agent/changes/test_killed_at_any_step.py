@@ -18,6 +18,7 @@ from tests.support.directed import Directed
 from tests.support.fake_clock import FakeClock
 from tests.support.fake_host import described
 from tests.support.mortal import Lives, MortalControl, MortalEngine, MortalHost, mortal_disk, until_it_lives
+from tests.support.suites import examples
 
 TARGETS: tuple[dict[str, Any], ...] = (
     {"work_mem": 8192},
@@ -52,7 +53,7 @@ def agent(fault: str, loses_power: bool) -> Iterator[tuple[Directed, Lives]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loses_power", [False, True])
+@pytest.mark.parametrize("loses_power", [pytest.param(False, marks=pytest.mark.thorough), True])
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 def test_one_kill_at_each_step(target: dict[str, Any], fault: str, loses_power: bool) -> None:
@@ -63,7 +64,7 @@ def test_one_kill_at_each_step(target: dict[str, Any], fault: str, loses_power: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loses_power", [False, True])
+@pytest.mark.parametrize("loses_power", [pytest.param(False, marks=pytest.mark.thorough), True])
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 def test_an_undo_killed_at_each_step(target: dict[str, Any], loses_power: bool) -> None:
     step = 0
@@ -73,16 +74,18 @@ def test_an_undo_killed_at_each_step(target: dict[str, Any], loses_power: bool) 
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
-@given(st.sampled_from(TARGETS), st.sampled_from(FAULTS), KILLS, KILLS, st.booleans())
-def test_several_kills_in_a_row(
-    target: dict[str, Any], fault: str, kills: list[int], later_kills: list[int], loses_power: bool
-) -> None:
-    whole_or_undone(target, fault, kills, later_kills, loses_power)
+@examples(50, 150)
+def test_several_kills_in_a_row(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(st.sampled_from(TARGETS), st.sampled_from(FAULTS), KILLS, KILLS, st.booleans())
+    def whole(target: dict[str, Any], fault: str, kills: list[int], later: list[int], loses_power: bool) -> None:
+        whole_or_undone(target, fault, kills, later, loses_power)
+
+    whole()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loses_power", [False, True])
+@pytest.mark.parametrize("loses_power", [pytest.param(False, marks=pytest.mark.thorough), True])
 @pytest.mark.parametrize("target", TARGETS, ids=" ".join)
 def test_a_rollback_killed_at_each_step(target: dict[str, Any], loses_power: bool) -> None:
     step = 0
@@ -92,10 +95,14 @@ def test_a_rollback_killed_at_each_step(target: dict[str, Any], loses_power: boo
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(st.sampled_from(TARGETS), KILLS, st.booleans())
-def test_a_rollback_killed_several_times(target: dict[str, Any], kills: list[int], loses_power: bool) -> None:
-    rolled_back_or_not(target, kills, loses_power)
+@examples(25, 60)
+def test_a_rollback_killed_several_times(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(st.sampled_from(TARGETS), KILLS, st.booleans())
+    def rolled_back(target: dict[str, Any], kills: list[int], loses_power: bool) -> None:
+        rolled_back_or_not(target, kills, loses_power)
+
+    rolled_back()
 
 
 def rolled_back_or_not(target: dict[str, Any], kills: list[int], loses_power: bool) -> int:

@@ -16,6 +16,8 @@ from tests.support.directed import ALWAYS
 from tests.support.fake_clock import FakeClock
 from tests.support.loops import WATCHED, Bench, Line, again, bench, outcomes, turn
 
+pytestmark = pytest.mark.slow
+
 
 class Killed(BaseException):
     """The agent's process ended here."""

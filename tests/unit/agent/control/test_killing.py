@@ -15,6 +15,8 @@ from lutra_agent.linux import client
 from lutra_agent.linux.client import HelperProgram
 from lutra_agent.linux.requests import Request
 
+from tests.support.waiting import PATIENCE_S
+
 SLEEPS = ("sleep", "600")
 
 
@@ -53,7 +55,7 @@ def test_a_restart_command_that_cannot_be_ended_is_reported_and_runs_once(
     assert str(anothers[0].pid) in why
     os.kill(anothers[0].pid, 9)
     anothers[0].wait()
-    assert run_command(("true",), 10.0) == (0, "")
+    assert run_command(("true",), PATIENCE_S) == (0, "")
 
 
 def test_a_helper_that_cannot_be_ended_holds_nobody_up(
@@ -67,6 +69,7 @@ def test_a_helper_that_cannot_be_ended_holds_nobody_up(
 
 def test_what_the_agent_may_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "TIMEOUT_S", 0.1)
+    monkeypatch.setattr(killing, "GONE_WITHIN_S", PATIENCE_S)
     with pytest.raises(ApplyRefused, match=r"no answer within 0\.1 s$"):
         HelperProgram(SLEEPS).ask([Request("probe")])
     assert run_command(SLEEPS, 0.1) == ("no answer within 0.1 s", "")

@@ -11,6 +11,8 @@ from lutra_agent.errors import DatabaseUnavailable, LoginRefused
 from tests.support import certificates
 from tests.support.listeners import RSA_KEY, Conversation, listening, mysql, postgresql_in_clear
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 SECRET = "correct-horse-battery"
 FULL = b"\x01\x04"
 CACHING = "caching_sha2_password"

@@ -17,10 +17,11 @@ from lutra_agent.reporting.transport import Transport
 
 from tests.support.fake_clock import START
 from tests.support.raw_server import RawServer, Say, answering, dripping, raw_server
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
-BOUND = Bound(seconds=30.0, size=1 << 20)
+BOUND = Bound(seconds=PATIENCE_S, size=1 << 20)
 OK = b"HTTP/1.1 200 OK\r\n"
 ENDLESS = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
@@ -59,8 +60,8 @@ def dripper(request: pytest.FixtureRequest) -> Iterator[RawServer]:
 
 def test_an_answer_that_comes_drop_by_drop_is_given_up_when_the_exchanges_time_is_over(dripper: RawServer) -> None:
     with pytest.raises(HttpFailed, match="not done within 30 s"):
-        ask(dripper.url, monotonic=Ticking())
-    assert dripper.hung_up.wait(30)
+        ask(dripper.url, Bound(seconds=30.0), monotonic=Ticking())
+    assert dripper.hung_up.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +70,14 @@ def test_an_answer_that_comes_drop_by_drop_is_given_up_when_the_exchanges_time_i
 @pytest.mark.parametrize("drop", [b"1\r\na\r\n" * 20_000, b"HTTP/1.1 103 Early Hints\r\n\r\n" * 5_000])
 def test_an_answer_without_an_end_is_given_up_at_its_bound(start: bytes, drop: bytes) -> None:
     with raw_server(dripping(start, drop)) as server, pytest.raises(HttpFailed):
-        ask(server.url, Bound(seconds=1e6))
+        ask(server.url, Bound(seconds=1e6, size=1 << 16))
 
 
 def test_an_answer_is_taken_up_to_its_bound_and_not_beyond() -> None:
     with raw_server(answering(b"x" * 1000)) as server:
-        assert len(ask(server.url, Bound(30, size=1000))) == 1000
+        assert len(ask(server.url, Bound(PATIENCE_S, size=1000))) == 1000
         with pytest.raises(HttpFailed, match="longer than 999 bytes"):
-            ask(server.url, Bound(30, size=999))
+            ask(server.url, Bound(PATIENCE_S, size=999))
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "gzip, identity", "x" * 500])
@@ -115,9 +116,9 @@ def test_no_exchange_goes_on_or_begins_once_another_thread_has_ended_them() -> N
 
         thread = threading.Thread(target=hang, daemon=True)
         thread.start()
-        assert server.reached.wait(30)
+        assert server.reached.wait(PATIENCE_S)
         http.end()
-        thread.join(30)
+        thread.join(PATIENCE_S)
     assert len(failed) == 2
     assert len(server.requests) == 1
 
@@ -197,5 +198,5 @@ def test_each_address_of_a_name_is_tried(monkeypatch: pytest.MonkeyPatch) -> Non
             return found if host == "two.example" else real(host, *args, **options)  # type: ignore[call-overload]
 
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
-        assert addresses("two.example", port, 30) == ["127.0.0.2", "127.0.0.1"]
+        assert addresses("two.example", port, PATIENCE_S) == ["127.0.0.2", "127.0.0.1"]
         assert ask(f"http://two.example:{port}") == b"here"

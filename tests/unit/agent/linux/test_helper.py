@@ -21,6 +21,9 @@ from lutra_models.catalog import load
 from lutra_models.catalog.statements import linux as shown
 
 from tests.support.fake_linux import DISK, SERIAL, FakeLinux, kernel_behaves
+from tests.support.suites import examples
+
+pytestmark = pytest.mark.slow
 
 MODULES = ("helper", "kernel", "disks", "lasting", "requests", "places")
 
@@ -133,14 +136,18 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> FakeLinux:
     return FakeLinux(tmp_path_factory.mktemp("host"))
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(document=hostile_documents())
-def test_nothing_of_a_hostile_request_is_carried_out(untouched: FakeLinux, document: bytes) -> None:
-    with pytest.raises(Refused) as refused:
-        carry_out(requests.parse(document), untouched.places)
-    assert len(str(refused.value)) < 500
-    assert str(refused.value).isprintable()
-    assert not untouched.places.memory.exists()
+@examples(300, 1000)
+def test_nothing_of_a_hostile_request_is_carried_out(untouched: FakeLinux, examples: int) -> None:
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+    @given(document=hostile_documents())
+    def nothing_is_carried_out(document: bytes) -> None:
+        with pytest.raises(Refused) as refused:
+            carry_out(requests.parse(document), untouched.places)
+        assert len(str(refused.value)) < 500
+        assert str(refused.value).isprintable()
+        assert not untouched.places.memory.exists()
+
+    nothing_is_carried_out()
 
 
 def test_after_all_of_them_the_host_is_as_it_was(untouched: FakeLinux, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lutra_agent.commands import rollback
 from lutra_agent.state.change_store import ChangeStore
@@ -26,6 +26,7 @@ from lutra_models.wire import Outcome, Rules
 from tests.support.fake_clock import FakeClock
 from tests.support.loops import WATCHED, Bench, Line, bench, turn
 from tests.support.mortal import Lives, MortalEngine, mortal_disk, until_it_lives
+from tests.support.suites import examples
 
 TARGETS: tuple[dict[str, Any], ...] = (
     {"work_mem": 8192, "jit": "off"},
@@ -220,10 +221,14 @@ STEPS = st.lists(st.tuples(st.sampled_from(ACTIONS), KILLS), min_size=1, max_siz
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(STEPS, st.booleans())
-def test_a_life_in_any_order_ends_with_nothing_forgotten(steps: list[tuple[str, list[int]]], loses_power: bool) -> None:
-    with living(loses_power) as life:
-        for action, kills in steps:
-            life.do(action, kills)
-        life.ends_well()
+@examples(15, 60)
+def test_a_life_in_any_order_ends_with_nothing_forgotten(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(STEPS, st.booleans())
+    def ends_well(steps: list[tuple[str, list[int]]], loses_power: bool) -> None:
+        with living(loses_power) as life:
+            for action, kills in steps:
+                life.do(action, kills)
+            life.ends_well()
+
+    ends_well()

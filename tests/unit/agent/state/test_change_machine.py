@@ -34,6 +34,8 @@ from lutra_agent.state.snapshot import Snapshot
 from lutra_models.server import SERVER
 from lutra_models.wire import Outcome
 
+from tests.support.suites import examples
+
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DIRECTIVES = ("rec_1", "rec_2", "rec_3")
 OTHER_SOURCE = "host"
@@ -165,20 +167,24 @@ def ends_whatever_it_is_at(changes: Changes, record: ChangeRecord) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=2500, deadline=None)
-@given(st.lists(events, max_size=40))
-def test_whatever_happens_nothing_is_forgotten_that_an_undo_or_a_report_needs(happening: list[Any]) -> None:
-    changes, shadow = Changes(), Shadow()
-    for asked in happening:
-        event = Reported(tuple(changes.due)) if isinstance(asked, str) else asked
-        try:
-            now = after(changes, event)
-        except IllegalEvent:
-            continue
-        shadow.saw(changes, event)
-        changes = now
-        shadow.holds(changes)
-        sound(changes)
+@examples(500, 2500)
+def test_whatever_happens_nothing_is_forgotten_that_an_undo_or_a_report_needs(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(st.lists(events, max_size=40))
+    def nothing_is_forgotten(happening: list[Any]) -> None:
+        changes, shadow = Changes(), Shadow()
+        for asked in happening:
+            event = Reported(tuple(changes.due)) if isinstance(asked, str) else asked
+            try:
+                now = after(changes, event)
+            except IllegalEvent:
+                continue
+            shadow.saw(changes, event)
+            changes = now
+            shadow.holds(changes)
+            sound(changes)
+
+    nothing_is_forgotten()
 
 
 APPLIED = Outcome(directive="rec_1", state="applied", at=NOON)

@@ -17,6 +17,8 @@ from lutra_service.db.repositories.registry import Tokens
 
 from tests.support.service import Agent, Document, Service
 
+pytestmark = pytest.mark.slow
+
 
 def made(service: Service, **more: object) -> Document:
     token: Document = service.take("POST", "/v1/tokens", {"name": "ci", "scopes": ["read"], **more})

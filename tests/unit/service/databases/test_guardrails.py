@@ -10,6 +10,8 @@ from lutra_models.maintenance import WEEKDAYS
 
 from tests.support.service import Agent, Document, Service, applied, approved, look, some_minutes_later
 
+pytestmark = pytest.mark.slow
+
 SESSION = {"objective": {"metric": "p99_ms", "goal": "minimize"}, "mode": "restart_in_window", "max_trials": 5}
 ALWAYS = {"weekdays": list(WEEKDAYS), "start": "00:00", "minutes": 1440}
 

@@ -77,5 +77,4 @@ def test_its_session_can_be_followed_by_another(service: Service, database: str)
     agent.observe()
     wanted = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
     service.take("POST", f"/v1/databases/{database}/sessions", wanted)
-    path = f"/v1/databases/{database}/recommendations"
-    assert service.take("POST", path, None, Prefer="wait=20")["state"] == "proposed"
+    assert service.recommended(database)["state"] == "proposed"

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.support.service import Agent, Service, approved
+from tests.support.service import LONGEST_S, Agent, Service, approved
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
@@ -44,9 +44,9 @@ def test_many_waiting_agents_hold_neither_threads_nor_connections(service: Servi
     agents = [service.agent(service.database(f"shop{n}")) for n in range(6)]
     for agent in agents:
         agent.send()
-    waiting = [agent for agent in agents for _ in range(10)]  # more than there are threads or pooled connections
+    waiting = [agent for agent in agents for _ in range(8)]  # more than there are threads or pooled connections
     with ThreadPoolExecutor(len(waiting)) as pool:
-        polls = [pool.submit(agent.directive, 20) for agent in waiting]
+        polls = [pool.submit(agent.directive, LONGEST_S) for agent in waiting]
         _until_waiting(service, len(waiting))
         assert service.take("GET", f"/v1/databases/{agents[0].database}")["id"] == agents[0].database
         made = {approved(service, agent, work_mem="8MB")["id"] for agent in agents}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,17 +32,34 @@ def test_a_connection_on_which_nothing_comes_is_closed(tmp_path: Path) -> None:
 
 
 def test_a_second_request_whose_head_never_ends_is_closed(tmp_path: Path) -> None:
-    with listening(tmp_path, head_s=0.3, idle_s=1) as served, served.raw(head("GET", "/healthz")) as slow:
-        until(lambda: b"alive" in slow.recv(4096))
-        slow.sendall(b"GET /healthz HTTP/1.1\r\n")
+    with listening(tmp_path, head_s=0.3, idle_s=1) as served, until(lambda: answered_once(served)) as slow:
+        with suppress(ConnectionError):  # it may be closed already
+            slow.sendall(b"GET /healthz HTTP/1.1\r\n")
         assert ended(slow) == b""
+
+
+def answered_once(served: Listening) -> socket.socket | None:
+    """A connection after its first answer; None where even the first request came too late, on a busy machine."""
+    one, received = served.raw(head("GET", "/healthz")), b""
+    with suppress(ConnectionError):
+        while b"alive" not in received and (piece := one.recv(4096)):
+            received += piece
+    if b"alive" in received:
+        return one
+    one.close()
+    return None
 
 
 def test_half_a_body_under_a_made_up_token_is_answered_at_once_and_its_connection_closed(tmp_path: Path) -> None:
     with listening(tmp_path, head_s=0.3, idle_s=1) as served:
-        with served.raw(head("POST", "/v1/databases/db_x/reports", MADE_UP, "Content-Length: 10") + b"{") as half:
-            assert b" 401 " in ended(half)
+        until(lambda: b" 401 " in half_a_body(served))  # of a busy machine even the head may come too late
         until(lambda: served.connections.strangers == 0)
+
+
+def half_a_body(served: Listening) -> bytes:
+    """All that comes back before the connection is closed."""
+    with served.raw(head("POST", "/v1/databases/db_x/reports", MADE_UP, "Content-Length: 10") + b"{") as half:
+        return ended(half)
 
 
 def test_half_a_body_of_a_valid_token_is_given_up(tmp_path: Path) -> None:
@@ -52,7 +70,7 @@ def test_half_a_body_of_a_valid_token_is_given_up(tmp_path: Path) -> None:
 
 
 def test_more_connections_than_may_be_close_the_oldest_that_showed_no_token(tmp_path: Path) -> None:
-    with listening(tmp_path, client_connections=20, head_s=600) as served:
+    with listening(tmp_path, client_connections=20) as served:
         database = served.service.database()  # its connection has shown a token, and stays
         half = [served.raw(head("POST", "/v1/databases", MADE_UP, "Content-Length: 9") + b"{") for _ in range(60)]
         until(lambda: len(served.connections) == 20)
@@ -63,7 +81,7 @@ def test_more_connections_than_may_be_close_the_oldest_that_showed_no_token(tmp_
 
 
 def test_one_address_has_its_share_of_the_connections(tmp_path: Path) -> None:
-    with listening(tmp_path, client_connections_per_address=5, head_s=600) as served:
+    with listening(tmp_path, client_connections_per_address=5) as served:
         silent = [served.raw() for _ in range(8)]
         until(lambda: len(served.connections) == 5)
         assert [ended(one) for one in silent[:3]] == [b"", b"", b""]

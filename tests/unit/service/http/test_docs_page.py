@@ -11,6 +11,8 @@ from lutra_service.api.openapi.docs.page import page
 
 from tests.support.application import first_application
 
+pytestmark = pytest.mark.slow
+
 LOADING = ("src", "srcset", "data", "action", "poster", "background", "formaction", "style", "onclick", "onload")
 ATTACK = '<script src="http://evil.example/x.js"></script>'
 

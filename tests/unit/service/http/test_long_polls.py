@@ -11,8 +11,8 @@ import pytest
 from lutra_service.api.http.notifier import Notifier
 
 from tests.support.listening import head, listening
-from tests.support.service import Agent, Service, approved, running
-from tests.support.waiting import until
+from tests.support.service import LONGEST, Agent, Service, approved, running
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def notifier_of(service: Service) -> Notifier:
 
 
 def polled(agent: Agent) -> httpx.Response:
-    return agent.ask("GET", f"/v1/databases/{agent.database}/directive", Prefer="wait=20")
+    return agent.ask("GET", f"/v1/databases/{agent.database}/directive", Prefer=LONGEST)
 
 
 def test_no_more_requests_wait_for_one_database_than_its_share(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_no_more_requests_wait_for_one_database_than_its_share(tmp_path: Path) -
         now = agent.ask("GET", f"/v1/databases/{agent.database}/directive")
         assert now.status_code == 204  # who does not wait takes no place
         approved(service, agent, work_mem="8MB")
-        assert {poll.result(20).status_code for poll in polls} == {200}
+        assert {poll.result(PATIENCE_S).status_code for poll in polls} == {200}
         assert waiting(notifier_of(service), agent.database) == 0
 
 
@@ -57,7 +57,7 @@ def test_no_more_requests_of_one_token_wait_than_its_share(tmp_path: Path) -> No
         polls.append(pool.submit(polled, other))
         until(lambda: waiting(notifier_of(service), agent.database) == 3)
         approved(service, agent, work_mem="8MB")
-        assert {poll.result(20).status_code for poll in polls} == {200}
+        assert {poll.result(PATIENCE_S).status_code for poll in polls} == {200}
 
 
 def test_a_token_that_is_revoked_while_it_waits_gets_no_directive(service: Service, agent: Agent) -> None:
@@ -69,7 +69,7 @@ def test_a_token_that_is_revoked_while_it_waits_gets_no_directive(service: Servi
         (made,) = service.take("GET", tokens)["items"]
         service.take("DELETE", f"{tokens}/{made['id']}")
         approved(service, agent, work_mem="8MB")
-        answer = poll.result(20)
+        answer = poll.result(PATIENCE_S)
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
 
 
@@ -79,6 +79,6 @@ def test_a_client_that_leaves_gives_its_place_back(tmp_path: Path) -> None:
         agent.send()
         path, token = f"/v1/databases/{agent.database}/directive", f"Authorization: {agent.headers['Authorization']}"
         notifier = served.notifier
-        with served.raw(head("GET", path, token, "Prefer: wait=60")):
+        with served.raw(head("GET", path, token, f"Prefer: {LONGEST}")):
             until(lambda: waiting(notifier, agent.database) == 1)
         until(lambda: waiting(notifier, agent.database) == 0)

@@ -99,8 +99,10 @@ def test_behind_a_proxy_its_wellformed_request_id_is_kept(tmp_path: Path) -> Non
             assert ask(service, "GET", "/healthz", {"x-request-id": bad}).headers["x-request-id"].startswith("req_")
 
 
-def test_who_is_refused_for_asking_too_often_fills_no_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with running(tmp_path, anonymous_per_s=0.5) as service, caplog.at_level(logging.INFO, "lutra_service.requests"):
+def test_who_is_refused_for_asking_too_often_fills_no_log(
+    tmp_path: Path, five: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running(tmp_path, anonymous_per_s=five) as service, caplog.at_level(logging.INFO, "lutra_service.requests"):
         for _ in range(50):
             ask(service, "GET", "/v1/databases", {})
     assert len(lines(caplog)) == 5

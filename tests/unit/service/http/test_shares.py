@@ -94,8 +94,8 @@ def test_places_are_bounded_in_all_and_for_each() -> None:
     asyncio.run(tried())
 
 
-def test_requests_of_one_token_are_limited_and_anothers_are_not(tmp_path: Path) -> None:
-    with running(tmp_path, requests_per_s=0.5) as service:
+def test_requests_of_one_token_are_limited_and_anothers_are_not(tmp_path: Path, five: float) -> None:
+    with running(tmp_path, requests_per_s=five) as service:
         database = service.database()
         agent = service.agent(database)
         answers = [service.ask("GET", f"/v1/databases/{database}") for _ in range(10)]
@@ -107,8 +107,8 @@ def test_requests_of_one_token_are_limited_and_anothers_are_not(tmp_path: Path) 
         assert agent.send()["duplicate"] is False
 
 
-def test_made_up_tokens_use_up_their_address_but_no_valid_tokens_share(tmp_path: Path) -> None:
-    with running(tmp_path, anonymous_per_s=0.5) as service:
+def test_made_up_tokens_use_up_their_address_but_no_valid_tokens_share(tmp_path: Path, five: float) -> None:
+    with running(tmp_path, anonymous_per_s=five) as service:
         agent = service.agent(service.database())
         path = f"/v1/databases/{agent.database}"
         statuses = [service.client.get(path, headers=MADE_UP).status_code for _ in range(8)]

@@ -20,6 +20,7 @@ from lutra_service.common.settings import Settings
 from starlette.datastructures import Headers
 
 from tests.support.service import Service
+from tests.support.waiting import PATIENCE_S
 
 READ = Access(("read",), of="any")
 
@@ -37,7 +38,7 @@ class Looks:
         self.rounds.append(digests)
         if self.held.intersection(digests):
             self.waiting.set()
-            assert self.go.wait(20)
+            assert self.go.wait(PATIENCE_S)
         return bearers(unit, digests)
 
 
@@ -99,7 +100,7 @@ def test_a_known_token_does_not_wait_for_unknown_ones(service: Service, looks: L
         await admitted(at, known)
         slow = asyncio.create_task(admitted(at, made_up))
         await until(looks.waiting.is_set)
-        assert (await asyncio.wait_for(admitted(at, known), 20)).scopes == {"read"}
+        assert (await asyncio.wait_for(admitted(at, known), PATIENCE_S)).scopes == {"read"}
         assert not slow.done()
         looks.go.set()
         with pytest.raises(Unauthorized):

@@ -20,6 +20,8 @@ from lutra_service.db.store import Store, utc_now
 
 from tests.support.application import migrated
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("dbtune-sysbench-5.csv", "opadviser-sysbench-6.csv")
 
 

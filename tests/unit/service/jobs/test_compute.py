@@ -15,6 +15,7 @@ from lutra_service.db.store import Store
 from lutra_service.workers.protocol import NoWorker, WorkerLost
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +78,8 @@ def test_work_that_is_lost_again_and_again_is_given_up(tmp_path: Path) -> None:
         assert made["state"] == "failed"
         assert "lost 3 times: its process ended with status 1" in made["error"]
         assert session_of(service, agent)["state"] == "paused"
-        assert not service.client.app.state.compute._running  # type: ignore[attr-defined]
+        compute = service.client.app.state.compute  # type: ignore[attr-defined]
+        until(lambda: not compute._running)
 
 
 def test_a_computation_that_no_worker_takes_waits_and_is_not_to_blame(tmp_path: Path) -> None:
@@ -174,7 +176,7 @@ class Blocked(Fakes):
 
     def recommend(self, request: Mapping[str, Any]) -> Document:
         self.seeds.append(request["entropy"][0])
-        assert self.go.wait(60)
+        assert self.go.wait(PATIENCE_S)
         return super().recommend(request)
 
 
@@ -219,10 +221,9 @@ def test_databases_take_turns_however_many_computations_of_one_wait(tmp_path: Pa
     fakes = Blocked()
     with running(tmp_path, executor=fake_executor(fakes), workers=1) as service:
         many, one = opened(service, "many"), opened(service, "one")
-        flood(service.store, many.database, 200, seed=1)
+        flood(service.store, many.database, 40, seed=1)
         service.client.app.state.compute.wake()  # type: ignore[attr-defined]
-        while not fakes.seeds:
-            threading.Event().wait(0.01)
+        until(lambda: fakes.seeds)
         (row,) = flood(service.store, one.database, 1, seed=2)
         fakes.go.set()
         service.until(f"/v1/recommendations/{row}", lambda r: r["state"] != "computing")
@@ -236,8 +237,7 @@ def test_one_database_holds_one_worker_at_most(tmp_path: Path) -> None:
         flood(service.store, many.database, 20, seed=1)
         flood(service.store, one.database, 1, seed=2)
         service.client.app.state.compute.wake()  # type: ignore[attr-defined]
-        while len(fakes.seeds) < 2:
-            threading.Event().wait(0.01)
+        until(lambda: len(fakes.seeds) == 2)
         compute = service.client.app.state.compute  # type: ignore[attr-defined]
         compute._claim()
         assert sorted(fakes.seeds) == [1, 2]
@@ -265,7 +265,7 @@ def test_what_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
 
     class Endless(Fakes):
         def recommend(self, request: Mapping[str, Any]) -> Document:
-            assert killed.wait(60)
+            assert killed.wait(PATIENCE_S)
             raise WorkerLost("its process was ended by SIGKILL")
 
     def make() -> Any:
@@ -277,10 +277,9 @@ def test_what_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
         agent = opened(service)
         made = service.take("POST", f"/v1/databases/{agent.database}/recommendations")
         compute = service.client.app.state.compute  # type: ignore[attr-defined]
-        while made["id"] not in compute._running:
-            threading.Event().wait(0.01)
+        until(lambda: made["id"] in compute._running)
         service.take("POST", f"/v1/sessions/{session_of(service, agent)['id']}/stop")
-        assert killed.wait(60)
+        assert killed.wait(PATIENCE_S)
         assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "expired"
 
 

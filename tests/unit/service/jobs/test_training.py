@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from lutra_models import History, Knob, KnobSpace, Number, Objective, Observation
 from lutra_models.errors import FitFailed
 from lutra_models.gp.options import DEFAULT
+from lutra_service.app.jobs import training as training_module
 from lutra_service.app.jobs.training import Training
 from lutra_service.app.memory import choose, learned
 from lutra_service.cli import main
@@ -24,7 +25,9 @@ from lutra_service.db.store import Store, utc_now
 from lutra_service.workers.protocol import NoWorker
 
 from tests.support.service import Document, Fakes, a_model, fake_executor
+from tests.support.waiting import PATIENCE_S, until
 
+HOUR = timedelta(hours=1)
 SPACE = KnobSpace([Knob("work_mem", Number(64, 65536, unit="kB", log=True, integer=True))])
 
 
@@ -86,19 +89,25 @@ def test_a_training_that_ended_halfway_is_gone_on_with(store: Store) -> None:
     assert sorted(first.fitted + second.fitted) == [100.0 * i for i in range(1, 7)]
 
 
-def test_what_somebody_else_fits_is_left_to_them_until_their_lease_ends(store: Store, url: str) -> None:
+def test_what_somebody_else_fits_is_left_to_them_until_their_lease_ends(
+    store: Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_module, "WAIT_S", 0.01)
     (id_,) = imported(store, 100.0)
     want = Training(store, fake_executor())._want
-    assert store.write(lambda u: u.workloads.claim(id_, want, u.now, u.now + timedelta(seconds=60)))
-    assert not store.write(lambda u: u.workloads.claim(id_, want, u.now, u.now + timedelta(seconds=60)))
+    assert store.write(lambda u: u.workloads.claim(id_, want, u.now, u.now + HOUR))
+    assert not store.write(lambda u: u.workloads.claim(id_, want, u.now, u.now + HOUR))
     training, trained = Training(store, fake_executor(Learning())), threading.Event()
+    looks, named = [], training._named
+    monkeypatch.setattr(training, "_named", lambda: (looks.append(named()), looks[-1])[1])
     thread = threading.Thread(target=lambda: (training.run(), trained.set()))
     thread.start()
-    assert not trained.wait(0.3)
-    later = Store(make_engine(url), clock=lambda: utc_now() + timedelta(seconds=61))
+    until(lambda: len(looks) > 2)
+    assert (set(looks), trained.is_set()) == ({None}, False)
+    later = Store(make_engine(url), clock=lambda: utc_now() + 2 * HOUR)
     assert Training(later, fake_executor(Learning())).run().ends == {"fitted": 1}
-    thread.join(30)
-    assert trained.is_set()
+    assert trained.wait(PATIENCE_S)
+    thread.join()
     later.close()
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.live import live
+
+pytestmark = pytest.mark.slow
 
 
 def test_nothing_else_is_proposed_while_an_approved_part_is_not_measured(tmp_path: Path) -> None:

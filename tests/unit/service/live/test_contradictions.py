@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.live import Live, live
+
+pytestmark = pytest.mark.slow
 
 NOTHING_MAY_MOVE = {"policy": {"movable": ["shared_buffers"]}}
 WHY = "invalid_configuration: no setting may move"
@@ -21,7 +25,7 @@ def test_while_it_observes(tmp_path: Path) -> None:
     with live(tmp_path, {"work_mem": 8192}, mode="restart_in_window") as made:
         made.observe(1)
         made.open()
-        assert made.ask()["state"] == "observing"
+        assert made.ask(waits=False)["state"] == "observing"
         contradict(made)
         assert WHY in made.session["message"]
         made.window()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.live import live
+
+pytestmark = pytest.mark.slow
 
 MORE, LESS = {"work_mem": 8192}, {"work_mem": 4096}
 

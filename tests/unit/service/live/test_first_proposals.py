@@ -16,6 +16,8 @@ from lutra_service.db.store import UnitOfWork
 
 from tests.support.live import live
 
+pytestmark = pytest.mark.slow
+
 MORE = {"work_mem": 8192}
 
 

@@ -10,6 +10,8 @@ import pytest
 from tests.support.fakes import Document
 from tests.support.live import Live, live
 
+pytestmark = pytest.mark.slow
+
 MORE = {"work_mem": 8192}
 SWING = (300.0, 700.0, 1400.0, 900.0, 400.0, 1100.0)
 NOISE = (1.0, 1.04, 0.97, 1.02, 0.95, 1.01, 0.99)

@@ -14,6 +14,8 @@ from tests.support.fakes import Document
 from tests.support.live import Advisor, Live
 from tests.support.service import fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 SWING = (300.0, 600.0, 1200.0, 900.0, 450.0, 300.0, 700.0, 1000.0, 1250.0, 400.0, 800.0, 500.0)
 
 

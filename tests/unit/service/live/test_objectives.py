@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.live import SESSION, live
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_p99_that_nothing_measures_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lutra_service.app.jobs import lease
 
 from tests.support.live import Live, live
+
+pytestmark = pytest.mark.slow
 
 BUFFERS, WORKERS, MORE = {"shared_buffers": 32768}, {"autovacuum_max_workers": 5}, {"work_mem": 8192}
 

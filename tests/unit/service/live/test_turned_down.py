@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.live import Live, live
 
+pytestmark = pytest.mark.slow
+
 MORE = {"work_mem": 8192}
 REASON = "reports run at night need that memory"
 

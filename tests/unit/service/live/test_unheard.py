@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from lutra_service.db.store import UnitOfWork
 
 from tests.support.live import Live, live
+
+pytestmark = pytest.mark.slow
 
 
 def later(made: Live, minutes: float) -> None:

@@ -19,6 +19,8 @@ from lutra_service.workers import worker
 from tests.support.fakes import Fakes
 from tests.support.service import Agent, Api, Document, Service, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = "mv_0000000000000000000000"
 WIDER = {"surrogate": {"wary": {"shift": -1.0}}, "search": {"opening_trials": 3}}
 

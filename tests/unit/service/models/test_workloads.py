@@ -12,6 +12,8 @@ from lutra_models.gp.memory.question import Question
 
 from tests.support.service import Agent, Document, Fakes, Service, a_model, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 LAB = {
     "objective": {"metric": "qps", "goal": "maximize"},
     "mode": "lab",

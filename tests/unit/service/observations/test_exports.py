@@ -27,6 +27,9 @@ from lutra_service.common.cells import harmless
 from lutra_service.db.schema.records import Observed, Selection
 
 from tests.support.service import Agent, Service, running
+from tests.support.suites import examples
+
+pytestmark = pytest.mark.slow
 
 FLEET = "/v1/observations"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -242,9 +245,17 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers(0, 2**7
 MEASURED = st.dictionaries(st.sampled_from(["qps", "tps"]), NUMBERS)
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(SET, SET, MEASURED), min_size=1, max_size=6))
-def test_every_format_holds_whatever_values_come_together(told: list[tuple[Any, Any, Any]]) -> None:
+@examples(60, 200)
+def test_every_format_holds_whatever_values_come_together(examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(st.lists(st.tuples(SET, SET, MEASURED), min_size=1, max_size=6))
+    def every_format_holds_it(told: list[tuple[Any, Any, Any]]) -> None:
+        comes_back(told)
+
+    every_format_holds_it()
+
+
+def comes_back(told: list[tuple[Any, Any, Any]]) -> None:
     """The same values come back: in a text column as texts, beside a float as floats."""
     rows = [observed(n, configuration=c, context=x, metrics=m) for n, (c, x, m) in enumerate(told)]
     flat = [

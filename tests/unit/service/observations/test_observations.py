@@ -19,6 +19,8 @@ from lutra_service.app.observations import selected
 from tests.support.application import documented
 from tests.support.service import Agent, Service, approved
 
+pytestmark = pytest.mark.slow
+
 FLEET = "/v1/observations"
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.support.fakes import Document, Fakes, answer
 from tests.support.service import Agent, Service, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 LITTLE_MEMORY = {"policy": {"memory_fraction": 0.02}}
 
 
@@ -52,8 +54,7 @@ def handed_over(service: Service, agent: Agent) -> Document:
     agent.send(agent.report(outcomes=[outcome], measures=directive["id"], failure="driver_failed"))
     service.take("PATCH", f"/v1/databases/{agent.database}", LITTLE_MEMORY)
     assert service.code("POST", ask, {"settings": {"work_mem": "5MB"}}) == (422, "memory_budget_exceeded")
-    handover = service.recommended(agent.database)
-    return handover
+    return service.recommended(agent.database)
 
 
 def test_a_baseline_that_may_be_proposed_may_be_approved_and_carried_out(service: Service, agent: Agent) -> None:

@@ -14,6 +14,8 @@ from lutra_service.workers import worker
 from tests.support.fakes import Document
 from tests.support.service import Agent, Service
 
+pytestmark = pytest.mark.slow
+
 SPILLING = {
     "p99_ms": 20.0,
     "database.temp_files_per_s": 10.0,
@@ -38,8 +40,7 @@ def opened(service: Service, agent: Agent, mode: str = "reload_only", **more: An
 
 def computed(service: Service, agent: Agent) -> tuple[Document, Document]:
     """What the worker was asked, and what the real one answers."""
-    path = f"/v1/databases/{agent.database}/recommendations"
-    made = service.take("POST", path, None, Prefer="wait=10")
+    made = service.recommended(agent.database)
     payload = service.store.read(lambda u: lease.job(u, made["id"])).payload
     return payload, worker.recommend(payload)
 

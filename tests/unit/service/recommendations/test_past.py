@@ -84,29 +84,33 @@ def test_a_database_learns_from_others_that_have_no_label_either(service: Servic
     assert fakes.past == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mine", "theirs", "shared"),
-    [
-        (("all", "a"), ("all", "b"), True),
-        (("all", "a"), ("label", "b"), False),
-        (("label", "a"), ("all", "b"), False),
-        (("label", "a"), ("label", "a"), True),
-        (("label", "a"), ("all", "a"), True),
-        (("label", "a"), ("label", None), False),
-        (("label", None), (None, None), True),
-        (("none", "a"), ("all", "a"), False),
-        (("all", "a"), ("none", "a"), False),
-    ],
+POLICIES = (
+    (("label", None), (None, None), True),
+    (("all", "a"), ("all", "b"), True),
+    (("all", "a"), ("label", "b"), False),
+    (("label", "a"), ("all", "b"), False),
+    (("label", "a"), ("label", "a"), True),
+    (("label", "a"), ("all", "a"), True),
+    (("label", "a"), ("label", None), False),
+    (("none", "a"), ("all", "a"), False),
+    (("all", "a"), ("none", "a"), False),
 )
-def test_the_stricter_of_two_policies_counts(
-    tmp_path: Path, mine: tuple[str, str], theirs: tuple[str, str], shared: bool
-) -> None:
+"""Of who asks and of who was tuned, which begins with the default; and whether the one leans on the other."""
+
+
+@pytest.mark.slow
+def test_the_stricter_of_two_policies_counts(tmp_path: Path) -> None:
     with running(tmp_path, executor=fake_executor(Learning())) as service:
-        one, two = registered(service, "one", *theirs), registered(service, "two", *mine)
+        one = registered(service, "one")
         tuned(service, one)
-        assert learned_from(service, two) == ([one.database] if shared else [])
-        assert learned_from(service, one) == [one.database], "its own past is its own"
+        for number, (mine, (past, label), shared) in enumerate(POLICIES):
+            if past is not None:
+                service.take("PATCH", f"/v1/databases/{one.database}", {"policy": {"past": past}, "label": label})
+            told = service.take("GET", f"/v1/databases/{one.database}")
+            assert (told["policy"]["past"], told["label"]) == (past or "label", label)
+            two = registered(service, f"two{number}", *mine)
+            assert learned_from(service, two) == ([one.database] if shared else []), (mine, past, label)
+            assert learned_from(service, one) == [one.database], "its own past is its own"
 
 
 @pytest.mark.slow

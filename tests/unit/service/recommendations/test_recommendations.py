@@ -6,7 +6,9 @@ from datetime import timedelta
 import pytest
 from lutra_models.server import ServerSetting
 
-from tests.support.service import MEMORY_BYTES, POSTGRESQL, Agent, Document, Service, approved, look
+from tests.support.service import LONGEST, MEMORY_BYTES, POSTGRESQL, Agent, Document, Service, approved, look
+
+pytestmark = pytest.mark.slow
 
 OBSERVE = {"objective": {"metric": "p99_ms", "goal": "minimize"}, "mode": "reload_only", "max_trials": 5}
 
@@ -157,7 +159,7 @@ def test_outside_a_lab_the_windows_after_a_change_measure_it_and_the_first_is_wa
     agent.clock += timedelta(seconds=30)
     path = f"/v1/databases/{database}/recommendations"
     agent.send(agent.report(**agent.window(p99_ms=50.0, tps=10.0)))
-    made = service.take("POST", path, None, Prefer="wait=10")
+    made = service.recommended(database)
     assert (made["state"], made["kind"]) == ("proposed", "search")
     assert service.take("POST", path)["id"] == made["id"]
     approved = service.take("POST", f"/v1/recommendations/{made['id']}/approve")
@@ -189,7 +191,7 @@ def test_a_change_that_an_operator_makes_by_hand_is_noticed(service: Service, ag
 def test_a_result_can_be_waited_for_and_names_its_place(service: Service, agent: Agent, database: str) -> None:
     agent.observe()
     service.take("POST", f"/v1/databases/{database}/sessions", OBSERVE)
-    response = service.ask("POST", f"/v1/databases/{database}/recommendations", None, Prefer="wait=10")
+    response = service.ask("POST", f"/v1/databases/{database}/recommendations", None, Prefer=LONGEST)
     assert response.status_code == 201
     assert response.headers["location"] == f"/v1/recommendations/{response.json()['id']}"
 
@@ -273,8 +275,7 @@ def test_the_part_of_a_trial_that_was_approved_is_a_trial(service: Service, data
     agent = service.agent(database, mode="reload_only")
     agent.observe()
     session = service.take("POST", f"/v1/databases/{database}/sessions", OBSERVE)["id"]
-    path = f"/v1/databases/{database}/recommendations"
-    whole = service.take("POST", path, None, Prefer="wait=10")
+    whole = service.recommended(database)
     assert [c["setting"] for c in whole["changes"]] == ["work_mem"]
     part = service.take("POST", f"/v1/recommendations/{whole['id']}/approve", {"settings": ["work_mem"]})
     told = service.take("GET", f"/v1/sessions/{session}/trials")["items"]

@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from tests.support.service import Agent, Service, approved
+from tests.support.service import LONGEST, Agent, Service, approved
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
-
-LONG = "wait=30"
 
 
 def opened(service: Service, database: str, **more: object) -> str:
@@ -27,7 +25,7 @@ def in_hand(service: Service, agent: Agent) -> tuple[dict[str, Any], dict[str, A
     agent.send()
     opened(service, agent.database)
     path = f"/v1/databases/{agent.database}/recommendations"
-    made = service.take("POST", path, Prefer=LONG)
+    made = service.take("POST", path, Prefer=LONGEST)
     service.take("POST", f"/v1/recommendations/{made['id']}/approve")
     directive = agent.directive()
     assert directive is not None
@@ -46,7 +44,7 @@ def test_who_waits_while_a_change_is_under_way_is_given_the_next_one(service: Se
     made, directive = in_hand(service, agent)
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/databases/{agent.database}/recommendations"
-        waiting = pool.submit(service.ask, "POST", path, Prefer=LONG)
+        waiting = pool.submit(service.ask, "POST", path, Prefer=LONGEST)
         _until_somebody_waits()
         assert not waiting.done()
         agent.carry_out(directive)
@@ -54,7 +52,7 @@ def test_who_waits_while_a_change_is_under_way_is_given_the_next_one(service: Se
     assert (response.status_code, response.json()["state"]) == (201, "proposed")
     assert response.json()["id"] != made["id"]
     assert response.headers["location"].endswith(response.json()["id"])
-    assert response.headers["preference-applied"] == LONG
+    assert response.headers["preference-applied"] == LONGEST
 
 
 def test_when_the_time_is_over_the_answer_is_the_one_under_way(service: Service, agent: Agent) -> None:
@@ -70,7 +68,7 @@ def test_who_repeats_a_request_with_its_key_is_given_the_next_one_too(service: S
     first = service.ask("POST", path, **{"Idempotency-Key": "k", "Prefer": "wait=1"})
     assert first.status_code == 202
     agent.carry_out(directive)
-    again = [service.ask("POST", path, **{"Idempotency-Key": "k", "Prefer": LONG}) for _ in range(2)]
+    again = [service.ask("POST", path, **{"Idempotency-Key": "k", "Prefer": LONGEST}) for _ in range(2)]
     assert {r.status_code for r in again} == {201}
     assert len({r.json()["id"] for r in again} | {first.json()["id"]}) == 2
 
@@ -80,11 +78,11 @@ def test_a_session_that_ends_meanwhile_says_so(service: Service, agent: Agent) -
     session = made["session"]
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/databases/{agent.database}/recommendations"
-        waiting = pool.submit(service.ask, "POST", path, Prefer=LONG)
+        waiting = pool.submit(service.ask, "POST", path, Prefer=LONGEST)
         _until_somebody_waits()
         service.take("POST", f"/v1/sessions/{session}/stop")
         agent.send(agent.report(outcomes=[agent.outcome({"id": made["id"]}, "refused", code="paused")]))
-        response = waiting.result(40)
+        response = waiting.result(PATIENCE_S)
     assert (response.status_code, response.json()["code"]) == (409, "session_closed")
 
 
@@ -92,20 +90,20 @@ def test_a_program_waits_for_the_measurement(service: Service, agent: Agent) -> 
     made, directive = in_hand(service, agent)
     path = f"/v1/recommendations/{made['id']}?until=measured"
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(service.ask, "GET", path, Prefer=LONG)
+        waiting = pool.submit(service.ask, "GET", path, Prefer=LONGEST)
         _until_somebody_waits()
         agent.carry_out(directive, qps=1234.0)
         response = waiting.result(PATIENCE_S)
     assert response.json()["measured"]["qps"] == 1234.0
-    assert response.headers["preference-applied"] == LONG
+    assert response.headers["preference-applied"] == LONGEST
 
 
 def test_a_program_waits_for_the_decision(service: Service, agent: Agent) -> None:
     agent.send()
     opened(service, agent.database)
-    made = service.take("POST", f"/v1/databases/{agent.database}/recommendations", Prefer=LONG)
+    made = service.take("POST", f"/v1/databases/{agent.database}/recommendations", Prefer=LONGEST)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(service.ask, "GET", f"/v1/recommendations/{made['id']}?until=decided", Prefer=LONG)
+        waiting = pool.submit(service.ask, "GET", f"/v1/recommendations/{made['id']}?until=decided", Prefer=LONGEST)
         _until_somebody_waits()
         service.take("POST", f"/v1/recommendations/{made['id']}/reject")
         assert waiting.result(PATIENCE_S).json()["state"] == "rejected"
@@ -118,7 +116,7 @@ def test_what_will_never_come_is_not_waited_for(service: Service, agent: Agent, 
     directive = agent.directive()
     assert directive is not None
     agent.send(agent.report(outcomes=[agent.outcome(directive, "refused", code="invalid_value")]))
-    response = service.ask("GET", f"/v1/recommendations/{made['id']}?until={until}", Prefer="wait=60")
+    response = service.ask("GET", f"/v1/recommendations/{made['id']}?until={until}", Prefer=LONGEST)
     assert response.json()["state"] == "refused"
 
 
@@ -142,7 +140,7 @@ def test_a_token_that_was_revoked_while_it_waited_asks_for_nothing(service: Serv
     token = service.take("POST", tokens, {"name": "operator", "scopes": ["operate"]})
     with ThreadPoolExecutor(1) as pool:
         path = f"/v1/databases/{agent.database}/recommendations"
-        waiting = pool.submit(service.as_bearer(token["token"]).ask, "POST", path, Prefer=LONG)
+        waiting = pool.submit(service.as_bearer(token["token"]).ask, "POST", path, Prefer=LONGEST)
         _until_somebody_waits()
         service.take("DELETE", f"{tokens}/{token['id']}")
         agent.carry_out(directive)

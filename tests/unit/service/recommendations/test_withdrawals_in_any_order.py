@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lutra_service.app.jobs import lease
 
 from tests.support.service import Agent, Document, Service, running, some_minutes_later
+from tests.support.suites import examples
 
 DEFAULTS = {"work_mem": 4096, "random_page_cost": 4}
 SESSION = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "reload_only"}
@@ -211,14 +212,22 @@ class World:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(stories)
-@example([("approve", 5, 1), "poll", "carry_out", "reject", "report", "rollback"])
-@example([("approve", 5, 1), "poll", *CONFIRMED, "rollback", "forget", "poll", "carry_out", "report", "take_back"])
-@example([("approve", 5, 1), "poll", *CONFIRMED, "rollback", "forget", "poll", *CONFIRMED])
+@examples(12, 40)
 def test_no_order_of_decisions_and_outcomes_leaves_something_active_that_nobody_answers_for(
-    service: Service, story: list[Any]
+    service: Service, examples: int
 ) -> None:
+    @settings(max_examples=examples)
+    @given(stories)
+    @example([("approve", 5, 1), "poll", "carry_out", "reject", "report", "rollback"])
+    @example([("approve", 5, 1), "poll", *CONFIRMED, "rollback", "forget", "poll", "carry_out", "report", "take_back"])
+    @example([("approve", 5, 1), "poll", *CONFIRMED, "rollback", "forget", "poll", *CONFIRMED])
+    def somebody_answers_for_all(story: list[Any]) -> None:
+        ends_answered_for(service, story)
+
+    somebody_answers_for_all()
+
+
+def ends_answered_for(service: Service, story: list[Any]) -> None:
     count = len(service.store.read(lambda u: u.databases.listed(10_000, None)))
     agent = service.agent(service.database(f"db{count}"), mode="reload_only")
     world = World(service, agent)

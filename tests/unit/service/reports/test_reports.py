@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.service import Agent, Service, running
 
+pytestmark = pytest.mark.slow
+
 
 def stored(service: Service, database: str) -> int:
     return len(service.store.read(lambda unit: unit.reports.sequences(database)))

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import pytest
 from lutra_service.common.together import Together
 
+from tests.support.waiting import PATIENCE_S
+
 
 class Slow:
     """Answers with the number of the round; the first round waits until it is let go."""
@@ -19,7 +21,7 @@ class Slow:
 
     def __call__(self, asked: Sequence[str]) -> list[int]:
         self.rounds.append(list(asked))
-        assert self.go.wait(10)
+        assert self.go.wait(PATIENCE_S)
         if "bad" in asked:
             raise ValueError("bad")
         return [len(self.rounds)] * len(asked)

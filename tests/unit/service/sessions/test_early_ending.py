@@ -55,8 +55,7 @@ def opened(service: Service, agent: Agent, **more: object) -> str:
 
 
 def handed(agent: Agent) -> Document:
-    directive = agent.next_directive()
-    return directive
+    return agent.next_directive()
 
 
 def early(agent: Agent, directive: Document, **more: object) -> Document:

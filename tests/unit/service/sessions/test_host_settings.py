@@ -13,6 +13,8 @@ from lutra_models.server import ServerSetting
 from tests.support.fakes import answer
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 HOST = {
     "vm.swappiness": ServerSetting("60", "", "integer", 0, 200, applies="immediate"),
     "vm.nr_hugepages": ServerSetting("0", "2048kB", "integer", 0, 2**31 - 1, applies="immediate"),
