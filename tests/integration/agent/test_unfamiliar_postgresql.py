@@ -11,7 +11,7 @@ from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.server.connect import POOLER, STATEMENT_TIMEOUT_MS, Connection
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
-from lutra_agent.errors import CollectionFailed
+from lutra_agent.errors import ApplyRefused
 from lutra_agent.metrics.rates import Span, span
 from lutra_lab.servers.postgresql import ScratchPostgres
 
@@ -74,7 +74,7 @@ def test_a_pooler_is_recognised_observed_through_and_keeps_nothing_of_the_agent(
             assert seen["the server itself"].remedy == POOLER
             assert not seen["running transactions"].available
             assert engine.server(None).role == "primary"
-            with pytest.raises(CollectionFailed, match="a pooler answers"):
+            with pytest.raises(ApplyRefused, match="a pooler answers"):
                 engine.own.execute(engine.own.undo("work_mem", "8192", "4096", restart=False))
         assert of_clients(postgres15, port) == {("0", 0)}
 
