@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from lutra_models.catalog import load, meet
 from lutra_models.catalog.rows import from_document
+from lutra_models.catalog.statements import to_paste
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Choice, Configuration, Number
 from lutra_models.server import Policy, Server
@@ -172,10 +173,13 @@ def test_changes_are_exact_and_so_is_their_undo() -> None:
     server = with_setting(a_server(work_mem="64MB"), "work_mem", persisted="64MB")
     made = shown(server, {"work_mem": 131072, "random_page_cost": 1.1, "jit": "on"})
     assert set(made) == {"work_mem", "random_page_cost"}
-    assert made["work_mem"] == ("ALTER SYSTEM SET work_mem = '128MB'", "ALTER SYSTEM SET work_mem = '64MB'")
+    assert made["work_mem"] == (
+        "ALTER SYSTEM SET work_mem = '128MB'; SELECT pg_reload_conf()",
+        "ALTER SYSTEM SET work_mem = '64MB'; SELECT pg_reload_conf()",
+    )
     assert made["random_page_cost"] == (
-        "ALTER SYSTEM SET random_page_cost = '1.1'",
-        "ALTER SYSTEM RESET random_page_cost",
+        "ALTER SYSTEM SET random_page_cost = '1.1'; SELECT pg_reload_conf()",
+        "ALTER SYSTEM RESET random_page_cost; SELECT pg_reload_conf()",
     )
     (change,) = meet(server).changes({"work_mem": 131072})
     assert (change.before_text, change.after_text) == ("64MB", "128MB")
@@ -183,7 +187,19 @@ def test_changes_are_exact_and_so_is_their_undo() -> None:
 
 def test_a_quote_in_a_persisted_text_is_doubled() -> None:
     server = with_setting(a_server(), "work_mem", persisted="it's")
-    assert shown(server, {"work_mem": 8192})["work_mem"][1] == "ALTER SYSTEM SET work_mem = 'it''s'"
+    assert shown(server, {"work_mem": 8192})["work_mem"][1].startswith("ALTER SYSTEM SET work_mem = 'it''s'; ")
+
+
+def test_what_is_pasted_is_active_afterwards_with_one_reload_and_a_restart_needs_none() -> None:
+    met = meet(a_server())
+    reloaded = met.steps(met.changes({"work_mem": 131072, "random_page_cost": 1.1}))
+    assert list(to_paste(step for made in reloaded for step in made.do)) == [
+        "ALTER SYSTEM SET work_mem = '128MB';",
+        "ALTER SYSTEM SET random_page_cost = '1.1';",
+        "SELECT pg_reload_conf();",
+    ]
+    (restarted,) = met.steps(met.changes({"shared_buffers": 32768}))
+    assert list(to_paste(restarted.do)) == ["ALTER SYSTEM SET shared_buffers = '256MB';"]
 
 
 def test_real_values_keep_no_more_digits_than_the_server_prints() -> None:

@@ -28,4 +28,4 @@ def _identifier(name: str) -> str:
     return name if _BARE.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
-POSTGRESQL = Renderer("postgresql", change, undo)
+POSTGRESQL = Renderer("postgresql", change, undo, reload="SELECT pg_reload_conf()")

@@ -15,9 +15,13 @@ def as_text(steps: Sequence[Step]) -> str:
 
 
 def to_paste(steps: Iterable[Step]) -> Iterator[str]:
-    """The steps of any number of changes, line by line: each statement with its semicolon, then each file's lines."""
+    """The steps of any number of changes, line by line: each statement with its semicolon, then each file's lines.
+
+    A statement that several changes end with, such as a reload, comes once, after all of them.
+    """
     kept = list(steps)
-    yield from (f"{s.text};" for s in kept if not s.file)
+    texts = dict.fromkeys(s.text for s in reversed(kept) if not s.file)
+    yield from (f"{text};" for text in reversed(texts))
     yield from _file_lines(kept)
 
 

@@ -40,9 +40,11 @@ class Renderer:
 
     `change(name, text, restart)` gives a setting the value that `text` says: at once, or with the restart that follows.
     `undo(name, text, active, restart)` makes the server's file say `text` again (nothing of the setting, where None)
-    and `active` active; where a restart follows, that is left to it.
+    and `active` active; where a restart follows, that is left to it. `reload` is the statement that makes active what a
+    setting's file says, where the server has a file of its own and does not look at it by itself.
     """
 
     catalogue: str
     change: Callable[[str, str, bool], tuple[Step, ...]]
     undo: Callable[[str, str | None, str, bool], tuple[Step, ...]]
+    reload: str = ""

@@ -223,17 +223,20 @@ def test_an_unknown_recommendation_is_not_found(service: Service) -> None:
     assert service.code("DELETE", "/v1/databases") == (405, "method_not_allowed")
 
 
+UNDO = "ALTER SYSTEM RESET work_mem; SELECT pg_reload_conf()"
+
+
 def test_a_rollback_is_shown_in_the_words_of_the_changes_own_undo(
     service: Service, agent: Agent, database: str
 ) -> None:
     agent.send()
     made = propose(service, database, approve=True, work_mem="8MB")
-    assert made["changes"][0]["undo"] == "ALTER SYSTEM RESET work_mem"
+    assert made["changes"][0]["undo"] == UNDO
     directive = agent.directive()
     assert directive is not None
     agent.carry_out(directive)
     back = service.take("POST", f"/v1/recommendations/{made['id']}/rollback")
-    assert [c["do"] for c in back["changes"]] == ["ALTER SYSTEM RESET work_mem"]
+    assert [c["do"] for c in back["changes"]] == [UNDO]
     assert back["changes"][0]["do_steps"] == made["changes"][0]["undo_steps"]
 
 
@@ -248,9 +251,9 @@ def test_a_recommendation_of_an_earlier_version_still_shows_and_is_rolled_back(
     earlier = [{k: v for k, v in c.items() if not k.endswith("_steps")} for c in made["changes"]]
     service.store.write(lambda u: u.recommendations.change(made["id"], changes=earlier))
     (change,) = service.take("GET", f"/v1/recommendations/{made['id']}")["changes"]
-    assert (change["undo"], change["do_steps"]) == ("ALTER SYSTEM RESET work_mem", None)
+    assert (change["undo"], change["do_steps"]) == (UNDO, None)
     (back,) = service.take("POST", f"/v1/recommendations/{made['id']}/rollback")["changes"]
-    assert (back["do"], back["do_steps"]) == ("ALTER SYSTEM RESET work_mem", None)
+    assert (back["do"], back["do_steps"]) == (UNDO, None)
 
 
 def test_a_restart_that_the_mode_forbids_is_named_as_the_reason(service: Service, database: str) -> None:
