@@ -14,4 +14,4 @@ def shown(server: Server, target: Mapping[str, Value]) -> dict[str, tuple[str, s
     """Setting → how it is changed and how that is undone, in the order of the change."""
     live = meet(server)
     made = live.steps(live.changes(target))
-    return {s.change.name: (as_text(s.do), as_text(s.undo)) for s in made}
+    return {s.change.name: (as_text(s.do_by_hand), as_text(s.undo_by_hand)) for s in made}

@@ -65,6 +65,7 @@ def examine(config: Config) -> Examination:
         measured = measure_once(database.engine.telemetry, clock, config.prometheus)
         service = ask_service(config.service)
         lacks = [*_missing(config, database, permissions, movable, visible), *measured.problems]
+        lacks += database.unreadable
         lacks += [*missing_programs(config), *filter(None, (service.remedy,))]
         return Examination(
             server=server,
@@ -159,7 +160,10 @@ def _lines(found: Examination) -> Iterator[str]:
     for name, by in found.shadowed.items():
         yield f"  {name} is outranked by {by}"
     counted, worst, limit = (_size(memory[f"{part}_bytes"]) for part in ("counted", "worst_case", "limit"))
-    yield f"memory: {counted} counted, {worst} in the worst case, limit {limit}"
+    if server.settings:
+        yield f"memory: {counted} counted, {worst} in the worst case, limit {limit}"
+    else:
+        yield "memory: unknown, since the server tells no settings"
     yield f"service: {found.service}"
     yield ""
     yield "nothing is missing" if found.complete else "missing:"

@@ -51,6 +51,10 @@ def _on_host(config: Config, engine: Engine) -> Engine:
     return replace(engine, sources=(*engine.sources, host))
 
 
+MOST_PROBLEMS = 50
+"""In one report."""
+
+
 @contextmanager
 def running(
     config: Config,
@@ -105,7 +109,7 @@ def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: Sig
             loads=tuple(loads),
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
-            problems=[*loop.problems, *database.rules.problems(), *link.problems],
+            problems=[*loop.problems, *database.rules.problems(), *link.problems, *database.unreadable][:MOST_PROBLEMS],
             guardrails=database.rules.guardrails(),
             firing=list(database.monitor.firing),
             provisional=change.directive if change else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from lutra_models.catalog.readable import readable
 from lutra_models.server import Server
 
 from lutra_agent.admission.bounds import Bounds
@@ -38,6 +39,8 @@ class LocalDatabase:
         self._peak = PeakConnections(state)
         self.rules = ServiceRules(state, config.guard)
         self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
+        self.unreadable: tuple[str, ...] = ()
+        """Why each setting that the server reports and the catalogue cannot read is left as it is."""
         self.executor = DirectiveExecutor(engine, state, control, clock, self.read_server, self.bounds)
 
     def data_dir(self) -> Path | None:
@@ -46,9 +49,12 @@ class LocalDatabase:
         return self.engine.health.data_dir()
 
     def read_server(self) -> Server:
-        """The live server. Raises DatabaseUnavailable and CollectionFailed."""
+        """The live server, with the settings that can be read. Raises DatabaseUnavailable and CollectionFailed."""
         server = self.engine.server(self.probe.facts(self.engine.health.process_id(), self.data_dir()))
-        return replace(server, peak_connections=self._peak.with_seen(server.peak_connections))
+        found = readable(server.engine, server.settings)
+        self.unreadable = tuple(f"{why}: the agent leaves this setting as it is" for why in found.unreadable.values())
+        peak = self._peak.with_seen(server.peak_connections)
+        return replace(server, settings=found.settings, peak_connections=peak)
 
     def bounds(self) -> Bounds:
         """What a directive may do at this moment."""

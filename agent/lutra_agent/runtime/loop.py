@@ -272,7 +272,9 @@ class Loop:
         self._database.monitor.reset()
 
     def _store_last_known_good(self, server: Server) -> None:
-        """A configuration under which a window was measured is one to restore."""
+        """A configuration under which a window was measured is one to restore, where the server tells it."""
+        if not server.settings:
+            return
         store_snapshots(self._state, LAST_KNOWN_GOOD, take_snapshots(self._database.engine, server))
 
     def _store_report(self, server: Server, content: Content) -> None:

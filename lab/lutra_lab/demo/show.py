@@ -164,7 +164,7 @@ def statements(console: Console, verdict: str, changes: Sequence[ChangeSteps]) -
         console.print("\n[bold]Nothing to paste:[/] nothing that was tried is ahead of the default with certainty.")
         return
     console.print(f"\n[bold]{HOLDS[verdict]}[/]", soft_wrap=True)
-    for line in to_paste(step for made in changes for step in made.do):
+    for line in to_paste(step for made in changes for step in made.do_by_hand):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if any(made.change.applies == "restart" for made in changes):
         console.print("[dim]-- takes effect with a restart[/]")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lutra_models.catalog.reported import ReportedSettings
-from lutra_models.catalog.statements import Renderer, Statement, Step, renderer
+from lutra_models.catalog.statements import Statement, Step, renderer
 from lutra_models.catalog.sums import coupling_rule
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Applies, Value
@@ -32,12 +32,21 @@ class Change:
 class ChangeSteps:
     """A change with the steps that make it, and those that take it back once it was made.
 
-    Whoever carries out the steps by hand has changed the running server, unless the change waits for a restart.
+    `reload` follows either where the steps alone change a file: the agent reloads by itself, a person has to.
     """
 
     change: Change
     do: tuple[Step, ...]
     undo: tuple[Step, ...]
+    reload: tuple[Step, ...] = ()
+
+    @property
+    def do_by_hand(self) -> tuple[Step, ...]:
+        return (*self.do, *self.reload)
+
+    @property
+    def undo_by_hand(self) -> tuple[Step, ...]:
+        return (*self.undo, *self.reload)
 
 
 def changes(reported: ReportedSettings, target: Mapping[str, Value]) -> tuple[Change, ...]:
@@ -67,15 +76,9 @@ def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSte
         setting, render = reported.server.settings[change.name], renderer(reported.catalog_of(change.name).name)
         undo = render.undo(change.name, setting.persisted, setting.value, restart)
         do = render.change(change.name, change.value_text, restart)
-        reload = _reload(render, change)
-        found.append(ChangeSteps(change, (*do, *reload), (*undo, *reload)))
+        reload = (Statement(change.name, render.reload),) if render.reload and not restart else ()
+        found.append(ChangeSteps(change, do, undo, reload))
     return tuple(found)
-
-
-def _reload(render: Renderer, change: Change) -> tuple[Step, ...]:
-    """What makes active what the server's file says, where nothing else does."""
-    at_once = render.reload and change.applies not in ("restart", "reboot")
-    return (Statement(change.name, render.reload),) if at_once else ()
 
 
 def _ordered(reported: ReportedSettings, found: list[Change]) -> list[Change]:

@@ -22,10 +22,10 @@ def change_to_dict(made: ChangeSteps) -> Document:
         "before_text": change.before_text,
         "after_text": change.after_text,
         "applies": change.applies,
-        "do": as_text(made.do),
-        "undo": as_text(made.undo),
-        "do_steps": [_step_to_dict(s) for s in made.do],
-        "undo_steps": [_step_to_dict(s) for s in made.undo],
+        "do": as_text(made.do_by_hand),
+        "undo": as_text(made.undo_by_hand),
+        "do_steps": [_step_to_dict(s) for s in made.do_by_hand],
+        "undo_steps": [_step_to_dict(s) for s in made.undo_by_hand],
     }
 
 

@@ -193,13 +193,13 @@ def test_a_quote_in_a_persisted_text_is_doubled() -> None:
 def test_what_is_pasted_is_active_afterwards_with_one_reload_and_a_restart_needs_none() -> None:
     met = meet(a_server())
     reloaded = met.steps(met.changes({"work_mem": 131072, "random_page_cost": 1.1}))
-    assert list(to_paste(step for made in reloaded for step in made.do)) == [
+    assert list(to_paste(step for made in reloaded for step in made.do_by_hand)) == [
         "ALTER SYSTEM SET work_mem = '128MB';",
         "ALTER SYSTEM SET random_page_cost = '1.1';",
         "SELECT pg_reload_conf();",
     ]
     (restarted,) = met.steps(met.changes({"shared_buffers": 32768}))
-    assert list(to_paste(restarted.do)) == ["ALTER SYSTEM SET shared_buffers = '256MB';"]
+    assert list(to_paste(restarted.do_by_hand)) == ["ALTER SYSTEM SET shared_buffers = '256MB';"]
 
 
 def test_real_values_keep_no_more_digits_than_the_server_prints() -> None:

@@ -19,6 +19,8 @@ from lutra_models.gp.learning.fit import learn
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 QPS = Objective("qps", "maximize")
 OTHER = DEFAULT.replace({"random_page_cost": 3.5})
@@ -66,8 +68,6 @@ import numpy as np
 from lutra_models.gp.fitted.predictor import Predictor
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.transforms import Transform
-
-pytestmark = pytest.mark.slow
 rng = np.random.default_rng(0)
 x, z = rng.random((160, 12)), rng.standard_normal(160)
 gp = GaussianProcess(x, z, np.ones(160), np.full(12, 2.0), 1.3, 0.05, Transform(True, 0.0, 1.0))

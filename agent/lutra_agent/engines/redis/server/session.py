@@ -12,12 +12,17 @@ from lutra_models.server import Role
 
 from lutra_agent.config.types import is_loopback
 from lutra_agent.engines.redis.server.allocator import defragments
-from lutra_agent.engines.redis.server.connect import Connection
+from lutra_agent.engines.redis.server.connect import Connection, NotPermitted
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.errors import CollectionFailed, ConfigError
 from lutra_agent.files.atomic import real
 
 Info = Mapping[str, str]
+UNKNOWN = "unknown command"
+NO_CONFIG = (
+    "the server has no CONFIG command (it was renamed, or the service that hosts it has none): "
+    "the agent observes what INFO tells, and changes nothing"
+)
 SINCE_MANY = (7, 0)
 """From here on CONFIG SET takes several settings, all of them or none."""
 
@@ -106,6 +111,26 @@ class Session:
             return ""
         named = f"{details.config_file}: the server alone names this file, and it is not known to be the server's own"
         return f"{named}: write it into the agent's file, as database.config_file"
+
+    def settings(self) -> Mapping[str, str]:
+        """Every setting by name; none where this account, or nobody, may ask for them: INFO tells the rest."""
+        try:
+            return self.connection.pairs("CONFIG", "GET", "*")
+        except CollectionFailed as error:
+            if isinstance(error, NotPermitted) or UNKNOWN in str(error):
+                return {}
+            raise
+
+    @property
+    def lacks_config(self) -> bool:
+        """Whether the server has no CONFIG command: it was renamed, or the server is a hosted one."""
+        try:
+            self.connection.ask("CONFIG", "GET", "maxmemory")
+        except NotPermitted:
+            return False
+        except CollectionFailed as error:
+            return UNKNOWN in str(error)
+        return False
 
     def info(self, section: str) -> dict[str, str]:
         return parsed(self.connection.text("INFO", section))

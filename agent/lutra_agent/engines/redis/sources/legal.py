@@ -60,6 +60,14 @@ LEGAL: Mapping[str, Mapping[str, tuple[float, float]]] = {
 """Low and high, both included, in the server's unit: by product and setting."""
 
 
+def number(value: str) -> float | None:
+    """None for a text that is none, such as a share of another setting."""
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
 def same(one: str, other: str, kilo: int = 1000) -> bool:
     """Whether two texts mean one value: 1gb and 1073741824, yes and YES. `kilo` is what the server takes 1k for."""
     return _plain(one, kilo) == _plain(other, kilo)

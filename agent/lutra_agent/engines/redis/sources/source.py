@@ -12,11 +12,11 @@ from lutra_models.server import SERVER, ServerSetting
 
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.redis.server.rights import missing
-from lutra_agent.engines.redis.server.session import Session
+from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
 from lutra_agent.engines.redis.sources import persistence
 from lutra_agent.engines.redis.sources.changing import Changing
 from lutra_agent.engines.redis.sources.conf import Format
-from lutra_agent.engines.redis.sources.legal import LEGAL, same
+from lutra_agent.engines.redis.sources.legal import LEGAL, number, same
 from lutra_agent.errors import ApplyRefused, CollectionFailed
 from lutra_agent.files.atomic import read_regular, real
 from lutra_agent.files.saved_file import save_file
@@ -41,7 +41,7 @@ class RedisSource:
 
     def read(self) -> Mapping[str, ServerSetting]:
         details = self._session.details()
-        live = self._session.connection.pairs("CONFIG", "GET", "*")
+        live = self._session.settings()
         rows = {r.name: r for r in load(self.catalogue).rows_for(details.version) if r.name in live}
         written = self._written(details.config_file)
         lost = persistence.why_lost(live, written, self._session.info("persistence"))
@@ -52,6 +52,8 @@ class RedisSource:
 
     def permissions(self, names: Iterable[str]) -> Permissions:
         details = self._session.details()
+        if self._session.lacks_config:
+            return Permissions(frozenset(), True, explanation=NO_CONFIG)
         remedy = missing(self._session)
         if remedy:
             how = "this account may not do all that the agent asks of the server"
@@ -128,13 +130,14 @@ def _setting(
     """`text` is what the server's file says, where 1k is `kilo`."""
     waits = row.applies == "restart"
     low, high = legal or (None, None)
+    now = number(value)
     return ServerSetting(
         value=value,
         unit=row.unit,
         kind=row.kind,
         # What was set by somebody else is a value that the server takes.
-        low=None if low is None else min(low, float(value)),
-        high=None if high is None else max(high, float(value)),
+        low=low if now is None or low is None else min(low, now),
+        high=high if now is None or high is None else max(high, now),
         applies="fixed" if fixed else row.applies,
         source="default" if text is None else "file",
         persisted=text,

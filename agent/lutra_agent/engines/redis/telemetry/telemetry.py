@@ -9,7 +9,7 @@ from typing import Any
 
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.engines.redis.server.rights import grant
-from lutra_agent.engines.redis.server.session import Session
+from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
 from lutra_agent.engines.redis.telemetry import histogram, probe
 from lutra_agent.engines.redis.telemetry.collectors import COLLECTORS, keys_in, number
 from lutra_agent.engines.redis.telemetry.histogram import Histogram
@@ -71,7 +71,11 @@ class RedisTelemetry:
 
     def visible(self) -> tuple[Visible, ...]:
         version, remedy = self._session.details().version, grant(self._session)
-        seen = [self._line(remedy, "INFO", "INFO", "server"), self._line(remedy, "SLOWLOG", "SLOWLOG", "GET", "1")]
+        seen = [
+            self._config(remedy),
+            self._line(remedy, "INFO", "INFO", "server"),
+            self._line(remedy, "SLOWLOG", "SLOWLOG", "GET", "1"),
+        ]
         if self._has_histogram(version):
             seen.append(self._line(remedy, "LATENCY HISTOGRAM", "LATENCY", "HISTOGRAM"))
         per_s = self._session.database.probe_per_s
@@ -80,6 +84,11 @@ class RedisTelemetry:
             return (*seen, Visible("probe", True, what, p99=f"the agent's probe ({what})"))
         why = "off on a replica" if per_s else "database.probe_per_s is not set: without a driver there is no p99"
         return (*seen, Visible("probe", False, why))
+
+    def _config(self, remedy: str) -> Visible:
+        if self._session.lacks_config:
+            return Visible("CONFIG", False, "no settings", NO_CONFIG)
+        return self._line(remedy, "CONFIG", "CONFIG", "GET", "maxmemory")
 
     def _line(self, remedy: str, name: str, *words: str) -> Visible:
         try:
