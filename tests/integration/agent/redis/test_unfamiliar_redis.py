@@ -1,0 +1,60 @@
+"""A Redis as others run it: without CONFIG, or with a value that the catalogue does not know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lutra_agent.engines.redis.server.session import NO_CONFIG
+from lutra_agent.metrics.rates import Span, span
+from lutra_agent.runtime.compose import running
+
+from tests.support.agents import TOKEN, config
+from tests.support.engines import scratch
+from tests.support.fake_engine import NoSignals
+from tests.support.fake_service import FakeService, serving
+from tests.support.samples import sample
+from tests.support.subjects import engine_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+
+def test_a_server_without_config_is_observed_by_what_it_tells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
+    with scratch("redis", **{"rename-command": 'CONFIG ""'}) as server, serving(FakeService()) as service:
+        engine = engine_of(server)
+        before = sample(engine)
+        found = span(before, sample(engine))
+        assert isinstance(found, Span)
+        assert (*before.problems, *found.problems) == ()
+        assert "qps" in engine.telemetry.targets(found.before, found.after).metrics
+        assert engine.own.read() == {}
+        assert engine.own.permissions(["hz"]).explanation == NO_CONFIG
+        assert next(v for v in engine.telemetry.visible() if v.name == "CONFIG").remedy == NO_CONFIG
+        engine.health.close()
+        made = config(server, service.url, tmp_path / "state", "observe")
+        with running(made, signals=NoSignals()) as loop:
+            loop.run(ended=lambda: sum(r.window is not None for r in service.reports) >= 2)
+        assert service.reports[-1].status.problems == []
+
+
+@pytest.mark.parametrize("engine", ["redis", "valkey"])
+def test_a_value_that_cannot_be_read_costs_its_setting_alone_and_is_named(
+    engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
+    options = {"maxmemory": "100mb", "maxmemory-clients": "5%"}
+    with scratch(engine, **options) as server, serving(FakeService()) as service:
+        made = config(server, service.url, tmp_path / "state", "lab")
+        service.offer("rec_1", {"hz": 20})
+        with running(made, signals=NoSignals()) as loop:
+            loop.run(ended=lambda: any(o.directive == "rec_1" for r in service.reports for o in r.outcomes))
+        [outcome] = [o for r in service.reports for o in r.outcomes]
+        assert (outcome.state, outcome.active) == ("applied", {"hz": 20})
+        told = service.reports[-1]
+        [problem] = told.status.problems
+        assert problem.startswith("maxmemory-clients: '5%' is not a number")
+        sent = next(r.settings for r in service.reports if r.settings is not None)
+        assert "hz" in sent
+        assert "maxmemory-clients" not in sent
+        assert server.sql("CONFIG GET maxmemory-clients").endswith("5%")
