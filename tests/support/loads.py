@@ -1,6 +1,7 @@
 """A small load on a real server, from a thread, until the test ends it.
 
-It rests as long as it works, unless it is told for how long: enough beside whoever polls the server, and half a processor is left to the other tests.
+It rests as long as it works, or longer where it is told so: enough beside whoever polls the server, and at least half a
+processor is left to the other tests.
 """
 
 from __future__ import annotations
@@ -19,11 +20,10 @@ PAUSE_S = 0.1
 
 
 class Load:
-    """Repeats `step` until it is stopped, but not while nothing `works`; a server that went away is tried again."""
+    """Repeats `step` until it is stopped; a server that went away is tried again."""
 
-    def __init__(self, step: Callable[[], None], works: Callable[[], bool], rest_s: float | None) -> None:
+    def __init__(self, step: Callable[[], None], rest_s: float) -> None:
         self._step = step
-        self._works = works
         self._rest_s = rest_s
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -40,21 +40,15 @@ class Load:
         while not self._ended.is_set():
             began = time.monotonic()
             try:
-                if not self._works():
-                    self._ended.wait(PAUSE_S)
-                    continue
                 self._step()
-                self._ended.wait(time.monotonic() - began if self._rest_s is None else self._rest_s)
+                self._ended.wait(max(time.monotonic() - began, self._rest_s))
             except Exception:
                 self._ended.wait(PAUSE_S)
 
 
 @contextmanager
-def loaded(
-    step: Callable[[], None], works: Callable[[], bool] = lambda: True, rest_s: float | None = None
-) -> Iterator[Load]:
-    """`works`: whether clients get anything done. A change under which they do not halves any machine's throughput."""
-    load = Load(step, works, rest_s)
+def loaded(step: Callable[[], None], rest_s: float = 0.0) -> Iterator[Load]:
+    load = Load(step, rest_s)
     load.start()
     try:
         yield load

@@ -28,6 +28,7 @@ from lutra_service.workers.maker import MakesWorker
 from lutra_service.workers.protocol import opened, sealed
 
 from tests.support.application import application, documented, migrated
+from tests.support.direct import Direct
 from tests.support.fakes import Document, Fakes
 from tests.support.waiting import until
 
@@ -320,7 +321,8 @@ def running(
     app = application(made, executor or fake_executor())
     store: Store = app.state.store
     _, secret = store.write(lambda unit: create_token(unit, "test", ["admin"]))
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app) as client:
+        client._transport = Direct(client)
         client.event_hooks["response"].append(documented().check)
         yield Service(client, store, secret)
     # FastAPI remembers functions of every application, and through them all of it: hundreds slow a collection down.

@@ -1,8 +1,8 @@
-"""Real servers that run and do not answer: what a way back does to them."""
+"""A real server that runs and does not answer: what a way back does to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,15 +11,10 @@ from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.clock import SystemClock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
-from lutra_agent.errors import DidNotStart, ServerStarting
-from lutra_agent.state.store import State
-from lutra_lab.servers.base import ScratchServer
+from lutra_agent.errors import ServerStarting
 from lutra_lab.servers.postgresql import ScratchPostgres
-from lutra_models.server import SERVER
 
-from tests.support.conformance import HOST
-from tests.support.engines import scratch
-from tests.support.subjects import ENGINES, engine_of, subject_of
+from tests.support.subjects import subject_of
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -40,25 +35,6 @@ class HurriedClock(SystemClock):
             self._passed_s += PATIENCE_S
         else:
             super().sleep(seconds)
-
-
-@pytest.fixture(params=ENGINES)
-def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
-    with scratch(request.param) as found:
-        yield found
-
-
-def test_a_server_that_runs_and_does_not_listen_is_waited_for(server: ScratchServer, tmp_path: Path) -> None:
-    engine, said = engine_of(server), tmp_path / "said"
-    snapshot = take_snapshots(engine, engine.server(HOST))
-    engine.health.close()
-    commands = ((("/bin/sh", "-c", f"echo {word} >> {said}")) for word in ("restart", "start"))
-    config, deaf = RestartConfig(*commands, timeout_s=0.2), engine_of(server, port=1)
-    control = ServerControl(config, deaf.health, SystemClock(), State(tmp_path / "state"))
-    control.progress.note("started")
-    with pytest.raises(DidNotStart, match=r"waited 0\.2 s and the server does not accept connections"):
-        control.start_or_wait(snapshot[SERVER].data_dir)
-    assert not said.exists()
 
 
 def test_a_server_that_hangs_on_its_way_up_gets_its_file_back_and_one_restart(

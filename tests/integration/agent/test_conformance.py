@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lutra_agent.changes.snapshots import take_snapshots
+from lutra_agent.clock import SystemClock
+from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.server import ServerControl
+from lutra_agent.errors import DidNotStart
 from lutra_lab.servers.base import ScratchServer
+from lutra_models.server import SERVER
 
 from tests.support.conformance import EngineConformance, Subject
 from tests.support.engines import OTHER_STORES, scratch
-from tests.support.subjects import ENGINES, subject_of
+from tests.support.subjects import ENGINES, engine_of, subject_of
 
 SERVERS = ("postgres15", "redis8", *ENGINES, *OTHER_STORES)
 """The usual server of each engine, and further versions."""
@@ -30,3 +36,15 @@ class TestEngine(EngineConformance):
         found = subject_of(server, tmp_path / "state")
         yield found
         found.engine.health.close()
+
+    def test_one_that_runs_and_does_not_listen_is_waited_for(
+        self, server: ScratchServer, subject: Subject, tmp_path: Path
+    ) -> None:
+        snapshot, said = take_snapshots(subject.engine, subject.read_server()), tmp_path / "said"
+        commands = ((("/bin/sh", "-c", f"echo {word} >> {said}")) for word in ("restart", "start"))
+        config, deaf = RestartConfig(*commands, timeout_s=0.2), engine_of(server, port=1)
+        control = ServerControl(config, deaf.health, SystemClock(), subject.state)
+        control.progress.note("started")
+        with pytest.raises(DidNotStart, match=r"waited 0\.2 s and the server does not accept connections"):
+            control.start_or_wait(snapshot[SERVER].data_dir)
+        assert not said.exists()

@@ -29,8 +29,8 @@ from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
-ARMED = {"limit": 0.5, "hold_s": 3}
-"""From a change on: before it no dip of the load fires a guard."""
+ARMED = {"limit": 1000.0, "hold_s": 2}
+"""So many times what it was before, which no load holds: it fires on any machine, and only where it is switched on."""
 SMALL: dict[str, dict[str, str]] = {"mysql": {"innodb_redo_log_capacity": "8M"}}
 """Options of a server that is to fit on a small disk."""
 
@@ -107,9 +107,7 @@ def test_a_value_that_prevents_the_boot_is_undone_with_the_service_away(scene: S
 
 def test_a_guard_that_fires_with_the_service_away_takes_the_change_back_and_is_told_later_once(scene: Scene) -> None:
     scene.service.then("rec_1", scene.service.leave, qps=ARMED)
-    # Under the change nobody gets anything done.
-    load = loaded(scene.subject.load, scene.file_as_before, rest_s=0.1)
-    with scene.agent("reload_only", guard={"confirm_windows": 100}), load:
+    with scene.agent("reload_only", guard={"confirm_windows": 100}), loaded(scene.subject.load, rest_s=0.1):
         until(lambda: scene.service.busy)
         scene.service.offer("rec_1", dict(scene.subject.at_once))
         [applied] = until(scene.outcomes)
@@ -121,9 +119,9 @@ def test_a_guard_that_fires_with_the_service_away_takes_the_change_back_and_is_t
         told = scene.windows()
         until(lambda: scene.windows() >= told + 2)
     assert [o.state for o in scene.outcomes()] == ["applied", "reverted"]
-    [event] = [e for e in scene.events() if e.directive is not None]  # a dip of the load may fire one later
+    [event] = [e for e in scene.events() if e.directive is not None]  # it may fire again
     assert (event.guard, event.directive) == ("qps", "rec_1")
-    assert event.held_s >= 3
+    assert event.held_s >= 2
 
 
 @contextmanager

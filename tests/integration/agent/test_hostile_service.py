@@ -19,8 +19,8 @@ from tests.support.waiting import PATIENCE_S, until
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 GUARD = {**guards(), "confirm_windows": 100}
-ARMED = {"limit": 0.5, "hold_s": 3}
-"""From a change on: before it no dip of the load fires a guard."""
+ARMED = {"limit": 1000.0, "hold_s": 2}
+"""So many times what it was before, which no load holds: it fires on any machine, and only where it is switched on."""
 
 
 @pytest.fixture
@@ -35,15 +35,11 @@ def test_a_guard_takes_a_change_back_while_the_services_answer_drips_and_it_is_t
 ) -> None:
     own_postgres.sql("CREATE TABLE load (n int)")
     made = document(own_postgres, service.url, tmp_path / "state", "reload_only", guard=GUARD)
-    file = own_postgres.data_dir / "postgresql.auto.conf"
-    before = file.read_bytes()
     service.then("rec_1", service.dripping.set, qps=ARMED)
     with psycopg.connect(own_postgres.conninfo(), autocommit=True) as connection:
         connection.execute("SET synchronous_commit = off")  # a disk may stand still for as long as a window
         insert = partial(connection.execute, "INSERT INTO load VALUES (1)")
-        # Under the change nobody gets anything done.
-        load = loaded(insert, lambda: file.read_bytes() == before, rest_s=0.02)
-        with load, agent_process(write_toml(tmp_path / "agent.toml", made)):
+        with loaded(insert, rest_s=0.02), agent_process(write_toml(tmp_path / "agent.toml", made)):
             until(lambda: service.busy)
             service.offer("rec_1", {"work_mem": 8192})
             until(lambda: service.outcome("rec_1"))

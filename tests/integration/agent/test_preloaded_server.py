@@ -23,6 +23,7 @@ UNIT = "lutra-served.service"
 SERVED = """
 [Unit]
 DefaultDependencies=no
+StartLimitIntervalSec=0
 [Service]
 Type=notify
 NotifyAccess=all

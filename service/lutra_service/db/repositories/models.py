@@ -66,8 +66,9 @@ class ModelJobs(Repository[ModelJob]):
         return self.change(id_, c.state == "waiting", free, lease_until=until)
 
     def renew(self, ids: Sequence[str], until: datetime) -> None:
+        """One that was released meanwhile, as between two steps, stays so."""
         c = self.table.c
-        self._update(c.id.in_(ids), c.state == "waiting", lease_until=until)
+        self._update(c.id.in_(ids), c.state == "waiting", c.lease_until.is_not(None), lease_until=until)
 
     def open(self, ids: Sequence[str]) -> set[str]:
         """Those of `ids` that are still wanted."""

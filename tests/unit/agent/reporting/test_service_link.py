@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from lutra_agent.clock import SystemClock
 from lutra_agent.config.types import ServiceConfig
+from lutra_agent.reporting import service_link
 from lutra_agent.reporting.conversation import Conversation
 from lutra_agent.reporting.service_link import News, ThreadedLink
 from lutra_agent.reporting.spool import Spool
@@ -22,6 +23,8 @@ from tests.support.fake_clock import FakeClock
 from tests.support.fake_service import FakeService, serving
 from tests.support.loops import WATCHED, Bench, bench, linked, outcomes, turn
 from tests.support.waiting import PATIENCE_S
+
+A_MOMENT_S = 0.01
 
 
 class Hurried:
@@ -38,7 +41,7 @@ class Hurried:
 
     def wait(self, seconds: float, ask: bool) -> News:
         self._clock.sleep(seconds)
-        return self._link.wait(0.05, ask)
+        return self._link.wait(A_MOMENT_S, ask)
 
 
 @contextmanager
@@ -109,7 +112,9 @@ def test_a_change_is_taken_back_while_the_service_holds_the_question_for_a_direc
     with link_to(service.url, made.spool) as link:
         live = linked(made, Hurried(link, made.clock))
         while not asked.is_set():
-            link.wait(0.05, ask=True)  # the loop's own clock stands still: however long it takes, nothing is confirmed
+            link.wait(
+                A_MOMENT_S, ask=True
+            )  # the loop's own clock stands still: however long it takes, nothing is confirmed
         live.engine.p99_ms = 60.0
         turn(live, 8)
         assert live.engine.settings["work_mem"].value == "4096"
@@ -264,7 +269,10 @@ def test_an_error_of_the_links_own_does_not_end_it() -> None:
     link.close()
 
 
-def test_a_link_whose_exchange_hangs_is_closed_and_leaves_the_spool_alone(tmp_path: Path, service: FakeService) -> None:
+def test_a_link_whose_exchange_hangs_is_closed_and_leaves_the_spool_alone(
+    tmp_path: Path, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_link, "END_S", PATIENCE_S)
     service.dripping.set()
     spool = Spool(tmp_path)
     spool.append(lambda sequence: b"report")

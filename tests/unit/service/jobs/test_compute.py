@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import pytest
 from lutra_models.errors import FitFailed
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_service.app.jobs import lease
-from lutra_service.db.schema.records import Recommendation, Request, Waiting
+from lutra_service.app.jobs import lease, model_jobs
+from lutra_service.db.schema.records import ModelJob, Recommendation, Request, Waiting
 from lutra_service.db.store import Store
 from lutra_service.workers.protocol import NoWorker, WorkerLost
 
@@ -165,6 +166,22 @@ def test_a_lease_is_one_workers_until_it_runs_out(tmp_path: Path) -> None:
         assert service.store.write(lambda u: lease.claim(u, 60)) == []
         service.store.write(lambda u: lease.renew(u, [row], -1))
         assert [w.recommendation_id for w in service.store.write(lambda u: lease.claim(u, 60))] == [row]
+
+
+def test_a_lease_that_was_given_back_is_not_renewed(tmp_path: Path) -> None:
+    """Whoever sweeps has read a moment ago what is held, and one step of a scorecard may have ended since."""
+    with running(tmp_path) as service:
+        stop(service)
+        model = service.take("POST", "/v1/models", {"name": "scored", "options": {}})["id"]
+        row = ModelJob("job_1", model, "score", "waiting", datetime.now(UTC), sessions=["ts_1"])
+        service.store.write(lambda u: u.model_jobs.add(row))
+        (job,) = service.store.write(lambda u: model_jobs.claim(u, 60, 1))
+        held = [job.recommendation_id]
+        service.store.write(lambda u: model_jobs.renew(u, held, 60))
+        assert service.store.write(lambda u: model_jobs.claim(u, 60, 1)) == []
+        service.store.write(lambda u: model_jobs.release(u, held[0]))
+        service.store.write(lambda u: model_jobs.renew(u, held, 60))
+        assert service.store.write(lambda u: model_jobs.claim(u, 60, 1)) == [job]
 
 
 class Blocked(Fakes):
