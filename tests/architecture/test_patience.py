@@ -26,7 +26,7 @@ SHORT: dict[str, str] = {
     "support/fleet.py:Steward.at_work": PAUSE,
     "support/loads.py:Load._run": PAUSE,
     "support/raw_server.py:dripping": PAUSE,
-    "integration/agent/test_coming_up.py:test_a_server_that_runs_and_does_not_listen_is_waited_for": PASSES,
+    "integration/agent/test_conformance.py:TestEngine.test_one_that_runs_and_does_not_listen_is_waited_for": PASSES,
     "integration/lab/test_mysqld.py:test_a_restart_kills_a_server_that_does_not_shut_down": PASSES,
     "integration/service/test_client.py:_session": PASSES,
     "integration/service/test_client.py:test_the_same_is_awaited": PASSES,

@@ -180,11 +180,14 @@ def test_a_postgresql_whose_answer_does_not_end_is_gone(kind: str, monkeypatch: 
     def talk(heard: Heard, connection: socket.socket) -> None:
         while struct.unpack("!II", heard.receive(connection)[:8])[1] in (SSL_REQUEST, GSS_REQUEST):
             connection.sendall(b"N")
-        connection.sendall(told(b"R", bytes(4)) + told(b"Z", b"I"))
+        connection.sendall(told(b"R", bytes(4)) + told(b"K", struct.pack("!II", 7, 0)) + told(b"Z", b"I"))
+        heard.receive(connection)
+        process = told(b"D", struct.pack("!HI", 1, 1) + b"7")
+        connection.sendall(ONE_TEXT + process + told(b"C", b"SELECT 1\0") + told(b"Z", b"I"))
         heard.receive(connection)
         connection.sendall(told(b"C", b"SET\0") + told(b"Z", b"I"))
         heard.receive(connection)
-        connection.sendall(told(b"T", struct.pack("!H", 1) + b"a\0" + struct.pack("!IHIHIH", 0, 0, 25, 65535, 0, 0)))
+        connection.sendall(ONE_TEXT)
         row = told(b"D", struct.pack("!HI", 1, len(PIECE)) + PIECE)
         connection.sendall(b"D" + struct.pack("!IHI", 900 << 20, 1, 899 << 20) if kind == "a row" else row)
         for _ in range(ENOUGH):
@@ -201,6 +204,10 @@ def test_a_postgresql_whose_answer_does_not_end_is_gone(kind: str, monkeypatch: 
 
 def told(kind: bytes, content: bytes) -> bytes:
     return kind + struct.pack("!I", len(content) + 4) + content
+
+
+ONE_TEXT = told(b"T", struct.pack("!H", 1) + b"a\0" + struct.pack("!IHIHIH", 0, 0, 25, 65535, 0, 0))
+"""The description of rows with one column."""
 
 
 def framed(number: int, content: bytes) -> bytes:

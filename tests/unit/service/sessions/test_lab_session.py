@@ -64,9 +64,12 @@ def test_a_trial_shows_its_exact_change_and_undo_and_the_memory_line_by_line(ser
     (change,) = trial["changes"]
     assert change["setting"] == "work_mem"
     assert (change["before_text"], change["after_text"]) == ("4MB", "5MB")
-    assert change["do"] == "ALTER SYSTEM SET work_mem = '5MB'"
-    assert change["undo"] == "ALTER SYSTEM RESET work_mem"
-    assert change["do_steps"] == [{"text": change["do"], "file": "", "section": ""}]
+    assert change["do"] == "ALTER SYSTEM SET work_mem = '5MB'; SELECT pg_reload_conf()"
+    assert change["undo"] == "ALTER SYSTEM RESET work_mem; SELECT pg_reload_conf()"
+    assert change["do_steps"] == [
+        {"text": "ALTER SYSTEM SET work_mem = '5MB'", "file": "", "section": ""},
+        {"text": "SELECT pg_reload_conf()", "file": "", "section": ""},
+    ]
     assert change["undo_steps"] == [{"text": change["undo"], "file": "", "section": ""}]
     terms = trial["memory"]["terms"]
     assert sum(t["bytes"] for t in terms) == trial["memory"]["total_bytes"]
