@@ -24,7 +24,7 @@ DRIVER: dict[str, Any] = {
     "duration_s": 1,
 }
 
-pytestmark = [pytest.mark.engine, pytest.mark.slow]
+pytestmark = [pytest.mark.engine, pytest.mark.slow, pytest.mark.thorough]
 
 
 @pytest.mark.parametrize("pika", PIKAS)
