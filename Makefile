@@ -36,8 +36,8 @@ lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/mypy -n 2
 	.venv/bin/lint-imports
 
-quick: setup  ## the quick tests; their files lie in memory where the system has a folder for that
-	TMPDIR=$(wildcard /dev/shm) $(PYTEST) -n logical -m "not slow and not engine and not thorough"
+quick: setup  ## one case of each quick test; their files lie in memory where the system has a folder for that
+	TMPDIR=$(wildcard /dev/shm) $(PYTEST) -n logical --one-case -m "not slow and not engine and not thorough"
 
 check: setup  ## lint and the quick tests, side by side; lint's words come at the end
 	@$(MAKE) --no-print-directory lint >.venv/lint.log 2>&1 & lint=$$!; \

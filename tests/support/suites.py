@@ -1,7 +1,8 @@
 """A plugin: which tests are left to `make thorough`.
 
 A test that runs on several servers of a family is part of `make test` on the cheapest of them, and of `make thorough`
-on the others. What takes long and shows little more carries the marker `thorough` itself.
+on the others. What takes long and shows little more carries the marker `thorough` itself. `make check` has one case of
+each quick test.
 """
 
 from __future__ import annotations
@@ -23,12 +24,24 @@ FAMILY = {server: family for family in FAMILIES for server in family}
 BETWEEN_WORDS = re.compile(r"[\[\]-]")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--one-case", action="store_true", help="of a test with parameters the first case alone")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     further = left_to_thorough([item.nodeid for item in items])
     for item in items:
         if item.nodeid in further:
             item.add_marker(pytest.mark.thorough)
+    if config.option.one_case:
+        firsts = first_cases([item.nodeid for item in items])
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in firsts])
+        items[:] = [item for item in items if item.nodeid in firsts]
+
+
+def first_cases(nodeids: list[str]) -> set[str]:
+    return set({nodeid.partition("[")[0]: nodeid for nodeid in reversed(nodeids)}.values())
 
 
 def left_to_thorough(nodeids: list[str]) -> set[str]:
