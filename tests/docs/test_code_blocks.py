@@ -19,6 +19,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,10 @@ class World:
     def environment(self, text: str) -> dict[str, str]:
         """The variables that a block reads."""
         named: dict[str, str] = {"TOKEN": self.served.token, "DB": self.tuned[1]}
-        if "/predictions" not in text:
+        if "/predictions" in text:
+            self.tuned[0].clock = datetime.now(UTC)
+            self.tuned[0].observe()
+        else:
             agent = self._database()
             named["DB"] = agent.database
             if "$SESSION" in text:

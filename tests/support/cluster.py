@@ -12,6 +12,9 @@ import pytest
 from lutra_service.workers import cluster as cluster_module
 
 from tests.support import certificates
+from tests.support.waiting import PATIENCE_S
+
+TIMEOUTS = ("distributed.comm.timeouts.connect", "distributed.comm.timeouts.tcp")
 
 
 class Runs:
@@ -48,7 +51,7 @@ def local(folder: Path, **options: Any) -> Iterator[str]:
     """The address of a cluster of one worker, all of whose files lie in the folder."""
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     with (
-        dask.config.set({"temporary-directory": str(folder)}),
+        dask.config.set({"temporary-directory": str(folder), **dict.fromkeys(TIMEOUTS, f"{PATIENCE_S}s")}),
         distributed.LocalCluster(n_workers=1, dashboard_address=None, **options) as made,
     ):
         yield made.scheduler_address

@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 from lutra_agent.drivers import Driver, DriverFailed, Measurement
+from lutra_agent.drivers.base import Moment, nothing
 
 from tests.support.waiting import until
 
 NOTHING_ENDED = "completed no"
+
+
+def measurement(driver: Driver, on_window_start: Moment = nothing, on_window_end: Moment = nothing) -> Measurement:
+    """Of the first window in which anything ended: a busy machine may hold all clients up for a whole one, which the
+    driver says.
+    """
+
+    def run() -> Measurement | None:
+        try:
+            return driver.run(on_window_start, on_window_end)
+        except DriverFailed as error:
+            if NOTHING_ENDED not in str(error):
+                raise
+            return None
+
+    found = until(run)
+    assert found is not None
+    return found
 
 
 class DriverConformance:
@@ -20,20 +39,8 @@ class DriverConformance:
 
     def test_it_measures_what_its_clients_saw_between_its_two_calls(self, driver: Driver) -> None:
         calls: list[str] = []
-
-        def run() -> Measurement | None:
-            """None where a busy disk held all clients up for the whole window, which the driver says."""
-            calls.clear()
-            try:
-                return driver.run(lambda: calls.append("start"), lambda: calls.append("end"))
-            except DriverFailed as error:
-                if NOTHING_ENDED not in str(error):
-                    raise
-                return None
-
-        measured = until(run)
-        assert measured is not None
-        assert calls == ["start", "end"]
+        measured = measurement(driver, lambda: calls.append("start"), lambda: calls.append("end"))
+        assert calls == ["start", "end"] * max(1, len(calls) // 2)
         assert measured.window_start < measured.window_end
         assert measured.statement
         assert {"qps", "tps"} & set(measured.metrics)

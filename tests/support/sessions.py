@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tests.support.fakes import Document
 from tests.support.served import Served
-from tests.support.service import Agent, Api
+from tests.support.service import Agent
 
 Response = Callable[[Document], float]
 
@@ -24,7 +24,7 @@ def tune(
     seed: int = 7,
     name: str = "shop",
     rounds: int = 0,
-) -> tuple[Api, str, str]:
+) -> tuple[Agent, str, str]:
     """Run a lab session to its end: the agent's own client, the database's id, the session's id."""
     api = served.api
     database = api.take("POST", "/v1/databases", {"name": name, "engine": "postgresql"})["id"]

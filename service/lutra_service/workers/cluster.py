@@ -25,6 +25,7 @@ class Cluster:
     tls_ca: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    connect_s: float = CONNECT_S
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), default=str)
@@ -37,7 +38,7 @@ class Cluster:
         files = {"tls_ca_file": self.tls_ca, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
         named = {name: str(path) for name, path in files.items() if path is not None}
         security: Any = Security(require_encryption=encrypted, **named)
-        return Client(self.address, timeout=CONNECT_S, security=security, set_as_default=False)
+        return Client(self.address, timeout=self.connect_s, security=security, set_as_default=False)
 
 
 def cluster_worker(cluster: Cluster, limits: Limits, tasks: str = TASKS) -> WorkerProcess:

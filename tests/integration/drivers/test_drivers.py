@@ -10,7 +10,10 @@ from lutra_agent.drivers.sysbench import Sysbench
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.ending import Level
 
+from tests.support.counted import EACH
+from tests.support.counted import counted as counted_pgbench
 from tests.support.databases import Where
+from tests.support.driver_conformance import measurement
 from tests.support.engines import a_database, program
 from tests.support.waiting import until
 
@@ -18,18 +21,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
 SHORT = {"warmup_s": 1, "duration_s": 2, "rate": 100}
 CLIENTS = 2
-EACH = 100
-"""Transactions of each client of a counted run, in a window of so many seconds: one second each, on any machine."""
-COUNTED = """#!/bin/sh
-# Runs for so many transactions, and not for as many seconds.
-for word; do
-    shift
-    [ "$word" = -T ] && word=-t
-    set -- "$@" "$word"
-done
-{also}
-PGOPTIONS="-c synchronous_commit=off -c log_statement=all" exec {pgbench} "$@"
-"""
 SENT = re.compile(r"LOG:  (?:statement|execute \w+): [A-Z]")
 """A statement of a script; pgbench itself asks in small letters."""
 NEVER = 1e9
@@ -56,11 +47,8 @@ def counted(filled: ScratchPostgres, tmp_path: Path) -> Counted:
     """A load of a known number of transactions; `also` is done before."""
 
     def made(where: Where | None = None, also: str = "", **more: object) -> Driver:
-        wrapper = tmp_path / "pgbench"
-        wrapper.write_text(COUNTED.format(pgbench=filled.bin_dir / "pgbench", also=also))
-        wrapper.chmod(0o755)
-        config = {"kind": "pgbench", "bin": str(wrapper), "clients": CLIENTS, "warmup_s": 0, "duration_s": EACH}
-        return build({**config, "settle": [], **more}, where or Where.of(filled))
+        section = counted_pgbench(filled, tmp_path, also, options="-c log_statement=all")
+        return build({**section, "clients": CLIENTS, **more}, where or Where.of(filled))
 
     return made
 
@@ -164,7 +152,7 @@ def test_sysbench_measures_after_its_warm_up(sysbench_database: Where, tmp_path:
     noting.write_text(f'#!/bin/sh\n{program("sysbench")} "$@" | tee {printed}\n')
     noting.chmod(0o755)
     sysbench(sysbench_database, script).prepare()
-    measured = sysbench(sysbench_database, script, bin=str(noting)).run()
+    measured = measurement(sysbench(sysbench_database, script, bin=str(noting)))
     told = {"tps": r"transactions: .*\((.*) per sec", "qps": r"queries: .*\((.*) per sec", "p99_ms": "99th .*: (.*)"}
     for name, line in told.items():
         warm_up, window = re.findall(line, printed.read_text())

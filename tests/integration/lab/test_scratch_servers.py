@@ -21,6 +21,7 @@ from lutra_lab.servers.ports import accepts
 from lutra_lab.servers.processes import having, runs
 
 from tests.support.agents import suggested
+from tests.support.driver_conformance import measurement
 from tests.support.engines import installed, made, program, scratch
 from tests.support.families import known
 from tests.support.suites import on_first
@@ -164,7 +165,7 @@ def test_the_lab_command_describes_its_server_suggests_a_load_and_takes_both_awa
     assert settings[most] == "77"
     run(told["restart_command"])
     assert accepts(told["port"])
-    assert suggested(told).run().metrics["qps"] > 0
+    assert measurement(suggested(told)).metrics["qps"] > 0
     process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert taken_away(folder / "server")

@@ -185,7 +185,7 @@ def test_a_dask_cluster_computes_without_any_other_change(tmp_path: Path, schedu
 
 def test_in_a_cluster_too_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, scheduler: str) -> None:
     def make() -> Worker:
-        return cluster_worker(Cluster(scheduler), LIMITS, POISON)
+        return cluster_worker(Cluster(scheduler, connect_s=PATIENCE_S), LIMITS, POISON)
 
     with running(tmp_path, executor=make, workers=2) as service:
         bad, sound = an_agent_in_a_session(service, "bad", poison.ENDS), an_agent_in_a_session(service, "sound")
@@ -196,7 +196,7 @@ def test_in_a_cluster_too_a_computation_that_ends_its_process_fails_alone(tmp_pa
 
 
 def test_a_cluster_that_cannot_be_reached_is_nobodys_fault() -> None:
-    worker = cluster_worker(Cluster("tcp://127.0.0.1:1"), LIMITS, POISON)
+    worker = cluster_worker(Cluster("tcp://127.0.0.1:1", connect_s=SHORT_S), LIMITS, POISON)
     with pytest.raises(NoWorker):
         worker.run("recommend", {"entropy": [0]})
 
@@ -216,7 +216,7 @@ def test_what_a_hostile_cluster_answers_runs_nowhere(
     """The cluster's worker is in this process, where `compute` is not what the service thinks it is."""
     marker = tmp_path / "marker"
     with clusters.answering(answer, marker) as address:
-        worker = cluster_worker(Cluster(address), LIMITS, POISON)
+        worker = cluster_worker(Cluster(address, connect_s=PATIENCE_S), LIMITS, POISON)
         try:
             with pytest.raises(error, match=why):
                 worker.run("recommend", {"entropy": [0]})
@@ -243,7 +243,7 @@ def test_an_encrypted_cluster_computes_for_who_has_a_certificate(tmp_path: Path)
     with clusters.encrypted(tmp_path) as (address, files):
         settings: dict[str, Any] = {"dask_scheduler": address, **files}
         worker = make_worker(Settings(**settings))
-        stranger = cluster_worker(Cluster(address, tls_ca=files["dask_tls_ca"]), LIMITS)
+        stranger = cluster_worker(Cluster(address, tls_ca=files["dask_tls_ca"], connect_s=SHORT_S), LIMITS)
         try:
             with pytest.raises(ComputationFailed, match="KeyError"):  # computed: the request lacks its history
                 worker.run("recommend", {})

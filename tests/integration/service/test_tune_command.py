@@ -13,6 +13,7 @@ import pytest
 from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import agent_process, document, write_toml
+from tests.support.counted import counted, twice_as_many
 from tests.support.engines import scratch
 from tests.support.served import Served
 from tests.support.waiting import until
@@ -40,13 +41,12 @@ def registered(served: Served, name: str = "shop") -> tuple[str, str]:
 def agent_file(server: ScratchPostgres, served: Served, database: str, folder: Path) -> Path:
     pgbench = [str(server.bin_dir / "pgbench"), "-i", "-q", "-h", server.host, "-p", str(server.port)]
     subprocess.run([*pgbench, "-U", server.user, server.dbname], check=True, capture_output=True)
-    driver = {"kind": "pgbench", "bin": str(server.bin_dir / "pgbench"), "script": "simple-update", "clients": 2}
     made = document(
         server,
         str(served.client.base_url).rstrip("/"),
         folder / "state",
         service={"database": database},
-        driver={**driver, "warmup_s": 0.5, "duration_s": 1, "rate": 200},
+        driver={**counted(server, folder, twice_as_many(server)), "script": "simple-update", "clients": 2},
     )
     return write_toml(folder / "agent.toml", made)
 
@@ -61,7 +61,7 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
     database, token = registered(served)
     with scratch("postgres18", **MEMORY_ALONE) as server:
         file = agent_file(server, served, database, tmp_path)
-        done = tune(file, token, "--limit", "p99_ms<=10000", "--seed", "5")
+        done = tune(file, token, "--limit", "p99_ms<=100000", "--seed", "5")
         left = active(server)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
@@ -70,7 +70,7 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
     found = served.api.take("GET", f"/v1/sessions/{session[1]}")
     assert (found["state"], found["limits"], found["max_trials"]) == (
         "completed",
-        [{"metric": "p99_ms", "at_most": 10000.0, "at_least": None}],
+        [{"metric": "p99_ms", "at_most": 100000.0, "at_least": None}],
         TRIALS,
     )
     for number, line in enumerate(lines[1 : TRIALS + 1], 1):
@@ -78,12 +78,12 @@ def test_it_runs_a_session_and_tells_each_trial_and_the_result(served: Served, t
     sentence = found["verification"]["sentence"]
     assert lines[TRIALS + 1] == f"session {session[1]} is completed {sentence}".rstrip()
     assert lines[TRIALS + 2].startswith("handed over: qps")
-    under = "measured at 2 clients of simple-update, 200 a second; at other numbers of clients it was not measured"
+    under = "measured at 2 clients of simple-update; at other numbers of clients it was not measured"
     assert lines[TRIALS + 3] == found["measured_under"] == under
     told = re.fullmatch(r"active now, (\d+) settings away from the baseline:", lines[TRIALS + 4])
     assert told is not None, lines[TRIALS + 4]
     statements = lines[TRIALS + 5 :]
-    assert len(statements) == int(told[1])
+    assert len(statements) == int(told[1]) > 0, "twice as many transactions are better than the baseline's"
     assert all(re.match(r"  ALTER SYSTEM (SET|RESET) \w+.*;$", s) for s in statements)
     best = served.api.take("GET", f"/v1/recommendations/{found['handover']}")["configuration"]
     assert {n: type(v)(left[n]) for n, v in best.items()} == best

@@ -6,7 +6,7 @@ import pytest
 from lutra_models import serial
 
 from tests.support.served import Served
-from tests.support.service import Api
+from tests.support.service import Agent
 from tests.support.sessions import more_buffers_help, tune
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]
@@ -15,12 +15,12 @@ TRIALS = 6
 
 
 @pytest.fixture(scope="module")
-def tuned(served: Served) -> tuple[Api, str, str]:
+def tuned(served: Served) -> tuple[Agent, str, str]:
     """The agent's own client, the database's id and the session's."""
     return tune(served, TRIALS, rounds=4)
 
 
-def test_a_session_runs_predicts_and_can_be_replayed(served: Served, tuned: tuple[Api, str, str]) -> None:
+def test_a_session_runs_predicts_and_can_be_replayed(served: Served, tuned: tuple[Agent, str, str]) -> None:
     api = served.api
     agent, database, session = tuned
     found = api.take("GET", f"/v1/sessions/{session}")
@@ -56,7 +56,7 @@ def test_a_session_runs_predicts_and_can_be_replayed(served: Served, tuned: tupl
     assert served.token not in served.log
 
 
-def test_a_session_leans_on_what_an_earlier_one_learned(served: Served, tuned: tuple[Api, str, str]) -> None:
+def test_a_session_leans_on_what_an_earlier_one_learned(served: Served, tuned: tuple[Agent, str, str]) -> None:
     _, _, session = tune(served, trials=3, name="its twin")
     trials = served.api.take("GET", f"/v1/sessions/{session}/trials")["items"]
     assert trials[2]["origin"] != "space_filling"
