@@ -2,13 +2,14 @@
 
 A test that runs on several servers of a family is part of `make test` on the cheapest of them, and of `make thorough`
 on the others. What takes long and shows little more carries the marker `thorough` itself. `make check` has one case of
-each quick test.
+each quick test, and does not import a file that is marked as a whole.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,11 +22,19 @@ FAMILIES = (
 )
 """Servers that one piece of code of ours talks to, the cheapest of each family first."""
 FAMILY = {server: family for family in FAMILIES for server in family}
+OF_A_WHOLE_FILE = re.compile(r"^pytestmark = .*pytest\.mark\.(slow|engine|thorough)\b", re.MULTILINE)
 BETWEEN_WORDS = re.compile(r"[\[\]-]")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--one-case", action="store_true", help="of a test with parameters the first case alone")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """None leaves the answer to pytest."""
+    if not config.option.one_case or collection_path.suffix != ".py":
+        return None
+    return True if OF_A_WHOLE_FILE.search(collection_path.read_text()) else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,6 +16,8 @@ from scipy import integrate, stats
 
 from tests.unit.gp.helpers import SPACE, history
 
+pytestmark = pytest.mark.slow
+
 numbers = st.floats(-5, 5)
 deviations = st.floats(0.05, 3)
 

@@ -11,6 +11,8 @@ from lutra_models.gp import Options, recommend
 from lutra_models.gp.search.around_start import AroundStart, around_start
 from lutra_models.gp.space.encoding import Encoding
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"k{i}" for i in range(20)]
 KNOBS = [*(Knob(name, Number(0.0, 1.0, special=(-1.0,))) for name in NAMES), Knob("c", Choice(("x", "y", "z")))]
 ENCODING, SPACE = Encoding(KNOBS), KnobSpace(KNOBS)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pytest
 from lutra_models import Configuration, History, Knob, KnobSpace, Limit, Number, Objective, Observation, Refusal
 from lutra_models.gp import Options, recommend
 from lutra_models.gp.learning.fit import learn
 from lutra_models.gp.search.beside_best import beside_best, standing_still
 from lutra_models.knobs import Rule
+
+pytestmark = pytest.mark.slow
 
 KNOBS = [Knob("main", Number(0.0, 1.0)), Knob("idle", Number(0.0, 1.0))]
 OPTIONS = Options().varied(**{"surrogate.name": "numpy"})

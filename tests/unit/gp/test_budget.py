@@ -18,6 +18,8 @@ from lutra_models.server import Policy
 
 from tests.unit.catalog.test_small_hosts import ENGINES, stock, under
 
+pytestmark = pytest.mark.slow
+
 POLICY = Policy()
 
 

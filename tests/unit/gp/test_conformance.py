@@ -19,6 +19,8 @@ from lutra_models.gp.surrogate.table import surrogate
 
 from tests.unit.gp.helpers import SPACE, history
 
+pytestmark = pytest.mark.slow
+
 
 class TestInstalledSurrogate(SurrogateConformance):
     one = surrogate("toygp")

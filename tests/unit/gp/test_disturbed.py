@@ -21,6 +21,8 @@ from lutra_models.history import Window
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
 
+pytestmark = pytest.mark.slow
+
 ENCODING = Encoding(SPACE.knobs)
 
 

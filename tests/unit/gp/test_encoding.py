@@ -13,6 +13,8 @@ from lutra_models.gp import recommend
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.serial import knob_from_dict, knob_to_dict
 
+pytestmark = pytest.mark.slow
+
 integers = st.builds(
     lambda low, span, log, special: Number(
         low, low + span, log=log, integer=True, special=tuple(s for s in special if s < low)

@@ -19,6 +19,8 @@ from lutra_models.gp.memory.workload import Lesson, Workload
 from lutra_models.gp.space.encoding import Encoding
 from lutra_models.gp.transfer import similarity
 
+pytestmark = pytest.mark.slow
+
 SPACE = KnobSpace(
     [
         Knob("pool", Number(64, 65536, "MB", log=True, integer=True)),

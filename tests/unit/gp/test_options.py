@@ -22,6 +22,8 @@ from lutra_models.gp.space.encoding import Encoding
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
 
+pytestmark = pytest.mark.slow
+
 PLAIN_OPTIONS = Options()
 
 

@@ -24,6 +24,8 @@ from lutra_models.gp.surrogate.transforms import Transform
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history
 
+pytestmark = pytest.mark.slow
+
 
 def rng(seed: int = 1) -> np.random.Generator:
     return np.random.default_rng(seed)

@@ -18,6 +18,8 @@ from lutra_models.gp.transfer.signature import signature, telling
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history, measure
 
+pytestmark = pytest.mark.slow
+
 OTHER = KnobSpace(
     [
         Knob("shared_buffers", Number(32768, 1048576, unit="8kB", log=True, integer=True)),

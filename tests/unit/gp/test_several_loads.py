@@ -14,6 +14,8 @@ from lutra_models.gp.surrogate.dataset import direction, targets
 
 from tests.unit.gp.helpers import DEFAULT, SPACE, history, measure
 
+pytestmark = pytest.mark.slow
+
 
 def two_loads(configuration: Configuration, rng: np.random.Generator) -> dict[str, float]:
     """The made-up server: memory helps both loads; a low cost of random pages helps a few clients and harms many."""

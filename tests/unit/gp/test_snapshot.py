@@ -11,6 +11,8 @@ import pytest
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 from lutra_models.gp.surrogate.transforms import Transform
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_snapshot_predicts_what_gpy_predicts(seed: int) -> None:

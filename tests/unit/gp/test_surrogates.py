@@ -15,6 +15,8 @@ from lutra_models.gp.surrogate.table import SURROGATES, surrogate
 
 from tests.unit.gp.helpers import DEFAULT, history
 
+pytestmark = pytest.mark.slow
+
 
 class TestEverySurrogate(SurrogateConformance):
     @pytest.fixture(autouse=True, params=SURROGATES, ids=lambda s: s.name)

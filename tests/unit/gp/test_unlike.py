@@ -9,6 +9,8 @@ from lutra_models.history import History, Observation
 from lutra_models.knobs import Choice, Configuration, Knob, KnobSpace, Number, Value
 from lutra_models.metrics import Objective
 
+pytestmark = pytest.mark.slow
+
 GB = 2**30
 POOL = Knob("pool", Number(2**20, 512 * GB, "B", log=True, integer=True))
 SPACE = KnobSpace(

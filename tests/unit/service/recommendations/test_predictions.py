@@ -13,6 +13,8 @@ from lutra_service.workers import worker
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
 
+pytestmark = pytest.mark.slow
+
 SESSION = {
     "objective": {"metric": "qps", "goal": "maximize"},
     "mode": "lab",
