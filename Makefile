@@ -33,7 +33,7 @@ thorough: setup  ## the other tests: every engine and version, kills at depth, w
 
 lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/ruff check .
-	.venv/bin/mypy -n 2
+	.venv/bin/mypy
 	.venv/bin/lint-imports
 
 quick: setup  ## one case of each quick test; their files lie in memory where the system has a folder for that
