@@ -577,6 +577,18 @@ class Host(TypedDict):
     """Who gets transparent huge pages, and whether explicit ones are reserved."""
     machine: NotRequired[str | None]
     """What the firmware calls the machine; in some clouds the instance type."""
+    others_bytes: NotRequired[int | None]
+    """The most of the memory that others held in the last seven days, the kernel included."""
+    resident_bytes: NotRequired[int | None]
+    """What the server's own processes hold, shared memory counted once."""
+    shm_bytes: NotRequired[int | None]
+    """The size of the server's /dev/shm."""
+    open_files: NotRequired[int | None]
+    """How many files the server's process may have open."""
+    tasks: NotRequired[int | None]
+    """How many processes and threads the server's control group leaves it."""
+    write_iops: NotRequired[int | None]
+    """How many writes a second the server's control group lets it ask of the data's disk."""
 
 
 class HostRollback(TypedDict):
@@ -1122,6 +1134,7 @@ class Outcome(TypedDict):
     code: NotRequired[
         Literal[
             "memory_budget_exceeded",
+            "limit_exceeded",
             "durability_not_allowed",
             "restart_not_allowed",
             "outside_maintenance_window",

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lutra_models.catalog import LiveSettings, meet
-from lutra_models.server import Policy, Server
+from lutra_models.catalog.limits import Limited
+from lutra_models.server import Host, Policy, Server
 
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.measured_once import MeasuredOnce, measure_once
@@ -41,6 +42,7 @@ class Examination:
     permissions: Permissions
     shadowed: dict[str, str]
     memory: dict[str, int]
+    limits: tuple[Limited, ...]
     movable: tuple[str, ...]
     missing: tuple[str, ...]
     service: str
@@ -81,6 +83,7 @@ def examine(config: Config) -> Examination:
                 "worst_case_bytes": found.worst_case_bytes,
                 "limit_bytes": live.memory_limit(policy),
             },
+            limits=live.limited({}),
             movable=movable,
             missing=tuple(dict.fromkeys(lacks)),
             service=service.said,
@@ -164,10 +167,23 @@ def _lines(found: Examination) -> Iterator[str]:
         yield f"memory: {counted} counted, {worst} in the worst case, limit {limit}"
     else:
         yield "memory: unknown, since the server tells no settings"
+    yield f"others: {_others(server.host)}"
+    yield from (
+        f"limit: {limit.told}{f'; too little: {limit.row.remedy}' if limit.exceeded else ''}" for limit in found.limits
+    )
     yield f"service: {found.service}"
     yield ""
     yield "nothing is missing" if found.complete else "missing:"
     yield from (f"  {remedy}" for remedy in found.missing)
+
+
+def _others(host: Host) -> str:
+    """What is known of the memory of others on the server's host."""
+    if host.others_bytes is None:
+        why = "the agent does not see the server's process and its host's memory"
+        return f"unknown, as {why}; the limit is a share of {_size(host.memory_bytes)} and leaves out what others hold"
+    share = f"hold up to {_size(host.others_bytes)} of {_size(host.memory_bytes)}"
+    return f"{share}, the kernel included; the server's processes hold {_size(host.resident_bytes or 0)} now"
 
 
 def _document(found: Examination) -> dict[str, Any]:
@@ -187,6 +203,10 @@ def _document(found: Examination) -> dict[str, Any]:
         "may_reload": found.permissions.may_reload,
         "shadowed": found.shadowed,
         "memory": found.memory,
+        "limits": [
+            {"name": n.row.name, "has": n.has, "needs": n.needs, "what": n.row.what, "remedy": n.row.remedy}
+            for n in found.limits
+        ],
         "missing": list(found.missing),
         "service": found.service,
         "complete": found.complete,

@@ -19,6 +19,7 @@ from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.state.change_store import ChangeStore
+from lutra_agent.state.others_memory import OthersMemory
 from lutra_agent.state.peak_connections import PeakConnections
 from lutra_agent.state.store import State
 
@@ -37,6 +38,7 @@ class LocalDatabase:
         self.probe = probe
         self.changes = ChangeStore(state)
         self._peak = PeakConnections(state)
+        self._others = OthersMemory(state)
         self.rules = ServiceRules(state, config.guard)
         self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
         self.unreadable: tuple[str, ...] = ()
@@ -50,7 +52,8 @@ class LocalDatabase:
 
     def read_server(self) -> Server:
         """The live server, with the settings that can be read. Raises DatabaseUnavailable and CollectionFailed."""
-        server = self.engine.server(self.probe.facts(self.engine.health.process_id(), self.data_dir()))
+        facts = self.probe.facts(self.engine.health.process_id(), self.data_dir())
+        server = self.engine.server(self._others.with_seen(facts, self.clock.now()))
         found = readable(server.engine, server.settings)
         self.unreadable = tuple(f"{why}: the agent leaves this setting as it is" for why in found.unreadable.values())
         peak = self._peak.with_seen(server.peak_connections)

@@ -57,7 +57,7 @@ def assess(
     host = live.server.host
     return Evidence(
         version=live.server.version,
-        memory_bytes=host.memory_bytes,
+        memory_bytes=host.usable_bytes,
         cores=host.cores,
         findings=findings,
         evaluated=diagnosis.evaluated,

@@ -13,7 +13,7 @@ from lutra_models.catalog.formula import Formula
 from lutra_models.catalog.units import BOOLEANS, Booleans
 from lutra_models.errors import InvalidConfiguration, NotFound
 from lutra_models.knobs import Applies, Risk
-from lutra_models.server import SERVER, MemoryCount
+from lutra_models.server import LIMITS, SERVER, MemoryCount
 
 Kind = Literal["integer", "real", "bool", "enum"]
 
@@ -147,13 +147,37 @@ class Coupling:
 
 
 @dataclass(frozen=True)
+class LimitRow:
+    """What settings may need at once of something that the host bounds, by `needs`.
+
+    `name` is that thing in words, `fact` the host's figure of it, in bytes or a plain number by `unit`. `what` is done
+    with it, and `remedy` says what a person can do.
+    """
+
+    name: str
+    fact: str
+    needs: Formula
+    what: str
+    remedy: str
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if self.fact not in LIMITS:
+            raise ValueError(f"{self.name}: {self.fact!r} is none of {LIMITS}")
+
+    def amount(self, number: float) -> str:
+        return f"{number / 2**20:,.0f} MB" if self.unit == "B" else f"{number:,.0f}"
+
+
+@dataclass(frozen=True)
 class Catalog:
     """What one file says of the settings of one source, without a live server.
 
     `defaults` stand in for settings that a version lacks or a report leaves out. `derived` are names that memory terms
-    read besides, each by its formula. `shrink` are the settings that give way where the rule-based values need too much
-    memory, in this order; `main_cache` is one that is not lowered for it. `aliases` are further names of units ("G" of
-    "GB"). `plain` says that the server takes no unit in a statement.
+    read besides, each by its formula. `limits` are what the host bounds beside memory. `shrink` are the settings that
+    give way where the rule-based values need too much memory, in this order; `main_cache` is one that is not lowered
+    for it. `aliases` are further names of units ("G" of "GB"). `plain` says that the server takes no unit in a
+    statement.
     """
 
     name: str
@@ -168,6 +192,7 @@ class Catalog:
     source: str = SERVER
     derived: Mapping[str, Formula] = field(default_factory=dict)
     main_cache: str | None = None
+    limits: tuple[LimitRow, ...] = ()
 
     def rows_for(self, version: str) -> tuple[KnobRow, ...]:
         """The rows that a version knows. Raises InvalidConfiguration where it does not begin with a number."""
@@ -244,6 +269,7 @@ def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
         source,
         {name: Formula(text) for name, text in document.get("derived", {}).items()},
         document.get("main_cache"),
+        tuple(LimitRow(**{**entry, "needs": Formula(entry["needs"])}) for entry in document.get("limit", ())),
     )
     _verify(catalog)
     return catalog
@@ -274,7 +300,7 @@ def _verify(catalog: Catalog) -> None:
     known = settings | set(FACTS) | set(UNITS) | set(catalog.derived)
     formulas = [f for r in catalog.rows for f in (r.low, r.high, r.rule, r.multiple_of, r.needs) if f is not None]
     sums = [t.formula for t in catalog.terms] + [t.in_use for t in catalog.terms if t.in_use is not None]
-    sums += [*(c.holds for c in catalog.couplings), *catalog.derived.values()]
+    sums += [*(c.holds for c in catalog.couplings), *(r.needs for r in catalog.limits), *catalog.derived.values()]
     formulas += [*sums, *catalog.defaults.values()]
     for formula in formulas:
         if formula.names - known:

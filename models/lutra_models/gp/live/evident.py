@@ -18,7 +18,7 @@ Group = tuple[Finding, tuple[Move, ...]]
 DID_NOT_TAKE = frozenset(
     {
         *("did_not_start", "not_active_after_apply", "refused"),
-        *("invalid_value", "memory_budget_exceeded", "setting_shadowed", "unknown_setting"),
+        *("invalid_value", "memory_budget_exceeded", "limit_exceeded", "setting_shadowed", "unknown_setting"),
     }
 )
 """Failures that say that a server would not run under a configuration, and not how it ran."""

@@ -22,6 +22,7 @@ PAUSING = ("server_changed", "not_primary", "guardrail", "durability_not_allowed
 """Refusals after which asking for the next trial at once is of no use."""
 ABOUT_VALUES = (
     "memory_budget_exceeded",
+    "limit_exceeded",
     "durability_not_allowed",
     "setting_shadowed",
     "invalid_value",
