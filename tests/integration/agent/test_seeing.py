@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from lutra_agent.commands.check import examine
 from lutra_agent.engines.common.engine import Engine
@@ -125,6 +126,42 @@ def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(changed
     assert settings["work_mem"].persisted == "5MB"
     assert settings["shared_buffers"].persisted is None
     engine.health.close()
+
+
+def test_check_names_a_database_that_has_most_data_and_the_tables_that_are_read_whole(
+    postgres: ScratchPostgres,
+) -> None:
+    rows = "SELECT g AS id, repeat('x', 500) AS filler FROM generate_series(1, 160000) g"
+
+    def visible() -> dict[str, str]:
+        engine = engine_of(postgres)
+        try:
+            return {v.name: v.detail for v in engine.telemetry.visible() if v.available}
+        finally:
+            engine.health.close()
+
+    assert not {"tables", "tables read whole"} & visible().keys()
+    postgres.sql("CREATE DATABASE shop")
+    try:
+        with psycopg.connect(postgres.conninfo("shop"), autocommit=True) as shop:
+            shop.execute(f"CREATE TABLE orders AS {rows}")
+        told = visible()["tables"]
+        assert told.startswith(f"those of database {postgres.dbname} alone, ")
+        assert "database.dbname = 'shop' would show" in told
+    finally:
+        postgres.sql("DROP DATABASE shop WITH (FORCE)")
+    postgres.sql("CREATE TABLE orders AS SELECT g AS id, g % 7 AS customer FROM generate_series(1, 20000) g")
+    try:
+        postgres.sql("ALTER TABLE orders ADD PRIMARY KEY (id)")
+        postgres.sql("ANALYZE orders")
+        postgres.sql("SELECT count(*) FROM orders WHERE customer = 3")
+        assert until(lambda: "public.orders" in visible().get("tables read whole", ""))
+        assert sample(engine_of(postgres)).readings["tables"].gauges["bare_share"] > 0.9
+        postgres.sql("CREATE INDEX ON orders (customer)")
+        assert "tables read whole" not in visible()
+        assert sample(engine_of(postgres)).readings["tables"].gauges["bare_share"] < 0.5
+    finally:
+        postgres.sql("DROP TABLE orders")
 
 
 def test_a_value_of_a_role_or_a_database_concerns_that_one_alone_and_the_setting_moves_for_all_others(

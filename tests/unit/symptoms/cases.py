@@ -101,6 +101,7 @@ PLANS = {
     "tables.seq_scans": 100,
     "tables.idx_scans": 100,
     "tables.seq_rows": 5e6,
+    "tables.bare_share": 0.2,
     "database.blks_read": 1e3,
     "database.blks_hit": 1e6,
 }
@@ -333,8 +334,16 @@ POSTGRESQL = (
         pg(random_page_cost=40, rotational=True),
         PLANS,
         {"tables.seq_rows": 9e5},
-        [{"tables.seq_scans": 4}, {"database.blks_hit": 1e4}],
+        [{"tables.seq_scans": 4}, {"database.blks_hit": 1e4}, {"tables.bare_share": 0.6}],
         {"random_page_cost": 1.1},
+    ),
+    Case(
+        "tables_read_whole",
+        pg(),
+        {**PLANS, "tables.seq_scans": 4546, "tables.seq_rows": 4546 * 5e5, "tables.bare_share": 0.9},
+        {"tables.seq_rows": 3.9e8},
+        [{"tables.seq_scans": 4}, {"tables.bare_share": 0.4}],
+        says="4,546 scans of whole tables read 500,000 rows each in 1 h, most of them in large tables that have no",
     ),
     Case(
         "sequential_reads_overpriced",
@@ -665,6 +674,14 @@ MYSQLDS = (
                 [{"open_transactions.oldest_s": 70}],
             ),
         )
+    ),
+    Case(
+        "temporary_tables_by_type",
+        maria(),
+        {"temporary.tables": 1e4, "temporary.disk_tables": 9e3, "temporary.rows": 9e5},
+        {"temporary.disk_tables": 2.4e3},
+        [{"temporary.rows": 4e7}, {"temporary.disk_tables": 300}],
+        says="with 100 rows or fewer each, where one may have 16 MB of memory: columns of type TEXT or BLOB",
     ),
     Case(
         "flushing_at_its_limit",
