@@ -244,6 +244,24 @@ def test_what_somebody_set_far_outside_of_what_serves_such_a_host_is_told_whatev
     assert strange(changed_by_hand(engine, **{**tuned, **{n: m.after for n, m in told.items()}})) == {}
 
 
+def test_a_value_far_outside_goes_as_far_as_another_setting_lets_it() -> None:
+    """Two files for each table, of those that the server may open."""
+    server = changed_by_hand("mariadb", table_open_cache=10, open_files_limit=760)
+    move = strange(server)["table_open_cache"]
+    assert move.after == 299
+    assert "open_files_limit = 760" in str(move.obstacle)
+    assert "not all that it asks for: table_open_cache needs two files" in move.against
+
+
+@pytest.mark.parametrize("misses", [50, 84, 1500])
+def test_a_value_far_outside_is_proposed_however_weakly_a_symptom_speaks_of_it(misses: int) -> None:
+    """Of 4,571 uses of a table in a minute; at 1,500 the symptom is as loud as the rule."""
+    counts = {"caches.table_hits": 4571 - misses, "caches.table_misses": misses, "caches.table_overflows": misses}
+    found = evidence(changed_by_hand("mariadb", table_open_cache=10), {f"{n}_per_s": c / 60 for n, c in counts.items()})
+    proposed = [f for f in found.findings for m in f.moves if m.setting == "table_open_cache" and m.after]
+    assert max(f.strength for f in proposed) >= 0.6
+
+
 @pytest.mark.parametrize(
     "deliberate",
     [
