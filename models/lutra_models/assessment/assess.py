@@ -25,7 +25,7 @@ from lutra_models.evidence import Evidence, Finding, Move, way
 from lutra_models.knobs import Configuration, KnobSpace, Number, Value
 from lutra_models.server import Policy
 from lutra_models.symptoms import Cure, Diagnosis, Symptom
-from lutra_models.symptoms.offers import UNTOUCHED, takes_memory
+from lutra_models.symptoms.offers import UNTOUCHED, Offers, Wish, takes_memory
 from lutra_models.symptoms.sentences import told
 
 MB = 2**20
@@ -157,11 +157,22 @@ class _Rules:
         with suppress(InvalidConfiguration):
             ruled = self.live.rule_based(policy, only=allowed)
             found = _readable(self.live.space(policy), ruled, ruled)
-            moving = [n for n in found if found[n] != self.live.values[n] and not self._starved(n, found[n], symptoms)]
-            return [self._strange(n, found[n], *ends[n]) for n in moving]
+            reached = {n: (v, None) if v != self.live.values[n] else self._as_far(n, policy) for n, v in found.items()}
+            moving = {n: (v, why) for n, (v, why) in reached.items() if v is not None}
+            starved = {n for n, (v, _) in moving.items() if self._starved(n, v, symptoms)}
+            return [self._strange(n, v, why, *ends[n]) for n, (v, why) in moving.items() if n not in starved]
         return []
 
-    def _strange(self, name: str, after: Value, low: str, high: str) -> Finding:
+    def _as_far(self, name: str, policy: Policy) -> tuple[Value | None, str | None]:
+        """The way to its rule's value as far as the others let it, and what keeps it from more."""
+        row, now = self.live.rows[name], self.base(name, self.live.values[name])
+        wanted = row.rule.value(self.scope) if row.rule is not None else now
+        if isinstance(wanted, str) or isinstance(now, str):
+            return None, None
+        (cure,) = Offers(self.live, policy).cures([Wish(name, "raise" if wanted > now else "lower", wanted, "")])
+        return cure.after, cure.obstacle
+
+    def _strange(self, name: str, after: Value, obstacle: str | None, low: str, high: str) -> Finding:
         now, source = self.live.values[name], self.live.server.settings[name].source
         reason = (
             f"{moved(self.live, name, after)}: {self.live.text(name, now)} is far outside of {low} to {high}, the "
@@ -170,7 +181,9 @@ class _Rules:
         against = f"somebody set it to {self.live.text(name, now)} ({source})"
         if self.needs_restart(name):
             against += "; the restart interrupts clients"
-        move = Move(name, now, after, reason, self.needs_restart(name), against)
+        against += f"; not all that it asks for: {obstacle}" if obstacle else ""
+        against = self._also(name, against)
+        move = Move(name, now, after, reason, self.needs_restart(name), against, obstacle)
         return Finding(name, "rule", OUTLYING_STRENGTH, reason, (name,), (move,), expected_gain("outlying"))
 
     def _finding(self, name: str, symptoms: Iterable[Symptom]) -> Finding | None:
@@ -184,9 +197,15 @@ class _Rules:
         against = told(row.against, scope)
         if enough is not None:
             against = f"{against}; today's load does not ask for it: {enough.sentence.rstrip('.')}"
+        against = self._also(name, against)
         reason = f"{moved(self.live, name, after)}: {told(row.why, scope)}."
         move = Move(name, self.live.values[name], after, reason, self.needs_restart(name), against)
         return Finding(name, "rule", RULE_STRENGTH, reason, (name,), (move,), expected_gain("rule"))
+
+    def _also(self, name: str, against: str) -> str:
+        """With whom the change does not reach."""
+        who = self.live.server.settings[name].unreached
+        return f"{against}; {_not_reached(who)}" if who else against
 
     def _starved(self, name: str, after: Value, symptoms: Iterable[Symptom]) -> bool:
         """Whether it would take memory of a host that has none to spare."""
@@ -247,7 +266,12 @@ def _against(cure: Cure) -> str:
     told_of = [f"somebody set it to {cure.before_text} ({cure.set_by})"] if cure.set_by else []
     told_of += ["the restart interrupts clients"] if cure.applies == "restart" else []
     told_of += [f"not all that it asks for: {cure.obstacle}"] if cure.obstacle else []
+    told_of += [_not_reached(cure.unreached)] if cure.unreached else []
     return "; ".join(told_of)
+
+
+def _not_reached(who: str) -> str:
+    return f"it does not reach {who}, with a value of their own"
 
 
 def moved(live: LiveSettings, name: str, after: Value) -> str:

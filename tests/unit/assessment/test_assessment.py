@@ -89,6 +89,15 @@ def test_on_a_tuned_server_no_rule_speaks() -> None:
     assert evidence(a_server("15", 24, **TUNED)).findings == ()
 
 
+def test_who_has_a_value_of_their_own_keeps_no_change_back_and_is_told() -> None:
+    server = a_server("15", 24, max_connections=20, checkpoint_timeout="1s")
+    own = {n: replace(s, unreached="role reporting") for n, s in server.settings.items()}
+    found = evidence(replace(server, settings=own), FORCED)
+    told = {m.setting: m.against for f in found.findings for m in f.moves}
+    assert {"max_wal_size", "work_mem", "checkpoint_timeout"} <= told.keys()
+    assert all(a.endswith("it does not reach role reporting, with a value of their own") for a in told.values())
+
+
 def test_on_a_tuned_server_the_one_thing_that_is_wrong_is_all_that_is_said() -> None:
     found = evidence(a_server("15", 24, **TUNED, max_wal_size="512MB"), FORCED)
     (only,) = found.findings
@@ -233,6 +242,24 @@ def test_what_somebody_set_far_outside_of_what_serves_such_a_host_is_told_whatev
     assert told.keys() == STRANGE[engine].keys()
     assert all("somebody set it to" in m.against for m in told.values())
     assert strange(changed_by_hand(engine, **{**tuned, **{n: m.after for n, m in told.items()}})) == {}
+
+
+def test_a_value_far_outside_goes_as_far_as_another_setting_lets_it() -> None:
+    """Two files for each table, of those that the server may open."""
+    server = changed_by_hand("mariadb", table_open_cache=10, open_files_limit=760)
+    move = strange(server)["table_open_cache"]
+    assert move.after == 299
+    assert "open_files_limit = 760" in str(move.obstacle)
+    assert "not all that it asks for: table_open_cache needs two files" in move.against
+
+
+@pytest.mark.parametrize("misses", [50, 84, 1500])
+def test_a_value_far_outside_is_proposed_however_weakly_a_symptom_speaks_of_it(misses: int) -> None:
+    """Of 4,571 uses of a table in a minute; at 1,500 the symptom is as loud as the rule."""
+    counts = {"caches.table_hits": 4571 - misses, "caches.table_misses": misses, "caches.table_overflows": misses}
+    found = evidence(changed_by_hand("mariadb", table_open_cache=10), {f"{n}_per_s": c / 60 for n, c in counts.items()})
+    proposed = [f for f in found.findings for m in f.moves if m.setting == "table_open_cache" and m.after]
+    assert max(f.strength for f in proposed) >= 0.6
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,19 @@ POOLER = (
     "a pooler answers in place of the server: the agent observes through it, and changes nothing; "
     "set database.host and database.port to the server's own"
 )
-WAY_OUT = "nobody gets it over a bare port: name the socket's folder as database.host, or set database.tls_ca"
+REMEDIES: Mapping[str, str] = {
+    "authentication method requirement": "nobody gets it over a bare port: name the socket's folder as database.host, "
+    "or set database.tls_ca",
+    "Peer authentication failed": "run the agent under the account that is called like database.user, or map the two "
+    "in pg_ident.conf",
+    "no password supplied": "set database.password_file, PGPASSFILE or PGPASSWORD",
+    "requires a valid client certificate": "the agent has none: let pg_hba.conf ask this account for scram-sha-256",
+    "ertificate authentication failed": "the agent has none: let pg_hba.conf ask this account for scram-sha-256",
+    "GSS": "the agent brings no Kerberos ticket: let pg_hba.conf ask this account for scram-sha-256",
+    "no encryption": "set database.tls_ca, or give pg_hba.conf a line for this account without it",
+    "no pg_hba.conf entry": "give pg_hba.conf a line for this account, and reload the server",
+}
+"""What helps against a refused login, by a part of what is said of it."""
 
 # 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
 GONE = ("08", "57P")
@@ -197,8 +209,8 @@ def _serving(connection: psycopg.Connection[tuple[Any, ...]]) -> int:
 def message(error: psycopg.Error) -> str:
     """What the server said, on one line."""
     text = error.diag.message_primary or str(error)
-    asked = f" ({WAY_OUT})" if "authentication method requirement" in text else ""
-    return (" ".join(text.split()) or type(error).__name__) + asked
+    remedy = next((f" ({way_out})" for part, way_out in REMEDIES.items() if part in text), "")
+    return (" ".join(text.split()) or type(error).__name__) + remedy
 
 
 def _checked(result: PGresult, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
