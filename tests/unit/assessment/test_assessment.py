@@ -149,9 +149,8 @@ def test_all_that_the_rules_want_together_keeps_the_policy_and_the_memory_limit(
 
 
 def test_what_was_evaluated_is_counted() -> None:
-    assert evidence(a_server("15", 24)).evaluated == 0
     found = evidence(a_server("15", 24), FORCED)
-    assert found.evaluated > 0
+    assert 0 < evidence(a_server("15", 24)).evaluated < found.evaluated, "some read settings alone"
     assert (found.windows, found.seconds) == (1, HOUR)
     assert found.rules == len(rule_rows("postgresql"))
 
