@@ -233,6 +233,8 @@ class CureAnswer(TypedDict):
     """Where somebody has set the active value; null where it is the server's default."""
     obstacle: str | None
     """Why nothing, or no more, may be offered."""
+    unreached: str | None
+    """Who has a value of their own, which the change does not reach; null for nobody."""
 
 
 class DataAnswer(TypedDict):
@@ -1672,7 +1674,8 @@ class ServerSetting(TypedDict):
     `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` say what it takes.
     `persisted` is the text in the file that the agent writes, None where that file does not mention it:
     the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so that a
-    change would have no effect; it names what."""
+    change would have no effect; it names what. `unreached` names those who have a value of their own, as a role or a
+    database may: a change reaches everybody but them."""
 
     value: str
     """As the server prints it, in its own unit."""
@@ -1696,6 +1699,8 @@ class ServerSetting(TypedDict):
     """What outranks that file, so that a change would have no effect."""
     pending_restart: NotRequired[bool]
     """Whether another value becomes active at the next restart."""
+    unreached: NotRequired[str | None]
+    """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
 
 
 class SessionAnswer(TypedDict):
@@ -1817,6 +1822,8 @@ class SettingAnswer(TypedDict):
     """Its text in the settings file that the agent writes; null where the file has none."""
     shadowed: str | None
     """What outranks that file, so that a change would have no effect."""
+    unreached: str | None
+    """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
     pending_restart: bool
     """Whether another value becomes active at the next restart."""
     range: str | None

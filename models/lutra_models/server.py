@@ -34,7 +34,8 @@ class ServerSetting:
     `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` say what it takes.
     `persisted` is the text in the file that the agent writes, None where that file does not mention it:
     the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so that a
-    change would have no effect; it names what.
+    change would have no effect; it names what. `unreached` names those who have a value of their own, as a role or a
+    database may: a change reaches everybody but them.
     """
 
     value: str
@@ -48,6 +49,7 @@ class ServerSetting:
     persisted: str | None = None
     shadowed: str | None = None
     pending_restart: bool = False
+    unreached: str | None = None
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,8 @@ class Server:
     @property
     def settings_hash(self) -> str:
         """Changes when any setting does; settings travel only then."""
-        return fingerprint(
-            {n: [s.value, s.unit, s.persisted, s.shadowed, s.pending_restart] for n, s in self.settings.items()}
-        )
+        told = ("value", "unit", "persisted", "shadowed", "pending_restart", "unreached")
+        return fingerprint({n: [getattr(s, part) for part in told] for n, s in self.settings.items()})
 
 
 @dataclass(frozen=True)

@@ -159,6 +159,9 @@ def _lines(found: Examination) -> Iterator[str]:
     yield f"settings: {known} known; of the {tuned} that it may tune, this account may change {changeable}"
     for name, by in found.shadowed.items():
         yield f"  {name} is outranked by {by}"
+    for name, setting in server.settings.items():
+        if setting.unreached:
+            yield f"  {name}: {setting.unreached} have a value of their own, which a change does not reach"
     counted, worst, limit = (_size(memory[f"{part}_bytes"]) for part in ("counted", "worst_case", "limit"))
     if server.settings:
         yield f"memory: {counted} counted, {worst} in the worst case, limit {limit}"
@@ -186,6 +189,7 @@ def _document(found: Examination) -> dict[str, Any]:
         "changeable": sorted(found.permissions.changeable),
         "may_reload": found.permissions.may_reload,
         "shadowed": found.shadowed,
+        "unreached": {n: s.unreached for n, s in found.server.settings.items() if s.unreached},
         "memory": found.memory,
         "missing": list(found.missing),
         "service": found.service,

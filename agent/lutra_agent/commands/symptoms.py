@@ -71,4 +71,5 @@ def _cure(cure: Cure) -> str:
         return f"{cure.setting} stays at {cure.before_text}: {cure.obstacle}"
     was = f", set in {cure.set_by}" if cure.set_by else ""
     bound = f" (no more: {cure.obstacle})" if cure.obstacle else ""
-    return f"{cure.setting} {cure.before_text} → {cure.after_text} ({cure.applies}{was}): {cure.reason}{bound}"
+    but = f" (not for {cure.unreached}, with a value of their own)" if cure.unreached else ""
+    return f"{cure.setting} {cure.before_text} → {cure.after_text} ({cure.applies}{was}): {cure.reason}{bound}{but}"

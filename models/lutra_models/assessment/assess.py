@@ -170,6 +170,7 @@ class _Rules:
         against = f"somebody set it to {self.live.text(name, now)} ({source})"
         if self.needs_restart(name):
             against += "; the restart interrupts clients"
+        against = self._also(name, against)
         move = Move(name, now, after, reason, self.needs_restart(name), against)
         return Finding(name, "rule", OUTLYING_STRENGTH, reason, (name,), (move,), expected_gain("outlying"))
 
@@ -184,9 +185,15 @@ class _Rules:
         against = told(row.against, scope)
         if enough is not None:
             against = f"{against}; today's load does not ask for it: {enough.sentence.rstrip('.')}"
+        against = self._also(name, against)
         reason = f"{moved(self.live, name, after)}: {told(row.why, scope)}."
         move = Move(name, self.live.values[name], after, reason, self.needs_restart(name), against)
         return Finding(name, "rule", RULE_STRENGTH, reason, (name,), (move,), expected_gain("rule"))
+
+    def _also(self, name: str, against: str) -> str:
+        """With whom the change does not reach."""
+        who = self.live.server.settings[name].unreached
+        return f"{against}; {_not_reached(who)}" if who else against
 
     def _starved(self, name: str, after: Value, symptoms: Iterable[Symptom]) -> bool:
         """Whether it would take memory of a host that has none to spare."""
@@ -256,7 +263,12 @@ def _against(cure: Cure) -> str:
     told_of = [f"somebody set it to {cure.before_text} ({cure.set_by})"] if cure.set_by else []
     told_of += ["the restart interrupts clients"] if cure.applies == "restart" else []
     told_of += [f"not all that it asks for: {cure.obstacle}"] if cure.obstacle else []
+    told_of += [_not_reached(cure.unreached)] if cure.unreached else []
     return "; ".join(told_of)
+
+
+def _not_reached(who: str) -> str:
+    return f"it does not reach {who}, with a value of their own"
 
 
 def moved(live: LiveSettings, name: str, after: Value) -> str:

@@ -74,7 +74,7 @@ class _Seen:
 
 
 def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindow]) -> Diagnosis:
-    """What `windows`, all measured under the live settings, say of them.
+    """What `windows`, all measured under the live settings and in the order of time, say of them.
 
     A symptom whose metrics or settings are missing stays silent; one that reads settings alone needs no window. Every
     cure is inside the setting's range, keeps the policy, and all of them together keep the memory limit and the

@@ -171,9 +171,9 @@ def _row(
     metrics: Mapping[str, Measured],
     defaults: Mapping[str, Formula],
 ) -> SymptomRow:
-    values = {"since": 0, "given": 1, "most": 1.0, "numbers": {}, "cure": (), "settings": (), **entry}
+    values = {"since": 0, "given": 1, "most": 1.0, "cure": (), "settings": (), **entry}
     cures = tuple(_cure(c) for c in values.pop("cure"))
-    numbers = {name: Formula(text) for name, text in values.pop("numbers").items()}
+    numbers = _numbers(entry, document)
     until = values.pop("until", None)
     return SymptomRow(
         **{
@@ -194,6 +194,20 @@ def _row(
             "statements": tuple(values.get("statements", ())),
         }
     )
+
+
+def _numbers(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Formula]:
+    """The row's own, after those of the file that it reads."""
+    shared = {name: Formula(text) for name, text in document.get("numbers", {}).items()}
+    own = {name: Formula(text) for name, text in entry.get("numbers", {}).items()}
+    texts = (entry["sentence"], entry.get("by_hand", ""), *(c["reason"] for c in entry.get("cure", ())))
+    asked = [entry["measure"], entry.get("given", 1)]
+    asked += [f for c in entry.get("cure", ()) for f in (c["value"], c.get("when", 1))]
+    read = {name for text in texts for name, _ in places(text)}
+    read |= {name for formula in (*map(Formula, asked), *own.values()) for name in formula.names}
+    for name in reversed(shared):  # one may read those before it
+        read |= shared[name].names if name in read else set()
+    return {**{name: formula for name, formula in shared.items() if name in read}, **own}
 
 
 def _cure(entry: Mapping[str, Any]) -> CureRow:

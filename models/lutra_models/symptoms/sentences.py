@@ -33,6 +33,7 @@ def _share(value: float) -> str:
 
 
 FORMS: Mapping[str, Callable[[float], str]] = {
+    "text": str,
     "number": _short,
     "count": lambda value: f"{value:,.0f}",
     "bytes": _bytes,

@@ -25,7 +25,7 @@ from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.catalog import load, meet
 from lutra_models.catalog.statements import Step
-from lutra_models.server import Host
+from lutra_models.server import Host, Policy
 
 from tests.support import certificates
 from tests.support.agents import TOKEN, agent_process, config, document, write_toml
@@ -127,12 +127,53 @@ def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(changed
     engine.health.close()
 
 
-def test_a_role_that_has_its_own_value_shadows_the_setting(changed_postgres: ScratchPostgres) -> None:
-    changed_postgres.sql("CREATE ROLE reporting")
-    changed_postgres.sql("ALTER ROLE reporting SET work_mem = '64MB'")
-    engine = engine_of(changed_postgres)
-    assert engine.server(HOST).settings["work_mem"].shadowed == "a setting of role reporting"
-    engine.health.close()
+def test_a_value_of_a_role_or_a_database_concerns_that_one_alone_and_the_setting_moves_for_all_others(
+    changed_postgres: ScratchPostgres,
+) -> None:
+    server = changed_postgres
+    server.sql("CREATE ROLE reporting")
+    server.sql("ALTER ROLE reporting SET work_mem = '64MB'")
+    server.sql(f"ALTER ROLE reporting IN DATABASE {server.dbname} SET jit = off")
+    server.sql("ALTER DATABASE template1 SET work_mem = '9MB'")
+    server.sql("ALTER TABLESPACE pg_default SET (random_page_cost = 1.3)")
+    try:
+        engine = engine_of(server)
+        found = engine.server(HOST).settings
+        assert (found["work_mem"].value, found["work_mem"].shadowed) == ("4096", None)
+        assert found["work_mem"].unreached == "database template1, role reporting"
+        assert found["jit"].unreached == f"role reporting in database {server.dbname}"
+        assert found["random_page_cost"].unreached == "tablespace pg_default"
+        assert "work_mem" in meet(engine.server(HOST)).space(Policy()).names
+        server.sql("ALTER ROLE ALL SET work_mem = '5MB'")
+        assert engine.server(HOST).settings["work_mem"].shadowed == "ALTER ROLE ALL"
+        engine.health.close()
+    finally:
+        server.sql("ALTER ROLE ALL RESET ALL")
+        server.sql("ALTER DATABASE template1 RESET ALL")
+        server.sql("ALTER TABLESPACE pg_default RESET (random_page_cost)")
+
+
+def test_a_value_of_the_agents_own_role_and_database_is_not_taken_for_the_servers(
+    changed_postgres: ScratchPostgres, account: str
+) -> None:
+    server = changed_postgres
+    server.sql("ALTER SYSTEM SET work_mem = '6MB'")
+    server.sql("SELECT pg_reload_conf()")
+    assert until(lambda: server.sql("SHOW work_mem") == "6MB")
+    server.sql("ALTER ROLE watcher SET work_mem = '64MB'")
+    server.sql(f"ALTER DATABASE {server.dbname} SET jit = off")
+    try:
+        blind = engine_of(server, account).server(HOST).settings["work_mem"]
+        assert (blind.value, "RESET work_mem shows it" in str(blind.shadowed)) == ("65536", True)
+        server.sql("GRANT pg_read_all_settings TO watcher")
+        server.sql("GRANT SELECT ON pg_file_settings TO watcher")
+        server.sql("GRANT EXECUTE ON FUNCTION pg_show_all_file_settings() TO watcher")
+        found = engine_of(server, account).server(HOST).settings
+        assert (found["work_mem"].value, found["work_mem"].shadowed) == ("6144", None)
+        assert (found["work_mem"].source, found["work_mem"].unreached) == ("configuration file", "role watcher")
+        assert (found["jit"].value, found["jit"].source, found["jit"].shadowed) == ("on", "default", None)
+    finally:
+        server.sql(f"ALTER DATABASE {server.dbname} RESET ALL")
 
 
 def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(

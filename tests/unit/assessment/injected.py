@@ -107,6 +107,7 @@ POSTGRESQL_COUNTS: Numbers = {
     "database.tup_updated": 4e6,
     "database.tup_deleted": 1e5,
     "database.sessions": 2000,
+    "horizon.xids": 3e6,
     "bgwriter.buffers_alloc": 4e5,
     "bgwriter.buffers_clean": 3e4,
     "bgwriter.maxwritten_clean": 20,
@@ -145,6 +146,13 @@ POSTGRESQL_LEVELS: Numbers = {
     "activity.oldest_transaction_s": 2,
     "vacuum.index_passes": 0,
     "vacuum.oldest_xid_age": 1.5e8,
+    "horizon.session_xids": 200,
+    "horizon.prepared_xids": 0,
+    "horizon.prepared_s": 0,
+    "horizon.slot_xids": 0,
+    "horizon.slot_catalog_xids": 0,
+    "horizon.standby_xids": 300,
+    "horizon.server_xids": 300,
     "replication.standbys": 1,
 }
 INNODB_COUNTS: Numbers = {

@@ -89,6 +89,15 @@ def test_on_a_tuned_server_no_rule_speaks() -> None:
     assert evidence(a_server("15", 24, **TUNED)).findings == ()
 
 
+def test_who_has_a_value_of_their_own_keeps_no_change_back_and_is_told() -> None:
+    server = a_server("15", 24, max_connections=20, checkpoint_timeout="1s")
+    own = {n: replace(s, unreached="role reporting") for n, s in server.settings.items()}
+    found = evidence(replace(server, settings=own), FORCED)
+    told = {m.setting: m.against for f in found.findings for m in f.moves}
+    assert {"max_wal_size", "work_mem", "checkpoint_timeout"} <= told.keys()
+    assert all(a.endswith("it does not reach role reporting, with a value of their own") for a in told.values())
+
+
 def test_on_a_tuned_server_the_one_thing_that_is_wrong_is_all_that_is_said() -> None:
     found = evidence(a_server("15", 24, **TUNED, max_wal_size="512MB"), FORCED)
     (only,) = found.findings

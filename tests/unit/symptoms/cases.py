@@ -68,12 +68,34 @@ def my(**more: Any) -> Server:
 
 
 CHECKPOINTS = {"checkpointer.requested": 38, "checkpointer.timed": 3, "wal.bytes": 22.0 * GB}
+HELD_BY_NOBODY = {
+    "activity.oldest_transaction_s": 3,
+    "database.tup_updated": 1e6,
+    "database.tup_deleted": 0,
+    "horizon.xids": 36_000,
+    "horizon.session_xids": 30,
+    "horizon.prepared_xids": 0,
+    "horizon.prepared_s": 0,
+    "horizon.slot_xids": 0,
+    "horizon.slot_catalog_xids": 0,
+    "horizon.standby_xids": 0,
+    "horizon.server_xids": 30,
+}
+HELD: Sequence[Numbers] = (
+    {"horizon.session_xids": 20_000},
+    {"horizon.prepared_xids": 20_000},
+    {"horizon.slot_xids": 20_000},
+    {"horizon.standby_xids": 20_000},
+    {"horizon.prepared_s": 700},
+    {"activity.oldest_transaction_s": 700},
+)
+"""Each by itself may keep half a million dead rows, with a million changed in 36,000 transactions."""
 BEHIND = {
+    **HELD_BY_NOBODY,
     "tables.behind": 4,
     "tables.dead_rows": 5e5,
     "workers.vacuuming": 2,
     "workers.vacuum_delayed": 1.8,
-    "activity.oldest_transaction_s": 3,
 }
 PLANS = {
     "tables.seq_scans": 100,
@@ -234,7 +256,7 @@ POSTGRESQL = (
         pg(autovacuum_vacuum_cost_delay="20ms"),
         BEHIND,
         {"workers.vacuum_delayed": 0.7},
-        [{"tables.behind": 0}, {"workers.vacuuming": 0.4}, {"activity.oldest_transaction_s": 700}],
+        [{"tables.behind": 0}, {"workers.vacuuming": 0.4}, *HELD],
         {"autovacuum_vacuum_cost_limit": 1000, "autovacuum_vacuum_cost_delay": 2},
     ),
     Case(
@@ -242,23 +264,23 @@ POSTGRESQL = (
         pg("18"),
         {**BEHIND, "tables.behind": 6, "workers.vacuuming": 3, "workers.vacuum_delayed": 0.5},
         {"tables.behind": 2.9},
-        [{"workers.vacuum_delayed": 2.5}, {"workers.vacuuming": 2}, {"activity.oldest_transaction_s": 700}],
+        [{"workers.vacuum_delayed": 2.5}, {"workers.vacuuming": 2}, *HELD],
         {"autovacuum_max_workers": 6},
     ),
     Case(
         "autovacuum_naps",
         pg(autovacuum_naptime="1h"),
-        {"tables.behind": 2, "workers.vacuuming": 0, "activity.oldest_transaction_s": 3},
+        {**BEHIND, "tables.behind": 2, "workers.vacuuming": 0},
         {"tables.behind": 0.9},
-        [{"workers.vacuuming": 1}, {"activity.oldest_transaction_s": 700}],
+        [{"workers.vacuuming": 1}, *HELD],
         {"autovacuum_naptime": 30},
     ),
     Case(
         "autovacuum_late",
         pg(autovacuum_vacuum_scale_factor=0.4, autovacuum_vacuum_threshold=5000),
-        {"tables.behind": 0, "tables.live_rows": 1e6, "tables.dead_rows": 4e5},
+        {**HELD_BY_NOBODY, "tables.behind": 0, "tables.live_rows": 1e6, "tables.dead_rows": 4e5},
         {"tables.dead_rows": 2.4e5},
-        [{"tables.behind": 1}, {"tables.live_rows": 1e4, "tables.dead_rows": 9e3}],
+        [{"tables.behind": 1}, {"tables.live_rows": 1e4, "tables.dead_rows": 9e3}, *HELD],
         {"autovacuum_vacuum_scale_factor": 0.1, "autovacuum_vacuum_threshold": 50},
     ),
     Case(
@@ -270,9 +292,17 @@ POSTGRESQL = (
         {"maintenance_work_mem": 196608},
     ),
     Case(
+        "dead_rows_held",
+        pg(),
+        {**BEHIND, **HELD[1], "tables.live_rows": 3e5, "tables.dead_rows": 1e6, "horizon.prepared_xids": 40_000},
+        {"horizon.prepared_xids": 17_900},
+        [{"tables.behind": 0}, {"horizon.xids": 5e6}],
+        says="that a prepared transaction, 40,000 transactions old, may still read. No setting helps: COMMIT PREPARED",
+    ),
+    Case(
         "wraparound_near",
         pg(),
-        {"vacuum.oldest_xid_age": 1.2e9},
+        {**HELD_BY_NOBODY, "vacuum.oldest_xid_age": 1.2e9},
         {"vacuum.oldest_xid_age": 0.99e9},
         [],
         {"autovacuum_vacuum_cost_limit": 2000},
@@ -356,9 +386,9 @@ POSTGRESQL = (
     Case(
         "connections_near_limit",
         pg(memory_gb=64),
-        {"activity.connections": 95},
-        {"activity.connections": 84},
-        [],
+        {"activity.connections": 95, "activity.places": 97},
+        {"activity.connections": 82},
+        [{"activity.connections": 84, "activity.places": 100}],
         {"max_connections": 150},
     ),
     Case(
@@ -598,6 +628,12 @@ MYSQLDS = (
                 "connections_near_limit", server(memory_gb=64), {"threads.most_used": 150}, {"threads.most_used": 128}
             ),
             Case(
+                "connections_refused",
+                server(memory_gb=64),
+                {"threads.refused": 900, "threads.connections": 9000},
+                {"threads.refused": 0.9},
+            ),
+            Case(
                 "files_near_limit",
                 server(open_files_limit=2000),
                 {"files.open_files": 1990},
@@ -615,7 +651,11 @@ MYSQLDS = (
                 server(),
                 {"open_transactions.oldest_s": 4000, "innodb_metrics.trx_rseg_history_len": 5e4},
                 {"open_transactions.oldest_s": 590},
-                [{"innodb_metrics.trx_rseg_history_len": 9e3}],
+                [
+                    {"innodb_metrics.trx_rseg_history_len": 9e3},
+                    {"open_transactions.oldest_s": 50, "innodb_metrics.trx_rseg_history_len": 5e5},
+                ],
+                says="INNODB_TRX names its session",
             ),
             Case(
                 "purge_behind",
@@ -714,6 +754,11 @@ MYSQLDS = (
     ),
 )
 AOF = {"appendonly": "yes"}
+REFUSED = {
+    "commands.processed": 1e5,
+    **{f"refusals.{kind}": 0.0 for kind in ("memory", "snapshot", "replicas", "read_only")},
+    **{f"refusals.{kind}": 0.0 for kind in ("loading", "busy", "primary_down", "cluster_down")},
+}
 REDIS = (
     Case(
         "fork_stalls",
@@ -748,11 +793,61 @@ REDIS = (
         {"auto-aof-rewrite-percentage": 400},
     ),
     Case(
+        "writes_refused_memory",
+        a_redis(settings={"maxmemory": str(20 * MB)}),
+        {**REFUSED, "refusals.memory": 9205, "memory.used_bytes": 20 * MB, "memory.limit_bytes": 20 * MB},
+        {"refusals.memory": 90},
+        [{"refusals.memory": 2, "commands.processed": 3}],
+        {"maxmemory": 40 * MB},
+        "20 MB are in use of maxmemory = 20 MB, and maxmemory-policy = noeviction finds nothing to evict",
+        policy=Policy(durability=True),
+    ),
+    Case(
+        "writes_refused_memory",
+        a_redis(settings={"maxmemory": str(GB), "maxmemory-policy": "volatile-lru"}),
+        {**REFUSED, "refusals.memory": 9205, "memory.used_bytes": GB, "memory.limit_bytes": GB},
+        {"refusals.memory": 90},
+        says="maxmemory-policy = volatile-lru finds nothing to evict. A person could raise maxmemory",
+    ),
+    *(
+        Case(
+            f"writes_refused_{kind}",
+            a_redis(),
+            {**REFUSED, f"refusals.{kind}": 9205},
+            {f"refusals.{kind}": 90},
+            [{f"refusals.{kind}": 2, "commands.processed": 3}],
+            says=f"refused ({word})",
+        )
+        for kind, word in (("snapshot", "MISCONF"), ("replicas", "NOREPLICAS"), ("read_only", "READONLY"))
+    ),
+    *(
+        Case(
+            "commands_refused",
+            a_redis(),
+            {**REFUSED, f"refusals.{kind}": 500},
+            {f"refusals.{kind}": 90},
+            [{f"refusals.{kind}": 2, "commands.processed": 3}],
+            says=word,
+        )
+        for kind, word in (
+            ("loading", "LOADING"),
+            ("busy", "SCRIPT KILL"),
+            ("primary_down", "MASTERDOWN"),
+            ("cluster_down", "CLUSTER INFO"),
+        )
+    ),
+    Case(
         "keys_evicted",
         a_redis(settings={"maxmemory": str(GB), "maxmemory-policy": "allkeys-lru"}),
-        {"keys.evicted": 1e5, "keys.hits": 1e6, "keys.misses": 1e5},
+        {
+            "keys.evicted": 1e5,
+            "keys.hits": 1e6,
+            "keys.misses": 1e5,
+            "memory.used_bytes": GB,
+            "memory.clients_bytes": 20 * MB,
+        },
         {"keys.evicted": 1.09e4},
-        [{"keys.misses": 0}],
+        [{"keys.misses": 0}, {"memory.clients_bytes": 300 * MB}],
         {},
         "under maxmemory = 1 GB",
     ),

@@ -40,7 +40,7 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: float, until: datetime | 
         for r in unit.reports.windows(at.database.id, MOST_WINDOWS, since=since, until=until)
         if r.failure is None and r.metrics and r.configuration == active
     ]
-    diagnosis = diagnose(at.live, at.policy, [_measured(r) for r in found])
+    diagnosis = diagnose(at.live, at.policy, [_measured(r) for r in reversed(found)])
     starts = [r.window_start for r in found if r.window_start is not None]
     ends = [r.window_end for r in found if r.window_end is not None]
     return Seen(diagnosis, min(starts, default=None), max(ends, default=None))

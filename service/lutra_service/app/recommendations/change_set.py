@@ -41,6 +41,8 @@ def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Cha
         setting = at.server.settings.get(change.name)
         if setting is not None and setting.shadowed:
             told.append(f"{change.name} is set by {setting.shadowed}, which outranks what the agent writes")
+        if setting is not None and setting.unreached:
+            told.append(f"{change.name} stays as it is for {setting.unreached}: they have a value of their own")
         if setting is not None and setting.pending_restart:
             told.append(f"{change.name} already waits for a restart")
     if shared := [c.name for c in changes if at.live.rows[c.name].risk == "host"]:

@@ -33,6 +33,17 @@ def test_an_operators_own_settings_are_shown_before_anything_happens(
     assert agent.directive() is None
 
 
+def test_whom_a_change_does_not_reach_is_shown_before_anything_happens(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.settings["work_mem"] = replace(agent.settings["work_mem"], unreached="role reporting")
+    agent.send()
+    made = propose(service, database, work_mem="8MB")
+    assert "work_mem stays as it is for role reporting: they have a value of their own" in made["warnings"]
+    reported = service.take("GET", f"/v1/databases/{database}/settings")["items"]
+    assert {s["setting"]: s["unreached"] for s in reported if s["unreached"]} == {"work_mem": "role reporting"}
+
+
 @pytest.mark.parametrize(
     ("settings", "code"),
     [

@@ -25,7 +25,22 @@ class FromInfo:
         return Reading(counters, gauges) if counters or gauges else None
 
 
-COLLECTORS: tuple[FromInfo, ...] = (
+@dataclass(frozen=True)
+class FromErrors:
+    """Our names of the errors that the server answered, by their first word. One that never came counts 0."""
+
+    name: str
+    kinds: Mapping[str, str]
+
+    def read(self, info: Mapping[str, str]) -> Reading | None:
+        """None where the server counts no errors."""
+        if "total_error_replies" not in info:
+            return None
+        counted = {ours: info.get(f"errorstat_{kind}", "").removeprefix("count=") for ours, kind in self.kinds.items()}
+        return Reading({ours: number(text) or 0.0 for ours, text in counted.items()})
+
+
+COLLECTORS: tuple[FromInfo | FromErrors, ...] = (
     FromInfo(
         "commands",
         {
@@ -56,6 +71,7 @@ COLLECTORS: tuple[FromInfo, ...] = (
         {"freed_later": "lazyfreed_objects"},
         {
             "used_bytes": "used_memory",
+            "limit_bytes": "maxmemory",
             "resident_bytes": "used_memory_rss",
             "most_bytes": "used_memory_peak",
             "overhead_bytes": "used_memory_overhead",
@@ -121,6 +137,19 @@ COLLECTORS: tuple[FromInfo, ...] = (
             "user_s": "used_cpu_user",
             "children_system_s": "used_cpu_sys_children",
             "children_user_s": "used_cpu_user_children",
+        },
+    ),
+    FromErrors(
+        "refusals",
+        {
+            "memory": "OOM",
+            "snapshot": "MISCONF",
+            "replicas": "NOREPLICAS",
+            "read_only": "READONLY",
+            "loading": "LOADING",
+            "busy": "BUSY",
+            "primary_down": "MASTERDOWN",
+            "cluster_down": "CLUSTERDOWN",
         },
     ),
     FromInfo("disk", {}, {"data_bytes": "db_size", "log_bytes": "log_size"}),

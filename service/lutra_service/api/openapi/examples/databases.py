@@ -61,10 +61,11 @@ reported: Example = {
     "source": "default",
     "persisted": None,
     "shadowed": None,
+    "unreached": None,
     "pending_restart": False,
 }
 setting: Example = {
-    **{k: reported[k] for k in ("unit", "applies", "source", "persisted", "shadowed", "pending_restart")},
+    **{k: reported[k] for k in ("unit", "applies", "source", "persisted", "shadowed", "unreached", "pending_restart")},
     "setting": "work_mem",
     "value": 4096,
     "text": "4MB",
@@ -80,6 +81,7 @@ cure: Example = {
     "reason": "so that what fills a file of 8 MB stays in memory",
     "set_by": None,
     "obstacle": None,
+    "unreached": None,
 }
 symptom: Example = {
     "name": "sorts_spill",

@@ -1,4 +1,4 @@
-"""What is read from PostgreSQL at every sample: one file per statistics view, one line here."""
+"""What is read from PostgreSQL at every sample: a line here for each collector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lutra_agent.engines.postgresql.telemetry.collectors.replication import REPL
 from lutra_agent.engines.postgresql.telemetry.collectors.size import SIZE
 from lutra_agent.engines.postgresql.telemetry.collectors.slru import SLRU
 from lutra_agent.engines.postgresql.telemetry.collectors.tables import TABLES
-from lutra_agent.engines.postgresql.telemetry.collectors.vacuum import VACUUM
+from lutra_agent.engines.postgresql.telemetry.collectors.vacuum import HORIZON, VACUUM
 from lutra_agent.engines.postgresql.telemetry.collectors.wal import WAL
 from lutra_agent.engines.postgresql.telemetry.collectors.workers import WORKERS
 
@@ -31,5 +31,6 @@ COLLECTORS = (
     TABLES,
     WORKERS,
     VACUUM,
+    HORIZON,
     SIZE,
 )
