@@ -13,7 +13,7 @@ from typing import Literal
 
 from lutra_models.knobs import Value
 
-Ground = Literal["outage", "danger", "fault", "elsewhere", "enough", "rule"]
+Ground = Literal["outage", "danger", "fault", "elsewhere", "enough", "note", "rule"]
 """A symptom of one of the catalogue's kinds, or a rule for this hardware."""
 URGENT: tuple[Ground, ...] = ("outage", "danger")
 """What a person is told before all that only costs time, in this order."""

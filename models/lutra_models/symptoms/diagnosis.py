@@ -14,7 +14,7 @@ from lutra_models.knobs import Value
 from lutra_models.server import Policy
 from lutra_models.symptoms.offers import Cure, Offers, Wish
 from lutra_models.symptoms.rows import SUM_FACTS, CureRow, Kind, SymptomRow, of_engine
-from lutra_models.symptoms.sentences import told
+from lutra_models.symptoms.sentences import told, told_for_each
 from lutra_models.symptoms.span import MeasuredWindow
 
 
@@ -170,7 +170,12 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
         row.follows,
         row.memory_short,
     )
-    return _Seen(symptom, wishes, told(row.by_hand, scope), tuple(told(s, scope) for s in row.statements))
+    return _Seen(
+        symptom,
+        wishes,
+        told(row.by_hand, scope),
+        tuple(s for text in row.statements for s in told_for_each(text, scope)),
+    )
 
 
 def _asked(cure: CureRow, engine: str, scope: Mapping[str, Any]) -> bool:

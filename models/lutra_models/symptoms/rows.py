@@ -14,7 +14,7 @@ from lutra_models.catalog.rows import FACTS, UNITS, Version, load, version_of
 from lutra_models.symptoms.sentences import FORMS, places
 from lutra_models.symptoms.span import Measured
 
-Kind = Literal["outage", "danger", "fault", "elsewhere", "enough"]
+Kind = Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
 Way = Literal["raise", "lower", "set"]
 
 KINDS: Mapping[Kind, str] = {
@@ -23,6 +23,7 @@ KINDS: Mapping[Kind, str] = {
     "fault": "a setting keeps the server from doing better",
     "elsewhere": "time is lost where no setting helps",
     "enough": "a setting is large enough, or may give memory back",
+    "note": "nothing is wrong, and a person may want to know",
 }
 SPAN_FACTS = ("seconds",)
 """The measured seconds."""

@@ -23,6 +23,7 @@ HOUR = 3600.0
 FORCED = {"checkpointer.requested_per_s": 38 / HOUR, "checkpointer.timed_per_s": 3 / HOUR, "wal.bytes_per_s": 6e6}
 BY_THE_CLOCK = {"checkpointer.requested_per_s": 0.0, "checkpointer.timed_per_s": 12 / HOUR, "wal.bytes_per_s": 1e4}
 TUNED = {
+    "data_checksums": "on",
     "shared_buffers": "6GB",
     "work_mem": "32MB",
     "effective_cache_size": "18GB",

@@ -80,8 +80,8 @@ def _open(history: History, evidence: Evidence, current: Configuration, options:
     for finding in evidence.findings:
         if finding.ground == "enough":
             continue
-        if finding.strength < options.least_strength and finding.ground not in URGENT:
-            weakly.append(f"Seen weakly: {finding.sentence}")
+        if finding.ground == "note" or (finding.strength < options.least_strength and finding.ground not in URGENT):
+            weakly.append(f"{'Note' if finding.ground == 'note' else 'Seen weakly'}: {finding.sentence}")
             continue
         if finding.ground == "elsewhere":
             told.append(finding.sentence)

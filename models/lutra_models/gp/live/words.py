@@ -83,7 +83,13 @@ def looked_at(
     """
     strong = _strong(evidence, options)
     urgent = _urgent(evidence)
-    sentences = [*urgent[:HEADLINES], verdict, *_of_symptoms(evidence, strong), *_of_rules(evidence), *_of_model(gain, options)]
+    sentences = [
+        *urgent[:HEADLINES],
+        verdict,
+        *_of_symptoms(evidence, strong),
+        *_of_rules(evidence),
+        *_of_model(gain, options),
+    ]
     return LookedAt(
         sentence=" ".join(sentences),
         symptoms=evidence.evaluated if evidence else 0,
