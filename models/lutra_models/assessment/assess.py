@@ -21,7 +21,7 @@ from lutra_models.catalog import LiveSettings
 from lutra_models.catalog.units import scale
 from lutra_models.catalog.values import factor
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.evidence import Evidence, Finding, Move, way
+from lutra_models.evidence import CURABLE, Evidence, Finding, Move, harm, way
 from lutra_models.knobs import Configuration, KnobSpace, Number, Value
 from lutra_models.server import Policy
 from lutra_models.symptoms import Cure, Diagnosis, Symptom
@@ -53,7 +53,7 @@ def assess(
     faults = [_fault(live, s, reached, cured) for s in diagnosis.symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     strange = wanted.strange(diagnosis.symptoms)
-    findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: -f.worth))
+    findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: (harm(f.ground), -f.worth)))
     host = live.server.host
     return Evidence(
         version=live.server.version,
@@ -142,13 +142,13 @@ class _Rules:
     def findings(self, symptoms: Iterable[Symptom]) -> list[Finding]:
         """One for each setting, those that matter most first. No symptom speaks for these settings."""
         shown = list(symptoms)
-        asked = {c.setting for s in shown if s.kind == "fault" for c in s.cures}
+        asked = {c.setting for s in shown if s.kind in CURABLE for c in s.cures}
         found = (self._finding(name, shown) for name in self.rows if name not in asked)
         return [f for f in found if f is not None]
 
     def strange(self, symptoms: Sequence[Symptom]) -> list[Finding]:
         """One for each setting that somebody set far outside of its range, where no symptom speaks as loudly of it."""
-        loud = (s for s in symptoms if s.kind == "fault" and s.strength >= OUTLYING_STRENGTH)
+        loud = (s for s in symptoms if s.kind in CURABLE and s.strength >= OUTLYING_STRENGTH)
         spoken = {c.setting for s in loud for c in s.cures}
         spoken |= {n for s in symptoms if s.kind == "enough" for n in s.settings}
         ends = {n: e for n, e in outlying(self.live).items() if n not in spoken and self._began_with(n)}
@@ -234,7 +234,16 @@ def _fault(live: LiveSettings, symptom: Symptom, reached: Mapping[str, Value], c
     waits = cured & set(symptom.follows)
     moves = () if waits else tuple(_move(live, symptom, cure, reached) for cure in symptom.cures)
     gain = expected_gain(symptom.group)
-    return Finding(symptom.name, symptom.kind, symptom.strength, symptom.sentence, symptom.settings, moves, gain)
+    return Finding(
+        symptom.name,
+        symptom.kind,
+        symptom.strength,
+        symptom.sentence,
+        symptom.settings,
+        moves,
+        gain,
+        symptom.statements,
+    )
 
 
 def _move(live: LiveSettings, symptom: Symptom, cure: Cure, reached: Mapping[str, Value]) -> Move:

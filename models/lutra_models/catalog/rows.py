@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, get_args
@@ -73,10 +73,11 @@ class KnobRow:
             raise ValueError(f"{self.name}: kind {self.kind!r} is none of {get_args(Kind)}")
         if self.applies not in (*get_args(Applies), "fixed") or self.risk not in get_args(Risk):
             raise ValueError(f"{self.name}: applies={self.applies!r}, risk={self.risk!r}")
+        moves = self.applies != "fixed"
         numeric = self.kind in ("integer", "real")
-        if numeric and (self.low is None or self.high is None):
+        if moves and numeric and (self.low is None or self.high is None):
             raise ValueError(f"{self.name}: a numeric setting needs low and high")
-        if self.kind == "enum" and len(self.options) < 2:
+        if moves and self.kind == "enum" and len(self.options) < 2:
             raise ValueError(f"{self.name}: an enum needs at least two options, got {self.options}")
 
     @property
@@ -86,6 +87,8 @@ class KnobRow:
             return " or ".join(reversed(self.booleans))
         if self.options:
             return "one of " + ", ".join(self.options)
+        if self.low is None:
+            return "only shown"
         return f"{self.low} … {self.high}"
 
     @property
@@ -255,7 +258,7 @@ def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
     booleans: Booleans = tuple(document.get("booleans", BOOLEANS))
     source = document.get("source", SERVER)
     shared = {"since": document.get("since", 0), "booleans": booleans, "source": source}
-    rows = tuple(_row({**shared, **r}) for r in document["setting"])
+    rows = tuple(_row({**shared, **r}) for r in (*document["setting"], *_watched(document)))
     catalog = Catalog(
         name,
         rows,
@@ -280,6 +283,14 @@ def _term(entry: Mapping[str, Any]) -> TermRow:
     return TermRow(
         entry["name"], Formula(entry["formula"]), entry["assumption"], in_use, entry.get("in_use_assumption", "")
     )
+
+
+def _watched(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The settings that are read for what symptoms say of them, and never moved: several that are alike an entry."""
+    for entry in document.get("watched", ()):
+        for name, meaning in entry["settings"].items():
+            alike = {key: value for key, value in entry.items() if key != "settings"}
+            yield {**alike, "name": name, "meaning": meaning, "applies": "fixed", "tune": False}
 
 
 def _row(entry: Mapping[str, Any]) -> KnobRow:

@@ -16,6 +16,7 @@ from tests.support.servers import GB, a_server
 
 MB = 2**20
 HOUR = 3600.0
+RELOAD = "SELECT pg_reload_conf();"
 Numbers = Mapping[str, float]
 
 
@@ -23,18 +24,21 @@ Numbers = Mapping[str, float]
 class Case:
     """`shown` are counts over the window for counters, and gauges; `silent` are changes each of which ends the symptom.
 
-    `just` is one that leaves it a little on the quiet side of its bound. `cures` are the values that are offered.
+    `just` is one that leaves it a little on the quiet side of its bound. `quiet` are servers without it. `cures` are
+    the values that are offered, `executes` the statements for a person.
     """
 
     name: str
     server: Server
-    shown: Numbers
-    just: Numbers
+    shown: Numbers = field(default_factory=dict)
+    just: Numbers = field(default_factory=dict)
     silent: Sequence[Numbers] = ()
     cures: Mapping[str, Any] = field(default_factory=dict)
     says: str = ""
     seconds: float = HOUR
     policy: Policy = field(default_factory=Policy)
+    quiet: Sequence[Server] = ()
+    executes: Sequence[str] = ()
 
     @property
     def row(self) -> SymptomRow:
@@ -996,4 +1000,94 @@ HOST = (
         policy=Policy(host=True),
     ),
 )
-CASES = (*POSTGRESQL, *HOST, *MYSQLDS, *REDIS)
+STANDBY = {
+    "activity.waiting_standby": 12,
+    "activity.longest_wait_for_standby_s": 90,
+    "replication.synchronous": 0,
+}
+BLOCKED = {"activity.waiting_lock": 19, "activity.active": 20, "activity.oldest_transaction_s": 300}
+SLOTS = {"slots.inactive": 1, "slots.inactive_bytes": 20 * GB}
+HARM = (
+    Case(
+        "commits_wait_for_standby",
+        pg(),
+        STANDBY,
+        {"activity.longest_wait_for_standby_s": 4},
+        [{"replication.synchronous": 1}, {"activity.waiting_standby": 0}],
+        says="12 sessions wait for a synchronous standby to confirm their commit, the longest for 1.5 min",
+        executes=["ALTER SYSTEM SET synchronous_standby_names = '';", RELOAD],
+    ),
+    Case(
+        "all_wait_for_locks",
+        pg(),
+        BLOCKED,
+        {"activity.waiting_lock": 15},
+        [{"activity.waiting_lock": 4, "activity.active": 4}, {"activity.oldest_transaction_s": 9}],
+        says="19 of 20 active sessions wait for locks, and a transaction is open for 5 min.",
+    ),
+    Case(
+        "archiving_fails",
+        pg(archive_mode="on"),
+        {"archiver.failing_s": 7200},
+        {"archiver.failing_s": 59},
+        says="archive_command has failed since the last success 2 h ago",
+        quiet=[pg()],
+    ),
+    Case(
+        "slot_holds_log",
+        pg(),
+        SLOTS,
+        {"slots.inactive_bytes": 2.4 * GB},
+        [{"slots.inactive": 0}],
+        says="1 replication slots have no reader, and hold 20 GB of log back",
+        quiet=[pg(max_slot_wal_keep_size="10GB")],
+    ),
+    Case("slots_lost", pg(), {"slots.lost": 1}, {"slots.lost": 0}, says="1 replication slots are lost"),
+    Case(
+        "writes_not_forced",
+        pg(fsync="off"),
+        quiet=[pg()],
+        executes=["ALTER SYSTEM SET fsync = on;", RELOAD],
+    ),
+    Case("pages_may_tear", pg(full_page_writes="off"), quiet=[pg()]),
+    Case("commits_not_safe", pg(synchronous_commit="off"), quiet=[pg()], says="wal_writer_delay, 200 ms"),
+    Case(
+        "damage_is_ignored",
+        pg(zero_damaged_pages="on", ignore_system_indexes="on"),
+        quiet=[pg()],
+        says="in daily use: zero_damaged_pages, ignore_system_indexes.",
+        executes=[
+            "ALTER SYSTEM SET zero_damaged_pages = off;",
+            "ALTER SYSTEM SET ignore_system_indexes = off;",
+            RELOAD,
+        ],
+    ),
+    Case("damage_is_not_seen", pg(), quiet=[pg("18")]),
+    Case("rows_not_counted", pg(track_counts="off"), quiet=[pg()]),
+    Case(
+        "memory_beyond_host",
+        pg(memory_gb=16, work_mem="4GB"),
+        cures={"work_mem": 56 * 1024, "max_connections": None},
+        says="The settings allow 697 GB of memory on a host that has 16 GB. The largest part is sorts and hashes of",
+        quiet=[pg(memory_gb=16), pg(memory_gb=16, work_mem="64MB")],
+    ),
+    Case(
+        "planner_switches_off",
+        pg(enable_seqscan="off", enable_nestloop="off"),
+        quiet=[pg()],
+        says="on this server: enable_nestloop, enable_seqscan is off.",
+        executes=["ALTER SYSTEM SET enable_nestloop = on;", "ALTER SYSTEM SET enable_seqscan = on;", RELOAD],
+    ),
+    Case(
+        "every_statement_logged",
+        pg(log_min_duration_statement=0),
+        quiet=[pg(), pg(log_min_duration_statement="1s", log_statement="ddl")],
+    ),
+    Case(
+        "statements_cut_short",
+        pg(statement_timeout=30),
+        quiet=[pg(), pg(statement_timeout="10s", lock_timeout="2s")],
+        says="cancels every statement after 30 ms",
+    ),
+)
+CASES = (*POSTGRESQL, *HARM, *HOST, *MYSQLDS, *REDIS)

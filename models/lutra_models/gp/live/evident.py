@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lutra_models.evidence import Evidence, Finding, Move, objection, undone, way
+from lutra_models.evidence import URGENT, Evidence, Finding, Move, objection, undone, way
 from lutra_models.gp.live.words import left_for_later, of_turned_down, of_undone, persisting
 from lutra_models.gp.options import Live
 from lutra_models.gp.search.initial_design import legal
@@ -75,12 +75,16 @@ def _of_part(groups: Iterable[Group], restart: bool) -> list[Group]:
 def _open(history: History, evidence: Evidence, current: Configuration, options: Live) -> tuple[list[str], list[Group]]:
     """What is told and not proposed, and the findings that speak for something, with what they may move."""
     told: list[str] = []
+    weakly: list[str] = []
     groups: list[Group] = []
     for finding in evidence.findings:
         if finding.ground == "enough":
             continue
-        if finding.ground == "elsewhere" or finding.strength < options.least_strength:
-            told.append(finding.sentence if finding.ground == "elsewhere" else f"Seen weakly: {finding.sentence}")
+        if finding.ground == "note" or (finding.strength < options.least_strength and finding.ground not in URGENT):
+            weakly.append(f"{'Note' if finding.ground == 'note' else 'Seen weakly'}: {finding.sentence}")
+            continue
+        if finding.ground == "elsewhere":
+            told.append(finding.sentence)
             continue
         moves: list[Move] = []
         for move in finding.moves:
@@ -91,7 +95,7 @@ def _open(history: History, evidence: Evidence, current: Configuration, options:
                 moves.append(move)
         if moves:
             groups.append((finding, tuple(moves)))
-    return told, groups
+    return [*told, *weakly], groups
 
 
 def _why_not(history: History, evidence: Evidence, current: Configuration, move: Move, options: Live) -> str | None:

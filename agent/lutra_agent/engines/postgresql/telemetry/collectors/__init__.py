@@ -9,7 +9,7 @@ from lutra_agent.engines.postgresql.telemetry.collectors.checkpointer import CHE
 from lutra_agent.engines.postgresql.telemetry.collectors.database import DATABASE
 from lutra_agent.engines.postgresql.telemetry.collectors.io import IO
 from lutra_agent.engines.postgresql.telemetry.collectors.locks import LOCKS
-from lutra_agent.engines.postgresql.telemetry.collectors.replication import REPLICATION
+from lutra_agent.engines.postgresql.telemetry.collectors.replication import REPLICATION, SLOTS
 from lutra_agent.engines.postgresql.telemetry.collectors.size import SIZE
 from lutra_agent.engines.postgresql.telemetry.collectors.slru import SLRU
 from lutra_agent.engines.postgresql.telemetry.collectors.tables import TABLES
@@ -28,6 +28,7 @@ COLLECTORS = (
     ACTIVITY,
     LOCKS,
     REPLICATION,
+    SLOTS,
     TABLES,
     WORKERS,
     VACUUM,
