@@ -1889,7 +1889,7 @@ class SymptomAnswer(TypedDict):
 
     name: str
     """Its name."""
-    kind: Literal["fault", "elsewhere", "enough"]
+    kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
     """A setting at fault, time lost elsewhere, or a setting that is large enough."""
     group: str
     """What it belongs to."""
