@@ -48,6 +48,7 @@ class Impatient:
         self._patient = self._worker._patience
         self._short = local_worker(Limits(SHORT_S, LIMITS.memory_bytes), POISON)._patience
         self.start, self.kill, self.close = self._worker.start, self._worker.kill, self._worker.close
+        self.pause = self._worker.pause
 
     def run(self, task: str, payload: Mapping[str, Any]) -> Document:
         self._worker._patience = self._short if payload["entropy"][0] == self._seed else self._patient
