@@ -92,11 +92,14 @@ def attack(api: Api, kind: str, marker: Path) -> Iterator[None]:
         _wait(api, model)
         api.take("PUT", f"/v1/models/{model}/shadow")
         marker.touch()
-    time.sleep(3.0)  # its process has started by then
+    begun = marker.with_suffix(plugin_parts.BEGUN)
+    while kind != "turns" and not begun.exists():
+        time.sleep(0.2)
     try:
         yield
     finally:
-        marker.unlink(missing_ok=True)
+        for file in (marker, begun):
+            file.unlink(missing_ok=True)
         api.take("POST", f"/v1/models/{model}/retire")
 
 
@@ -119,6 +122,8 @@ def ratios(found: dict[str, Any]) -> dict[str, float]:
     pairs = [(kind, ms, fmean(quiet[n : n + 2])) for n, (kind, ms) in enumerate(found["loud"])]
     for name in (*KINDS, "all"):
         mine = [(ms, without) for kind, ms, without in pairs if name in (kind, "all")]
+        if not mine:
+            continue
         told[name] = round(sum(ms for ms, _ in mine) / sum(without for _, without in mine), 2)
     return told
 

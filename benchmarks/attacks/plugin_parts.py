@@ -17,13 +17,20 @@ from lutra_models.gp.surrogate.numpy_fit import NUMPY
 from lutra_models.gp.surrogate.posterior import GaussianProcess
 
 MARKER = "PLUGIN_ATTACK_MARKER"
+BEGUN = ".begun"
 THREADS = 4
 PAGE = 4096
 PIECE = 64 << 20
 
 
+def begun() -> None:
+    """Tell the attack that a candidate's computation has come this far."""
+    Path(os.environ[MARKER]).with_suffix(BEGUN).touch()
+
+
 def burn() -> NoReturn:
     """On every processor, in threads of this process and in a process beside it."""
+    begun()
     os.fork()
     for _ in range(THREADS):
         threading.Thread(target=_multiply, daemon=True).start()
@@ -40,6 +47,7 @@ class Sleeps:
     name = "attack_sleeps"
 
     def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
+        begun()
         while True:
             time.sleep(3600)
 
@@ -50,6 +58,7 @@ class Eats:
     name = "attack_eats"
 
     def fit(self, readings: Readings, belief: Belief, options: Surrogates) -> GaussianProcess:
+        begun()
         kept: list[bytearray] = []
         while True:
             with suppress(MemoryError):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from lutra_models.errors import LutraError
 from sqlalchemy import Engine, text
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
@@ -230,7 +230,7 @@ def _is_away(error: DBAPIError | PoolTimeout) -> bool:
         return code & 0xFF in SQLITE_AWAY or "no such table" in str(error.orig)
     state = getattr(error.orig, "sqlstate", None)
     if state is None:
-        return isinstance(error, OperationalError)
+        return isinstance(error, InterfaceError | OperationalError)
     return bool(state.startswith((*AWAY, NO_TABLE)))
 
 

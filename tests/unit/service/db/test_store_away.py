@@ -42,6 +42,7 @@ AWAY: dict[str, Fault] = {
     "a file that may not be written": sqlite(sqlite3.SQLITE_READONLY),
     "an empty file": sqlite(sqlite3.SQLITE_ERROR, "no such table: tokens"),
     "no server": postgres(None),
+    "a connection that is closed": lambda: exc.InterfaceError("select 1", None, PostgresError(None)),
     "a server that stops": postgres("57P01"),
     "a server without a free connection": postgres("53300"),
     "a standby": postgres("25006"),
