@@ -206,7 +206,7 @@ def retire(client: Client, database: str | None) -> None:
 @Database
 @asking
 def unretire(client: Client, database: str | None) -> None:
-    """Take a retired database back: its agent's reports are stored again."""
+    """Put a retired database into use again: its agent's reports are stored again."""
     click.echo(shown.database(client.unretire_database(_id(client, database, retired=True))))
 
 

@@ -23,7 +23,7 @@ class Unreachable(LutraError):
         if "CERTIFICATE_VERIFY_FAILED" in str(self):
             return (
                 "set LUTRA_CA_FILE to the certificate (PEM) of the authority that signed the service's, or LUTRA_URL "
-                "to a name that stands in that certificate"
+                "to a name that this certificate holds"
             )
         return "start the service, or set LUTRA_URL to where it answers"
 

@@ -46,7 +46,7 @@ class NameTaken(LutraError):
 
 
 class DatabaseRetired(LutraError):
-    """Nothing is taken in for a database that is retired, until somebody takes it back."""
+    """Nothing is taken in for a database that is retired, until somebody puts it into use again."""
 
     code = "database_retired"
     retry_after_s = 600

@@ -66,7 +66,7 @@ SQLITE_HELD = (5, 6)
 SQLITE_AWAY = (*SQLITE_HELD, 8, 10, 11, 14, 15, 26)
 """Besides: read only, an input or output error, a file that is damaged, that cannot be opened, or is no database."""
 AWAY = ("08", "53", "57P", "58", "25006", "28", "3D000", "55P03")
-"""Beginnings of PostgreSQL's states: no connection, no room for one more, a stop, a disk that fails, a standby that
+"""Beginnings of SQLSTATEs: no connection, no room for one more, a stop, a disk that fails, a standby that
 takes no writes, nobody let in, no such database, a lock that others hold."""
 NO_TABLE = "42P01"
 SQLITE_FULL, DISK_FULL = 13, "53100"

@@ -24,8 +24,8 @@ def verify_welcome(database: Database, who: Holder, now: datetime, report: Repor
     """
     if database.retired_at is not None:
         raise DatabaseRetired(
-            f"{database.id} was retired at {database.retired_at:%Y-%m-%d %H:%M} UTC: stop its agent, or take the "
-            f"database back (`lutra-advice unretire {database.id}`)"
+            f"{database.id} was retired at {database.retired_at:%Y-%m-%d %H:%M} UTC: stop its agent, or put the "
+            f"database into use again (`lutra-advice unretire {database.id}`)"
         )
     if database.last_report_at is None or database.reporter in (None, str(who)):
         return

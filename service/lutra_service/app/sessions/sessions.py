@@ -29,7 +29,9 @@ def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed:
     """Raises Conflict while the database has another open session, and Forbidden for what an agent may not ask for."""
     database = unit.databases.lock(database_id)
     if database.retired_at is not None:
-        raise DatabaseRetired(f"{database_id} is retired: take it back first (`lutra-advice unretire {database_id}`)")
+        raise DatabaseRetired(
+            f"{database_id} is retired: put it into use again first (`lutra-advice unretire {database_id}`)"
+        )
     if by_agent:
         _check_agents_own(database, asked)
     other = unit.sessions.open_one(database_id)
