@@ -53,9 +53,10 @@ bench: setup  ## the speed of a recommendation, of REST answers and of ingestion
 	$(PY) -m benchmarks ingestion
 	$(PY) -m benchmarks agent_footprint
 
-attacks: setup  ## what strangers, bad tokens, hostile services, generated requests and SIGKILL can do: an hour and a half
+attacks: setup  ## what strangers, bad tokens, bad plug-ins, hostile services, generated requests and SIGKILL can do: an hour and a half
 	$(PY) -m benchmarks attacks strangers
 	$(PY) -m benchmarks attacks bad_token
+	$(PY) -m benchmarks attacks plugin
 	$(PY) -m benchmarks attacks hostile_service
 	$(PY) -m benchmarks attacks fuzz
 	$(PY) -m benchmarks attacks kills

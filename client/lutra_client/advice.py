@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from functools import wraps
 from itertools import islice
 from statistics import median
@@ -22,6 +23,8 @@ SHOWN = 3
 """Sessions of a database, the newest ones."""
 WINDOWS = 12
 """The newest ones, whose medians stand beside what is expected."""
+NEAR = 5
+"""Names that are told where there are many."""
 QUIET_S = 3.0
 """After so long somebody who waits is told so."""
 TO_COME = ("observing", "computing", "approved", "applied")
@@ -37,8 +40,7 @@ class Commands(click.Group):
         try:
             return super().invoke(context)
         except Unreachable as error:
-            way_out = "start the service, or set LUTRA_URL to where it answers"
-            raise click.ClickException(f"{printable(str(error))}: {way_out}") from error
+            raise click.ClickException(f"{printable(str(error))}: {error.way_out}") from error
         except (LutraError, ValueError) as error:  # an id that is empty, a token that is none
             raise click.ClickException(printable(str(error))) from error
 
@@ -48,8 +50,9 @@ class Commands(click.Group):
 def main() -> None:
     """Read what Lutra advises for a database, and decide.
 
-    LUTRA_URL names the service (default: this machine's), LUTRA_TOKEN holds a token with the scope `operate`. DATABASE
-    is a name or an id, and may be left out where the token sees a single one.
+    LUTRA_URL names the service (default: this machine's), LUTRA_TOKEN holds a token with the scope `operate`.
+    LUTRA_CA_FILE names the certificate of an authority of your own. DATABASE is a name or an id, and may be left out
+    where the token sees a single one.
 
     \b
     lutra-advice open shop --metric p99_ms
@@ -191,6 +194,36 @@ def stop(client: Client, database: str | None) -> None:
     click.echo(shown.session(client.stop_session(_open_one(client, database))))
 
 
+@main.command()
+@Database
+@asking
+def retire(client: Client, database: str | None) -> None:
+    """Hide a database that is out of use, and refuse its agent's reports. What was stored stays."""
+    click.echo(shown.database(client.retire_database(_id(client, database))))
+
+
+@main.command()
+@Database
+@asking
+def unretire(client: Client, database: str | None) -> None:
+    """Put a retired database into use again: its agent's reports are stored again."""
+    click.echo(shown.database(client.unretire_database(_id(client, database, retired=True))))
+
+
+@main.command()
+@Database
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@asking
+def delete(client: Client, database: str | None, yes: bool) -> None:
+    """Delete a retired database for good, with all that was stored of it. It needs a token with the scope `admin`."""
+    found = client.get_database(_id(client, database, retired=True))
+    if not yes:
+        click.confirm(
+            f"Delete {printable(found['name'])} ({printable(found['id'])}) and all that is stored of it?", abort=True
+        )
+    click.echo(f"{shown.database(client.delete_database(found['id']))}: deleted")
+
+
 def _open_one(client: Client, database: str | None) -> str:
     newest = next(iter(client.list_sessions(_id(client, database), limit=1)), None)
     if newest is None or newest["state"] not in OPEN:
@@ -198,17 +231,30 @@ def _open_one(client: Client, database: str | None) -> str:
     return newest["id"]
 
 
-def _id(client: Client, database: str | None) -> str:
+def _id(client: Client, database: str | None, retired: bool = False) -> str:
     if database is not None and database.startswith("db_"):
         return database
-    known = {d["name"]: d["id"] for d in client.list_databases()}
+    known = {d["name"]: d["id"] for d in client.list_databases(retired=retired)}
     if database is None and len(known) == 1:
         return next(iter(known.values()))
     if database in known:
         return known[database]
-    names = printable(", ".join(sorted(known))) or "none"
-    wanted = "name a database:" if database is None else f"there is no database {printable(database)!r}:"
-    raise click.ClickException(f"{wanted} this token sees {names}")
+    kind = "retired database" if retired else "database"
+    wanted = f"name a {kind}" if database is None else f"there is no {kind} {printable(database)!r}"
+    raise click.ClickException(f"{wanted}: {_near(database or '', known)}")
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    """The names that somebody may have meant, and how many there are."""
+    if not known:
+        return "this token sees none"
+    if len(known) <= NEAR:
+        return f"this token sees {printable(', '.join(sorted(known)))}"
+    alike = {n.lower(): n for n in sorted(known)}
+    within = [n for n in alike if name and name.lower() in n]
+    near = list(dict.fromkeys([*get_close_matches(name.lower(), alike, n=NEAR), *within]))[:NEAR]
+    told = f"did you mean {printable(', '.join(alike[n] for n in near))}? " if near else ""
+    return f"{told}This token sees {len(known)}"
 
 
 def _named(found: RecommendationAnswer) -> str:

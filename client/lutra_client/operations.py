@@ -23,12 +23,15 @@ class Operations:
         return Request("POST", path("/v1/databases"), headers=key(idempotency_key), body=body, once=True)
 
     @pages
-    def list_databases(self, *, name: str | None = None, limit: int | None = None) -> Request[schemas.DatabaseAnswer]:
+    def list_databases(
+        self, *, name: str | None = None, retired: bool | None = None, limit: int | None = None
+    ) -> Request[schemas.DatabaseAnswer]:
         """Those that the token reaches, the oldest first.
 
         name: Only the one of exactly this name.
+        retired: Those that are retired, in place of those in use.
         limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/databases"), query=given(name=name, limit=limit))
+        return Request("GET", path("/v1/databases"), query=given(name=name, retired=retired, limit=limit))
 
     @call
     def get_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
@@ -43,6 +46,25 @@ class Operations:
 
         The label decides which databases share what was learned, so a token that is bound to one database cannot set it."""
         return Request("PATCH", path("/v1/databases/{database}", database=database), body=body)
+
+    @call
+    def delete_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+        """Delete a retired database for good: its windows, sessions, recommendations, models, memory and tokens.
+
+        The audit trail keeps what was done to it, and that it was deleted. 409 for a database that is not retired."""
+        return Request("DELETE", path("/v1/databases/{database}", database=database))
+
+    @call
+    def retire_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+        """Hide it from lists, and refuse its agent's reports from now on. What was stored stays.
+
+        409 while a session is open or an agent has a change in hand."""
+        return Request("PUT", path("/v1/databases/{database}/retired", database=database))
+
+    @call
+    def unretire_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+        """Put a retired database into use again: its agent's reports are stored again."""
+        return Request("DELETE", path("/v1/databases/{database}/retired", database=database))
 
     @call
     def create_token(

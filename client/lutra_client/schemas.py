@@ -277,6 +277,8 @@ class DatabaseAnswer(TypedDict):
     """When its agent's last report came."""
     last_window_end: str | None
     """The end of the last window that was measured."""
+    retired_at: str | None
+    """When it was retired: since then no report of it is taken. Null while it is in use."""
 
 
 class DatabasePatch(TypedDict):
@@ -1305,6 +1307,7 @@ class Problem(TypedDict):
         "broken_extension",
         "busy",
         "conflict",
+        "database_retired",
         "fit_failed",
         "forbidden",
         "idempotency_key_reused",
@@ -1319,12 +1322,14 @@ class Problem(TypedDict):
         "memory_budget_exceeded",
         "method_not_allowed",
         "missing_extension",
+        "name_taken",
         "not_enough_observations",
         "not_found",
         "outcome_unknown",
         "quota_exceeded",
         "session_closed",
         "space_exhausted",
+        "store_unavailable",
         "too_large",
         "too_many_requests",
         "too_slow",

@@ -80,6 +80,9 @@ class FakeWorker:
     def run(self, task: str, payload: Mapping[str, Any]) -> Document:
         return opened(sealed(lambda: getattr(self._fakes, task)(json.loads(json.dumps(payload)))))
 
+    def pause(self, on: bool) -> None:
+        return
+
     def kill(self) -> None:
         return
 
@@ -307,6 +310,8 @@ def silent_for(service: Service, agent: Agent, minutes: int = 5) -> None:
         last = unit.reports._one(*of_agent, c.sequence == agent.sequence)
         assert last is not None
         unit.reports.replace(last.id, received_at=last.received_at - timedelta(minutes=minutes))
+        known = unit.databases.get(agent.database).last_report_at
+        unit.databases.change(agent.database, last_report_at=known and known - timedelta(minutes=minutes))
 
     service.store.write(earlier)
 

@@ -117,3 +117,36 @@ def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result])
     assert "404 not_found" in run("show", "rec_none").output
     assert run("show", "").output == "Error: recommendation: an id is no empty text\n"
     assert "409" in run("next").output
+
+
+def test_a_session_that_answers_in_another_mode_than_it_was_opened_in_says_why(shop: Live, advice: Advice) -> None:
+    shop.agent.mode = "observe"
+    shop.agent.send()
+    told = advice("open", "--mode", "reload_only")
+    assert "minimize p99_ms, observe, 0 of" in told
+    assert "reload_only is asked for, and the agent's newest report allows observe" in told
+    assert 'set mode = "reload_only" in [agent] of its file and restart it' in told
+
+
+def test_an_unknown_name_is_answered_with_near_ones_and_not_with_all(shop: Live, run: Callable[..., Result]) -> None:
+    assert "there is no database 'shp': this token sees shop" in " ".join(run("status", "shp").output.split())
+    for n in range(20):
+        shop.service.database(f"orders-{n}")
+    told = " ".join(run("status", "order").output.split())
+    assert "did you mean" in told
+    assert told.count("orders-") == 5
+    assert "This token sees 21" in told
+    far = run("status", "zzz").output
+    assert "did you mean" not in far
+    assert "orders-" not in far
+
+
+def test_a_database_is_retired_taken_back_and_deleted(shop: Live, advice: Advice, run: Callable[..., Result]) -> None:
+    assert "shop: postgresql, retired at" in advice("retire", "shop")
+    assert "there is no database 'shop'" in run("status", "shop").output
+    assert "retired" not in advice("unretire", "shop")
+    assert "no session yet" in advice("status", "shop")
+    advice("retire", "shop")
+    assert CliRunner().invoke(main, ["delete", "shop"], input="n\n").exit_code == 1
+    assert "deleted" in advice("delete", "shop", "--yes")
+    assert "there is no retired database 'shop'" in run("delete", "shop", "--yes").output

@@ -35,7 +35,7 @@ def claim(unit: UnitOfWork, lease_s: float, busy: Collection[str] = (), pick: Pi
     """The waiting computations that `pick` chooses, each now leased to the caller. `busy` databases have to wait."""
     until = unit.now + timedelta(seconds=lease_s)
     chosen = pick(waiting(unit, busy))
-    return [w for w in chosen if unit.recommendations.claim(w.recommendation_id, unit.now, until)]
+    return [w for w in chosen if unit.recommendations.claim(w.id, unit.now, until)]
 
 
 def job(unit: UnitOfWork, id_: str) -> Job:

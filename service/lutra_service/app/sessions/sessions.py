@@ -11,7 +11,7 @@ from lutra_models.lifecycle import SessionState, advance_session
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import AUTOMATIC
 from lutra_service.app.databases import server_identity
-from lutra_service.app.errors import Conflict, Forbidden
+from lutra_service.app.errors import Conflict, DatabaseRetired, Forbidden
 from lutra_service.app.live import before
 from lutra_service.app.sessions.advance import advance, withdraw_open
 from lutra_service.common.documents import Document
@@ -28,6 +28,10 @@ STEPS: dict[SessionState, str] = {
 def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed: int, by_agent: bool) -> Session:
     """Raises Conflict while the database has another open session, and Forbidden for what an agent may not ask for."""
     database = unit.databases.lock(database_id)
+    if database.retired_at is not None:
+        raise DatabaseRetired(
+            f"{database_id} is retired: put it into use again first (`lutra-advice unretire {database_id}`)"
+        )
     if by_agent:
         _check_agents_own(database, asked)
     other = unit.sessions.open_one(database_id)

@@ -139,7 +139,7 @@ class Recommendations(Repository[Recommendation]):
         )
         first = func.min(c.id)
         found = (
-            select(first.label("recommendation_id"), c.database_id)
+            select(first.label("id"), c.database_id.label("of"))
             .where(c.state == State.COMPUTING, ~leased, c.database_id.not_in(busy))
             .group_by(c.database_id)
             .order_by(first)
@@ -155,6 +155,14 @@ class Recommendations(Repository[Recommendation]):
         """Those of `ids` whose answer is still waited for."""
         c = self.table.c
         return set(self._db.execute(select(c.id).where(c.id.in_(ids), c.state == State.COMPUTING)).scalars())
+
+    def in_line(self, now: datetime) -> tuple[int, int]:
+        """How many are being computed, and how many wait for a worker."""
+        c = self.table.c
+        held = select(func.count()).where(c.state == State.COMPUTING, c.lease_until >= now)
+        every = select(func.count()).where(c.state == State.COMPUTING)
+        computed = int(self._db.execute(held).scalar_one())
+        return computed, int(self._db.execute(every).scalar_one()) - computed
 
     def renew(self, ids: Sequence[str], until: datetime) -> int:
         """One that was released meanwhile stays so."""

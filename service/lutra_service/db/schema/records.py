@@ -58,6 +58,9 @@ class Database:
     reporter: str | None = None
     reporter_sequence: int | None = None
     label: str | None = None
+    rival: str | None = None
+    rival_at: datetime | None = None
+    retired_at: datetime | None = None
 
     @cached_property
     def settings_policy(self) -> Policy:
@@ -213,10 +216,10 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A computation that nobody works on."""
+    """A computation that nobody works on, and the database or the model version that it is of."""
 
-    recommendation_id: str
-    database_id: str
+    id: str
+    of: str
 
 
 @dataclass(frozen=True)
@@ -390,6 +393,5 @@ class ModelJob:
     results: list[Document] = field(default_factory=list)
     predictions: Document | None = None
     error: str | None = None
-    attempts: int = 0
     lease_until: datetime | None = None
     ended_at: datetime | None = None

@@ -68,6 +68,17 @@ class Walk:
     def rotate_any_token(self) -> None:
         self.post(f"{self.unbound()}/rotate")
 
+    def retire_database(self) -> None:
+        self.service.take("PUT", f"{self.database}/retired")
+
+    def unretire_database(self) -> None:
+        self.retire_database()
+        self.service.take("DELETE", f"{self.database}/retired")
+
+    def delete_database(self) -> None:
+        self.retire_database()
+        self.service.take("DELETE", self.database)
+
     def set_guardrails(self) -> None:
         self.service.take("PUT", f"{self.database}/guardrails", {"guardrails": {"p99": {"limit": 1.5, "hold_s": 60}}})
 
@@ -136,6 +147,9 @@ DB, TOKEN, REC, SESSION_PATH, MODEL = (
 CALLS = {
     "POST /v1/databases": (Walk.register_database, "database.register"),
     f"PATCH {DB}": (Walk.change_database, "database.policy"),
+    f"PUT {DB}/retired": (Walk.retire_database, "database.retire"),
+    f"DELETE {DB}/retired": (Walk.unretire_database, "database.unretire"),
+    f"DELETE {DB}": (Walk.delete_database, "database.delete"),
     f"POST {DB}/tokens": (Walk.create_token, "token.create"),
     f"DELETE {DB}/tokens/{{token}}": (Walk.revoke_token, "token.revoke"),
     f"POST {DB}/tokens/{{token}}/rotate": (Walk.rotate_token, "token.rotate"),

@@ -49,6 +49,7 @@ database: Example = {
     "created_at": EVENING,
     "last_report_at": LATER,
     "last_window_end": LATER,
+    "retired_at": None,
 }
 reported: Example = {
     "value": "4096",
