@@ -12,10 +12,13 @@ class Events(Repository[Event]):
     record = Event
     noun = "event"
 
-    def add_once(self, event: Event) -> None:
+    def add_once(self, event: Event) -> bool:
+        """Whether it is new."""
         c = self.table.c
-        if self._one(c.database_id == event.database_id, c.agent_event == event.agent_event) is None:
+        new = self._one(c.database_id == event.database_id, c.agent_event == event.agent_event) is None
+        if new:
             self.add(event)
+        return new
 
     def listed(self, database_id: str, limit: int, after: str | None) -> list[Event]:
         return self.page(self.table.c.database_id == database_id, limit=limit, after=after, newest_first=True)

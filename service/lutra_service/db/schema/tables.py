@@ -81,7 +81,7 @@ class DatabaseRow(Table):
     `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `filled_bytes`
     is how full the database's daily quota was at `filled_at` (see `ledger`). `reporter` is the agent, and the epoch of
     its state, whose report is the newest, and `reporter_sequence` that report's number. `label` says which databases
-    belong together (see `Workloads.owners`).
+    belong together (see `Workloads.owners`). `counts` says how often what has happened since it was registered.
     """
 
     __tablename__ = "databases"
@@ -107,6 +107,7 @@ class DatabaseRow(Table):
     reporter: Mapped[str | None] = mapped_column(String(129))
     reporter_sequence: Mapped[int | None] = mapped_column(BigInteger)
     label: Mapped[str | None] = mapped_column(String(200))
+    counts: Mapped[Document | None]
 
 
 class SettingsRow(Table):
