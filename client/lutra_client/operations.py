@@ -195,11 +195,16 @@ class Operations:
         return Request("PUT", path("/v1/databases/{database}/guardrails", database=database), body=body)
 
     @pages
-    def list_events(self, database: str, /, *, limit: int | None = None) -> Request[schemas.EventAnswer]:
+    def list_events(
+        self, database: str, /, *, since: datetime | str | None = None, limit: int | None = None
+    ) -> Request[schemas.EventAnswer]:
         """Guards that fired, with the figures, newest first.
 
+        since: Only those that happened after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/databases/{database}/events", database=database), query=given(limit=limit))
+        return Request(
+            "GET", path("/v1/databases/{database}/events", database=database), query=given(since=since, limit=limit)
+        )
 
     @call
     def get_maintenance_windows(self, database: str, /) -> Request[schemas.MaintenanceBody]:

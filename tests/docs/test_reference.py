@@ -54,6 +54,13 @@ def test_every_metric_of_the_service_itself_is_listed() -> None:
     assert not [n for n in ours if f"`{n}`" not in listed]
 
 
+def test_the_alert_rules_name_metrics_that_exist() -> None:
+    page, listed = (ROOT / "docs" / "operate" / "monitoring.md").read_text(), (REFERENCE / "metrics.md").read_text()
+    named = set(re.findall(r"\blutra_\w+", page))
+    assert len(named) > 5
+    assert not [name for name in named if f"`{name}`" not in listed]
+
+
 def test_every_benchmark_is_in_its_index() -> None:
     index = (ROOT / "benchmarks" / "README.md").read_text()
     listed = set(re.findall(r"^\| \[?([\w.]+)", index, re.MULTILINE)) - {"benchmark"}

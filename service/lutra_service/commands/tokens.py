@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
+from lutra_models import durations
 from lutra_models.errors import printable
 
 if TYPE_CHECKING:
@@ -25,15 +25,13 @@ class _Row(Protocol):
 
 
 Listed = TypeVar("Listed", bound=_Row)
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def duration(text: str) -> timedelta:
-    """Such as 90d, 12h, 30m or 45s."""
-    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} is no duration: write 90d, 12h, 30m or 45s")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    try:
+        return durations.duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @click.group()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from lutra_models.wire import GuardEvent
 
 from lutra_service.app.lifecycle import happened
@@ -35,7 +37,9 @@ def record(unit: UnitOfWork, database: Database, told: GuardEvent) -> None:
     unit.publish(database.id)
 
 
-def listed(unit: UnitOfWork, database_id: str, limit: int, after: str | None) -> list[Event]:
+def listed(
+    unit: UnitOfWork, database_id: str, limit: int, after: str | None, since: datetime | None = None
+) -> list[Event]:
     """Newest first. Raises NotFound."""
     unit.databases.get(database_id)
-    return unit.events.listed(database_id, limit, after)
+    return unit.events.listed(database_id, limit, after, since)

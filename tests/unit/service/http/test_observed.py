@@ -11,7 +11,7 @@ import pytest
 from lutra_service.common.logs import JsonLines, Seldom
 
 from tests.support.asgi import ask
-from tests.support.service import Service, applied, guard_event, running, silent_for
+from tests.support.service import Service, applied, guard_event, running
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:
@@ -99,7 +99,7 @@ def test_a_token_of_one_database_sees_its_series_alone_and_a_false_one_none(serv
 def test_an_agent_that_is_silent_or_never_came_shows_by_its_age(service: Service, database: str) -> None:
     agent = service.agent(database)
     agent.send()
-    silent_for(service, agent, minutes=30)
+    service.store.write(lambda u: u.databases.change(database, last_report_at=u.now - timedelta(minutes=30)))
     new = service.database("never")
     service.store.write(lambda u: u.databases.change(new, created_at=u.now - timedelta(hours=2)))
     found = product(service, service.headers["Authorization"].removeprefix("Bearer "))
