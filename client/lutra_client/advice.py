@@ -16,7 +16,7 @@ from lutra_models.errors import LutraError, printable
 
 from lutra_client import changes, shown
 from lutra_client.client import Client
-from lutra_client.errors import Unreachable
+from lutra_client.errors import Conflict, Unreachable
 from lutra_client.schemas import RecommendationAnswer
 from lutra_client.waiting import LONGEST_WAIT_S
 
@@ -114,6 +114,7 @@ def status(client: Client, database: str | None, since: timedelta) -> None:
     """What happened of late, what its newest sessions say, and which recommendation waits for you."""
     of = _id(client, database)
     _happened(client, of, since)
+    _not_active(client, of)
     found = list(islice(client.list_sessions(of, limit=SHOWN), SHOWN))
     for session in found:
         click.echo(shown.session(session))
@@ -232,6 +233,18 @@ def _happened(client: Client, database: str, since: timedelta) -> None:
         click.echo(f"  {changes.sentence(happening, now)}")
     if len(found) > LINES:
         click.echo(f"  and {len(found) - LINES} more: `lutra-advice changes` lists them")
+    if found:
+        click.echo()
+
+
+def _not_active(client: Client, database: str) -> None:
+    """The settings whose file says something else than the server; nothing before its agent's first report."""
+    try:
+        found = [s for s in client.list_settings(database) if s["not_active"]]
+    except Conflict:
+        return
+    for setting in found:
+        click.echo(printable(f"{setting['setting']} is {setting['text']}; {setting['not_active']}"))
     if found:
         click.echo()
 

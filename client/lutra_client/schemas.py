@@ -1827,6 +1827,9 @@ class SettingAnswer(TypedDict):
     """What outranks that file, so that a change would have no effect."""
     pending_restart: bool
     """Whether another value becomes active at the next restart."""
+    not_active: str | None
+    """What the settings file has and the running server has not, with what makes it active; null where that is
+    nothing."""
     range: str | None
     """Where it is searched now; null where it stays as it is."""
 

@@ -106,6 +106,13 @@ class DatabaseConfig(Section):
     tls_ca: OptionalPath = field(default=None, kw_only=True)
     tls_verify: Literal["identity", "ca"] = field(default="identity", kw_only=True)
 
+    def __str__(self) -> str:
+        """The database's name, and where it is: as in "postgresql shop at db1:5432"."""
+        name = getattr(self, "dbname", "")
+        return (
+            f"{self.engine} {name} at {self.host}:{self.port}" if name else f"{self.engine} at {self.host}:{self.port}"
+        )
+
     @property
     def by_socket(self) -> bool:
         """A folder or a file of this host, which only who may write there can take."""

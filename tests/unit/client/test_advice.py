@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,14 @@ def test_status_begins_with_what_happened_and_changes_lists_it(
     assert kinds["undone"]["recommendation"] == id_
     assert (kinds["applied"]["by"], kinds["applied"]["database"]) == ("test", "shop")
     assert "90d, 12h, 30m or 45s" in run("changes", "--since", "a week").output
+
+
+def test_status_names_what_is_in_the_file_and_not_active(shop: Live, advice: Advice) -> None:
+    agent = shop.agent
+    agent.settings["work_mem"] = replace(agent.settings["work_mem"], persisted="24MB")
+    agent.send(agent.report(settings_hash="pasted"))
+    told = "work_mem is 4MB; 24MB is in the file, not active: a reload (SELECT pg_reload_conf()) makes it active"
+    assert told in advice("status", "shop")
 
 
 def test_a_guard_that_undid_nothing_is_told_as_well_and_a_quiet_day_is_not(shop: Live, advice: Advice) -> None:
