@@ -11,8 +11,8 @@ from statistics import median
 from typing import Any
 
 import click
-from lutra_models.durations import duration
 from lutra_models.errors import LutraError, printable
+from lutra_models.maintenance import ago, duration
 
 from lutra_client import changes, shown
 from lutra_client.client import Client
@@ -136,7 +136,7 @@ def changes_(client: Client, database: str | None, since: timedelta, as_json: bo
     """What was applied, confirmed and undone, when, by whom and why, newest first; of every database without a name."""
     known = {d["id"]: d["name"] for d in client.list_databases()}
     wanted = known if database is None else [_id(client, database)]
-    after = datetime.now(UTC) - since
+    after = ago(datetime.now(UTC), since)
     found = [h for id_ in wanted for h in changes.happenings(client, id_, known.get(id_, id_), after)]
     found.sort(key=lambda h: h.at, reverse=True)
     for line in (json.dumps(h.document) for h in found) if as_json else changes.table(found):
@@ -226,9 +226,10 @@ def stop(client: Client, database: str | None) -> None:
 
 def _happened(client: Client, database: str, since: timedelta) -> None:
     now = datetime.now(UTC)
-    found = changes.happenings(client, database, database, now - since)
+    after = ago(now, since)
+    found = changes.happenings(client, database, database, after)
     if found:
-        click.echo(f"since {now - since:%Y-%m-%d %H:%M} (UTC):")
+        click.echo(f"since {after:%Y-%m-%d %H:%M} (UTC):")
     for happening in found[:LINES]:
         click.echo(f"  {changes.sentence(happening, now)}")
     if len(found) > LINES:

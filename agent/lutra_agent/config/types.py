@@ -107,7 +107,7 @@ class DatabaseConfig(Section):
     tls_verify: Literal["identity", "ca"] = field(default="identity", kw_only=True)
 
     def __str__(self) -> str:
-        """The database's name, and where it is: as in "postgresql shop at db1:5432"."""
+        """The engine, the database's name where it has one, and where it is."""
         name = getattr(self, "dbname", "")
         return (
             f"{self.engine} {name} at {self.host}:{self.port}" if name else f"{self.engine} at {self.host}:{self.port}"

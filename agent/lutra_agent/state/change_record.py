@@ -76,7 +76,7 @@ class ChangeRecord:
 
     @property
     def words(self) -> str:
-        """As in "work_mem 4MB → 24MB, jit on → off"."""
+        """As in "one 4MB → 24MB, another on → off"."""
         return moves({name: self.texts.get(name, ("?", "?")) for name in self.names})
 
     @property

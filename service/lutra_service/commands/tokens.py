@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
-from lutra_models import durations
+from lutra_models import maintenance
 from lutra_models.errors import printable
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Listed = TypeVar("Listed", bound=_Row)
 
 def duration(text: str) -> timedelta:
     try:
-        return durations.duration(text)
+        return maintenance.duration(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
 
@@ -113,7 +113,7 @@ def audit(database: str | None, action: str | None, since: timedelta | None, lim
 
     most = limit or (None if since is not None else 50)
     with opened() as store:
-        after = None if since is None else store.now() - since
+        after = None if since is None else maintenance.ago(store.now(), since)
         pages = _pages(lambda last: store.read(lambda unit: unit.audit.listed(PAGE, last, database, action, after)))
         shown = [_entry(e, whole=as_json) for e in islice(pages, most)]
     _print(shown, as_json)

@@ -29,6 +29,7 @@ from lutra_service.db.repositories.reports import Reports
 from lutra_service.db.repositories.retention import RetentionRepository
 from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.repositories.workloads import Workloads
+from lutra_service.db.schema.dialects import BYTES
 from lutra_service.db.schema.engine import IMMEDIATE
 
 
@@ -53,8 +54,6 @@ SQLITE_HELD = (5, 6)
 """SQLITE_BUSY and SQLITE_LOCKED, with any extension: the transaction is still open, and is rolled back."""
 SQLITE_FULL, DISK_FULL = 13, "53100"
 COMPLETION_UNKNOWN = "40003"
-SQLITE_BYTES = "select page_count * page_size from pragma_page_count(), pragma_page_size()"
-POSTGRESQL_BYTES = "select pg_database_size(current_database())"
 
 
 def utc_now() -> datetime:
@@ -148,9 +147,8 @@ class Store:
 
     def bytes(self) -> int:
         """What the database takes on its disk."""
-        sqlite = self._reader.dialect.name == "sqlite"
         with self._reader.connect() as connection:
-            return int(connection.execute(text(SQLITE_BYTES if sqlite else POSTGRESQL_BYTES)).scalar_one())
+            return int(connection.execute(text(BYTES[self._reader.dialect.name])).scalar_one())
 
     def close(self) -> None:
         self._reader.dispose()

@@ -8,7 +8,7 @@ from typing import get_args
 
 from lutra_models.guardrails import GuardName
 
-from lutra_service.app.lifecycle.happened import ACTIONS, guard
+from lutra_service.app.access.audit import ACTIONS, guard
 from lutra_service.db.schema.records import Database
 from lutra_service.db.store import UnitOfWork
 

@@ -11,7 +11,7 @@ from lutra_models.wire import Report
 
 from lutra_service.app.access import audit
 from lutra_service.app.access.audit import SERVICE
-from lutra_service.app.lifecycle import directive_holder, happened
+from lutra_service.app.lifecycle import directive_holder
 from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.outcome import ChangeOutcome
@@ -73,7 +73,7 @@ def _lapsed_at(unit: UnitOfWork, row: Recommendation) -> datetime | None:
 def _end(unit: UnitOfWork, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
     if _is_active(row, configuration):
         found = ChangeOutcome.found_applied("found active", unit.now)
-        happened.step(unit, row, State.APPLIED, happened.BY_HAND, "found active", outcome=found, applied_at=unit.now)
+        audit.happened(unit, row, State.APPLIED, audit.BY_HAND, "found active", outcome=found, applied_at=unit.now)
     else:
         to = State.EXPIRED if row.withdrawn_at is None else State.REJECTED
         error = "; ".join(filter(None, ((row.error or to).removesuffix(f": {UNDER_WAY}"), why)))

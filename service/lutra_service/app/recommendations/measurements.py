@@ -8,8 +8,8 @@ from typing import Any
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
 
+from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import effective_mode
-from lutra_service.app.lifecycle import happened
 from lutra_service.app.recommendations import trial_record
 from lutra_service.app.recommendations.histories import targets_of
 from lutra_service.common.documents import Document
@@ -44,8 +44,8 @@ def record_measurement(unit: UnitOfWork, id_: str, report: Report) -> None:
         if measured is not None and _provisional(recommendation):
             unit.recommendations.change(id_, measured=measured)
         elif measured is not None:
-            by = happened.agent(report.agent)
-            happened.step(unit, recommendation, State.CONFIRMED, by, measured=measured, ended_at=unit.now)
+            by = audit.agent(report.agent)
+            audit.happened(unit, recommendation, State.CONFIRMED, by, measured=measured, ended_at=unit.now)
     unit.publish(id_, recommendation.database_id, recommendation.session_id)
 
 

@@ -9,9 +9,9 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Outcome, Report
 
+from lutra_service.app.access import audit
 from lutra_service.app.access.audit import SERVICE, named
 from lutra_service.app.databases.current_server import effective_mode
-from lutra_service.app.lifecycle import happened
 from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.lifecycle.session_steps import pause, undone
 from lutra_service.app.live import turned_down
@@ -73,9 +73,9 @@ def _late(unit: UnitOfWork, database: Database, ended: Recommendation, outcome: 
 
 def _first(unit: UnitOfWork, database: Database, approved: Recommendation, outcome: Outcome, holder: Holder) -> None:
     if outcome.state in ("refused", "failed"):
-        to, error, by = State(outcome.state), _error(outcome), happened.agent(holder.agent)
+        to, error, by = State(outcome.state), _error(outcome), audit.agent(holder.agent)
         ended = {"outcome": ChangeOutcome.told(outcome), "error": error, "ended_at": unit.now}
-        happened.step(unit, approved, to, by, error, **ended)
+        audit.happened(unit, approved, to, by, error, **ended)
         _remember(unit, approved, outcome)
         if outcome.code in PAUSING:
             pause(unit, unit.sessions.of(approved), f"{approved.id} was refused: {error}")
@@ -93,7 +93,7 @@ def _applied(unit: UnitOfWork, database: Database, row: Recommendation, outcome:
     applied_at = min(outcome.at, unit.now)  # it may have waited in the agent's spool
     told = ChangeOutcome.told(outcome).on(holder.epoch, database.identity)
     values = {"outcome": told, "applied_at": applied_at, "ended_at": None}
-    happened.step(unit, row, State.APPLIED, happened.agent(holder.agent), outcome.message, **values)
+    audit.happened(unit, row, State.APPLIED, audit.agent(holder.agent), outcome.message, **values)
     _after_applied(unit, row.id, outcome, holder)
 
 
@@ -106,14 +106,14 @@ def _confirmed(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcom
     if recommendation.kind == Kind.ROLLBACK:
         _rolled_back(unit, recommendation)
     elif recommendation.measured is not None:
-        happened.step(unit, recommendation, State.CONFIRMED, happened.agent(holder.agent), ended_at=unit.now)
+        audit.happened(unit, recommendation, State.CONFIRMED, audit.agent(holder.agent), ended_at=unit.now)
 
 
 def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome, holder: Holder) -> None:
     events = [e.told for e in unit.events.of_recommendation(recommendation.id)]
     told = (recommendation.outcome or ChangeOutcome.told(outcome)).reverted(outcome, events)
     ended = {"outcome": told, "error": _error(outcome), "ended_at": unit.now}
-    happened.step(unit, recommendation, State.REVERTED, _who_undid(outcome, holder, events), _error(outcome), **ended)
+    audit.happened(unit, recommendation, State.REVERTED, _who_undid(outcome, holder, events), _error(outcome), **ended)
     if outcome.code == "guardrail":
         turned_down.remember(unit, recommendation, "reverted", outcome.message)
     elif outcome.code == "did_not_start":
@@ -124,8 +124,8 @@ def _reverted(unit: UnitOfWork, recommendation: Recommendation, outcome: Outcome
 def _who_undid(outcome: Outcome, holder: Holder, events: Sequence[Document]) -> str:
     if outcome.code == "guardrail":
         names = dict.fromkeys(event["guard"] for event in reversed(events))
-        return " and ".join(happened.guard(name) for name in names) or f"a guard of {happened.agent(holder.agent)}"
-    return happened.ON_HOST if outcome.code is None else happened.agent(holder.agent)
+        return " and ".join(audit.guard(name) for name in names) or f"a guard of {audit.agent(holder.agent)}"
+    return audit.ON_HOST if outcome.code is None else audit.agent(holder.agent)
 
 
 def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome, holder: Holder) -> None:
@@ -141,17 +141,17 @@ def _after_applied(unit: UnitOfWork, id_: str, outcome: Outcome, holder: Holder)
 def _rolled_back(unit: UnitOfWork, applied: Recommendation) -> None:
     """A rollback needs no measurement, and what it took back is reverted, later changes of the same settings too."""
     by = named(unit, applied.decided_by)
-    happened.step(unit, applied, State.CONFIRMED, by, ended_at=unit.now)
+    audit.happened(unit, applied, State.CONFIRMED, by, ended_at=unit.now)
     parent = unit.recommendations.get(applied.parent_id) if applied.parent_id else None
     if parent is not None and parent.state in (State.APPLIED, State.CONFIRMED):
-        happened.step(unit, parent, State.REVERTED, by, parent.reason or parent.error or "", ended_at=unit.now)
+        audit.happened(unit, parent, State.REVERTED, by, parent.reason or parent.error or "", ended_at=unit.now)
         unit.publish(parent.id)
         undone(unit, parent, f"{parent.id} was rolled back by {applied.id}")
     for later in unit.recommendations.in_states(applied.database_id, (State.APPLIED, State.CONFIRMED)):
         if not _undone_by(applied, parent, later):
             continue
         error = f"undone by the rollback of {applied.parent_id}"
-        happened.step(unit, later, State.REVERTED, by, error, error=error, ended_at=unit.now)
+        audit.happened(unit, later, State.REVERTED, by, error, error=error, ended_at=unit.now)
         unit.publish(later.id, later.session_id)
         undone(unit, later, f"{later.id} was {error}")
 
@@ -182,7 +182,7 @@ def forgotten(unit: UnitOfWork, database: Database, report: Report) -> Recommend
         if server is not None and now is not None and not server.differences(now):
             unit.recommendations.change(applied.id, error=LOST)
             return applied
-        happened.step(unit, applied, State.FAILED, SERVICE, ELSEWHERE, error=ELSEWHERE, ended_at=unit.now)
+        audit.happened(unit, applied, State.FAILED, SERVICE, ELSEWHERE, error=ELSEWHERE, ended_at=unit.now)
         unit.publish(applied.id, applied.session_id)
     return None
 
@@ -198,7 +198,7 @@ def notice_active(unit: UnitOfWork, database: Database, configuration: Document)
         if effective_mode(database, session) != "observe" or any(configuration.get(n) != v for n, v in wanted.items()):
             continue
         told = ChangeOutcome.found_applied("applied by hand", unit.now)
-        happened.step(unit, approved, State.APPLIED, happened.BY_HAND, outcome=told, applied_at=unit.now)
+        audit.happened(unit, approved, State.APPLIED, audit.BY_HAND, outcome=told, applied_at=unit.now)
         if approved.kind == Kind.ROLLBACK:
             _rolled_back(unit, unit.recommendations.get(approved.id))
         unit.publish(approved.id, database.id)

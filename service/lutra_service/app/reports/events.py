@@ -6,7 +6,7 @@ from datetime import datetime
 
 from lutra_models.wire import GuardEvent
 
-from lutra_service.app.lifecycle import happened
+from lutra_service.app.access import audit
 from lutra_service.db.schema.records import Database, Event
 from lutra_service.db.store import UnitOfWork
 
@@ -33,7 +33,7 @@ def record(unit: UnitOfWork, database: Database, told: GuardEvent) -> None:
     )
     if new:
         seen = {name: getattr(told, name) for name in ("metric", "value", "bound", "held_s", "message")}
-        happened.fired(unit, database.id, id_, told.guard, seen, recommendation)
+        audit.guard_fired(unit, database.id, id_, told.guard, seen, recommendation)
     unit.publish(database.id)
 
 
