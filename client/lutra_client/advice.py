@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from functools import wraps
 from itertools import islice
@@ -11,16 +13,19 @@ from typing import Any
 
 import click
 from lutra_models.errors import LutraError, printable
+from lutra_models.maintenance import ago, duration
 
-from lutra_client import shown
+from lutra_client import changes, shown
 from lutra_client.client import Client
-from lutra_client.errors import Unreachable
+from lutra_client.errors import Conflict, Unreachable
 from lutra_client.schemas import RecommendationAnswer
 from lutra_client.waiting import LONGEST_WAIT_S
 
 OPEN = ("running", "settled", "paused")
 SHOWN = 3
 """Sessions of a database, the newest ones."""
+LINES = 12
+"""Of what happened of late, the newest ones."""
 WINDOWS = 12
 """The newest ones, whose medians stand beside what is expected."""
 NEAR = 5
@@ -31,6 +36,13 @@ TO_COME = ("observing", "computing", "approved", "applied")
 PATIENCE_S = 3600.0
 
 Database = click.argument("database", required=False)
+
+
+def within(text: str) -> timedelta:
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 class Commands(click.Group):
@@ -59,6 +71,7 @@ def main() -> None:
     lutra-advice next shop
     lutra-advice approve rec_… work_mem max_wal_size
     lutra-advice status shop
+    lutra-advice changes shop --since 7d
     """
 
 
@@ -98,10 +111,14 @@ def open_(client: Client, database: str | None, metric: str, mode: Any, changes:
 
 @main.command()
 @Database
+@click.option("--since", default="1d", show_default=True, type=within, help="What happened within this time.")
 @asking
-def status(client: Client, database: str | None) -> None:
-    """What its newest sessions say, and which recommendation waits for you."""
-    found = list(islice(client.list_sessions(_id(client, database), limit=SHOWN), SHOWN))
+def status(client: Client, database: str | None, since: timedelta) -> None:
+    """What happened of late, what its newest sessions say, and which recommendation waits for you."""
+    of = _id(client, database)
+    _happened(client, of, since)
+    _not_active(client, of)
+    found = list(islice(client.list_sessions(of, limit=SHOWN), SHOWN))
     for session in found:
         click.echo(shown.session(session))
     waiting = [s[name] for s in found if s["state"] in OPEN for name in ("current", "for_maintenance_window")]
@@ -111,6 +128,22 @@ def status(client: Client, database: str | None) -> None:
             _show(client, client.get_recommendation(id_))
     if not found:
         click.echo("no session yet: `lutra-advice open` begins one")
+
+
+@main.command("changes")
+@Database
+@click.option("--since", default="7d", show_default=True, type=within, help="What happened within this time.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@asking
+def changes_(client: Client, database: str | None, since: timedelta, as_json: bool) -> None:
+    """What was applied, confirmed and undone, when, by whom and why, newest first; of every database without a name."""
+    known = {d["id"]: d["name"] for d in client.list_databases()}
+    wanted = known if database is None else [_id(client, database)]
+    after = ago(datetime.now(UTC), since)
+    found = [h for id_ in wanted for h in changes.happenings(client, id_, known.get(id_, id_), after)]
+    found.sort(key=lambda h: h.at, reverse=True)
+    for line in (json.dumps(h.document) for h in found) if as_json else changes.table(found):
+        click.echo(line)
 
 
 @main.command("next")
@@ -222,6 +255,32 @@ def delete(client: Client, database: str | None, yes: bool) -> None:
             f"Delete {printable(found['name'])} ({printable(found['id'])}) and all that is stored of it?", abort=True
         )
     click.echo(f"{shown.database(client.delete_database(found['id']))}: deleted")
+
+
+def _happened(client: Client, database: str, since: timedelta) -> None:
+    now = datetime.now(UTC)
+    after = ago(now, since)
+    found = changes.happenings(client, database, database, after)
+    if found:
+        click.echo(f"since {after:%Y-%m-%d %H:%M} (UTC):")
+    for happening in found[:LINES]:
+        click.echo(f"  {changes.sentence(happening, now)}")
+    if len(found) > LINES:
+        click.echo(f"  and {len(found) - LINES} more: `lutra-advice changes` lists them")
+    if found:
+        click.echo()
+
+
+def _not_active(client: Client, database: str) -> None:
+    """The settings whose file says something else than the server; nothing before its agent's first report."""
+    try:
+        found = [s for s in client.list_settings(database) if s["not_active"]]
+    except Conflict:
+        return
+    for setting in found:
+        click.echo(printable(f"{setting['setting']} is {setting['text']}; {setting['not_active']}"))
+    if found:
+        click.echo()
 
 
 def _open_one(client: Client, database: str | None) -> str:

@@ -133,23 +133,35 @@ class Operations:
         )
 
     @pages
-    def list_audit(self, *, action: str | None = None, limit: int | None = None) -> Request[schemas.AuditAnswer]:
+    def list_audit(
+        self, *, action: str | None = None, since: datetime | str | None = None, limit: int | None = None
+    ) -> Request[schemas.AuditAnswer]:
         """Who did what, on every database and to every token, newest first.
 
         action: Only this action, such as `recommendation.approve`.
+        since: Only what was done after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/audit"), query=given(action=action, limit=limit))
+        return Request("GET", path("/v1/audit"), query=given(action=action, since=since, limit=limit))
 
     @pages
     def list_database_audit(
-        self, database: str, /, *, action: str | None = None, limit: int | None = None
+        self,
+        database: str,
+        /,
+        *,
+        action: str | None = None,
+        since: datetime | str | None = None,
+        limit: int | None = None,
     ) -> Request[schemas.AuditAnswer]:
         """Who did what to this database, newest first.
 
         action: Only this action, such as `recommendation.approve`.
+        since: Only what was done after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
         return Request(
-            "GET", path("/v1/databases/{database}/audit", database=database), query=given(action=action, limit=limit)
+            "GET",
+            path("/v1/databases/{database}/audit", database=database),
+            query=given(action=action, since=since, limit=limit),
         )
 
     @pages
@@ -205,11 +217,16 @@ class Operations:
         return Request("PUT", path("/v1/databases/{database}/guardrails", database=database), body=body)
 
     @pages
-    def list_events(self, database: str, /, *, limit: int | None = None) -> Request[schemas.EventAnswer]:
+    def list_events(
+        self, database: str, /, *, since: datetime | str | None = None, limit: int | None = None
+    ) -> Request[schemas.EventAnswer]:
         """Guards that fired, with the figures, newest first.
 
+        since: Only those that happened after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/databases/{database}/events", database=database), query=given(limit=limit))
+        return Request(
+            "GET", path("/v1/databases/{database}/events", database=database), query=given(since=since, limit=limit)
+        )
 
     @call
     def get_maintenance_windows(self, database: str, /) -> Request[schemas.MaintenanceBody]:
@@ -288,16 +305,18 @@ class Operations:
             "unneeded",
         ]
         | None = None,
+        since: datetime | str | None = None,
         limit: int | None = None,
     ) -> Request[schemas.RecommendationAnswer]:
         """Newest first.
 
         state: Only those in this state.
+        since: Only those that were decided, made active or ended after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/recommendations", database=database),
-            query=given(state=state, limit=limit),
+            query=given(state=state, since=since, limit=limit),
         )
 
     @call
@@ -582,5 +601,6 @@ class Operations:
 
     @call
     def get_metrics(self) -> Request[str]:
-        """For Prometheus."""
+        """For Prometheus: of this process, and of all databases together; with a token of the scope `read` of each one
+        that it reaches, by name."""
         return Request("GET", path("/metrics"))

@@ -119,7 +119,8 @@ class AuditAnswer(TypedDict):
     database: str | None
     """The database that it concerns; null where it concerns none."""
     token: str | None
-    """The id of the token that did it; null where the service decided, or somebody at its command line."""
+    """The id of the token that did it; null where the service decided, an agent or its guard acted, or somebody at
+    the service's command line."""
     token_name: str
     """That token's name, or who else did it."""
     address: str
@@ -1501,12 +1502,19 @@ class RecommendationAnswer(TypedDict):
     """When it was approved or rejected."""
     decided_by: str | None
     """The token that decided; `automatic` where the session did, `service` where the service itself did."""
+    decided_by_name: str | None
+    """That token's name; else as `decided_by`."""
     applied_at: str | None
     """When its agent made it active."""
+    confirmed_at: str | None
+    """When it was confirmed: from then on no lapse of time undoes it."""
     expires_at: str | None
     """Until when the approval lasts."""
     ended_at: str | None
-    """When it ended."""
+    """When it ended: was confirmed, undone, or came to nothing."""
+    undone_by: str | None
+    """Who undid it, where it was undone: a guard, its agent, a token by its name, the service, or an operator on the
+    host."""
     handed_out_at: str | None
     """Since when its agent has it as a directive."""
     withdrawn_at: str | None
@@ -1844,6 +1852,9 @@ class SettingAnswer(TypedDict):
     """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
     pending_restart: bool
     """Whether another value becomes active at the next restart."""
+    not_active: str | None
+    """What the settings file has and the running server has not, with what makes it active; null where that is
+    nothing."""
     range: str | None
     """Where it is searched now; null where it stays as it is."""
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from lutra_agent import drivers
 from lutra_agent.commands.agent_file import parse
@@ -45,7 +46,7 @@ from tests.support.sessions import tune
 from tests.support.waiting import until
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
-LANGUAGES = ("sh", "python", "toml", "json", "ini", "sql", "text")
+LANGUAGES = ("sh", "python", "toml", "json", "ini", "sql", "yaml", "text")
 NOT_RUN = {
     "needs Docker": 3,
     "needs a database server": 6,
@@ -238,6 +239,11 @@ JSON: dict[str, Callable[[str, Path], None]] = {"json: driver": measured}
 @pytest.mark.parametrize("block", of("json"))
 def test_json_is_what_its_reader_takes(block: Block, tmp_path: Path) -> None:
     JSON[block.marker](block.text, tmp_path)
+
+
+@pytest.mark.parametrize("block", of("yaml"))
+def test_yaml_can_be_read(block: Block) -> None:
+    assert yaml.safe_load(block.text)
 
 
 @pytest.mark.parametrize("block", of("ini"))

@@ -287,6 +287,24 @@ def applied(service: Service, agent: Agent) -> Document:
     return made
 
 
+def guard_event(agent: Agent, made: Document | None = None, identifier: str = "ev_1") -> Document:
+    return {
+        "id": identifier,
+        "guard": "p99",
+        "metric": "p99_ms@histogram",
+        "value": 60.0,
+        "bound": 25.0,
+        "limit": 2.0,
+        "baseline": 12.5,
+        "held_s": 30.0,
+        "hold_s": 30.0,
+        "since": agent.clock.isoformat(),
+        "at": agent.clock.isoformat(),
+        "directive": made and made["id"],
+        "message": "p99: p99_ms@histogram is 60 for 30 s, bound 25, 12.5 before",
+    }
+
+
 def look(service: Service, made: Document) -> Document:
     found: Document = service.take("GET", f"/v1/recommendations/{made['id']}")
     return found

@@ -51,6 +51,11 @@ class Plan:
     def names(self) -> list[str]:
         return [c.name for c in self.changes]
 
+    @property
+    def texts(self) -> dict[str, tuple[str, str]]:
+        """By setting the values before and after, as people write them."""
+        return {c.name: (c.before_text, c.after_text) for c in self.changes}
+
 
 def make_plan(
     directive: Directive, live: LiveSettings, bounds: Bounds, now: datetime, past: PastConfigurations

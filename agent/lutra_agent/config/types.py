@@ -110,6 +110,13 @@ class DatabaseConfig(Section):
     tls_ca: OptionalPath = field(default=None, kw_only=True)
     tls_verify: Literal["identity", "ca"] = field(default="identity", kw_only=True)
 
+    def __str__(self) -> str:
+        """The engine, the database's name where it has one, and where it is."""
+        name = getattr(self, "dbname", "")
+        return (
+            f"{self.engine} {name} at {self.host}:{self.port}" if name else f"{self.engine} at {self.host}:{self.port}"
+        )
+
     @property
     def by_socket(self) -> bool:
         """A folder or a file of this host, which only who may write there can take."""

@@ -130,7 +130,7 @@ class GuardrailMonitor:
     def _confirmed(self, change: ChangeRecord, reading: WindowReading) -> Verdict:
         self._calm = [*self._calm, *self._since][-CALM_WINDOWS:]
         self._since = []
-        log.info("directive %s is confirmed after %d windows", change.directive, change.windows)
+        log.info("directive %s is confirmed after %d windows: %s", change.directive, change.windows, change.words)
         watch_until = reading.end + timedelta(seconds=self._config.watch_s)
         return Verdict(change, Confirmation(change, reading.end, watch_until))
 
@@ -144,7 +144,8 @@ class GuardrailMonitor:
         return not (self._state.paused and reading.values.get("unreachable"))
 
     def _report(self, violation: Violation, reading: WindowReading, undone: ChangeRecord | None) -> None:
-        log.error("the guard fired: %s", violation)
+        undo = "" if undone is None else f"; undoing {undone.directive}: {undone.words_back}"
+        log.error("the guard fired: %s%s", violation, undo)
         event = GuardEvent(
             id=f"ev_{secrets.token_hex(8)}",
             guard=violation.guard,

@@ -90,6 +90,11 @@ class Loop:
             self._waiting = f"an error of the agent's own: {error}"[:LONGEST_PROBLEM]
             self._sleep()
 
+    @property
+    def pending(self) -> str:
+        """In words, which change is not settled yet; empty where there is none."""
+        return self._changes.load().pending
+
     def sent(self, within_s: float) -> bool:
         """Whether the service has all reports, within so many seconds."""
         return self._service.sent(within_s)

@@ -81,8 +81,8 @@ def _first(ended: ChangeRecord | None, event: OfOne) -> ChangeRecord:
         case Answered(outcome=outcome, measured=measured):
             unreported = (*left, outcome)
             return ChangeRecord(outcome.directive, "done", measured=measured, outcome=outcome, unreported=unreported)
-        case Begun(directive=directive, names=names, before=before, measured=measured):
-            return ChangeRecord(directive, "applying", names, before, measured=measured, unreported=left)
+        case Begun(directive=directive, names=names, before=before, measured=measured, texts=texts):
+            return ChangeRecord(directive, "applying", names, before, measured=measured, unreported=left, texts=texts)
     raise _illegal(ended, event)
 
 

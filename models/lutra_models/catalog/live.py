@@ -54,6 +54,10 @@ class LiveSettings(ReportedSettings):
         """
         return changes.steps(self, made)
 
+    def not_active(self, name: str) -> str | None:
+        """What the settings file has of it and the running server has not, in words; None where that is nothing."""
+        return changes.not_active(self, name)
+
     def worst_case(self, configuration: Mapping[str, Value]) -> MemorySum:
         """The memory that the server needs with `configuration` over its current settings, everything full at once."""
         return sums.memory(self, configuration, "worst_case")

@@ -31,6 +31,7 @@ from lutra_service.db.repositories.reports import Reports
 from lutra_service.db.repositories.retention import RetentionRepository
 from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.repositories.workloads import Workloads
+from lutra_service.db.schema.dialects import BYTES
 from lutra_service.db.schema.engine import IMMEDIATE
 
 
@@ -152,6 +153,11 @@ class Store:
         """Raises StoreAway where the database does not answer."""
         with self._reached(), self._reader.connect() as connection:
             connection.execute(text("select 1"))
+
+    def bytes(self) -> int:
+        """What the database takes on its disk."""
+        with self._reached(), self._reader.connect() as connection:
+            return int(connection.execute(text(BYTES[self._reader.dialect.name])).scalar_one())
 
     def close(self) -> None:
         self._reader.dispose()

@@ -326,6 +326,27 @@ def test_statements_give_qps_and_an_estimate_without_the_agents_own(postgres15: 
     engine.health.close()
 
 
+@pytest.mark.parametrize("name", ["postgres15", "postgres18"])
+def test_an_idle_server_has_no_tps_whatever_the_agent_asks_it(name: str) -> None:
+    committed = "xact_commit"
+    with scratch(name, autovacuum="off") as server:
+        engine = engine_of(server)
+        before = sample(engine)
+
+        def window() -> tuple[float, float]:
+            after = sample(engine)
+            counted = [s.readings["database"].counters[committed] for s in (before, after)]
+            return engine.telemetry.targets(before, after).metrics["tps"], counted[1] - counted[0]
+
+        # The server counts the agent's own transactions, and none of them is load.
+        assert until(lambda: (found := window())[0] == 0 and found[1] > 50)
+        before = sample(engine)
+        for _ in range(100):
+            server.sql("SELECT count(*) FROM pg_class")
+        assert until(lambda: window()[0] > 0)
+        engine.health.close()
+
+
 def test_a_server_without_statement_statistics_gives_tps_alone(postgres18: ScratchPostgres) -> None:
     engine = engine_of(postgres18, watch_transactions=False)
     before = sample(engine)

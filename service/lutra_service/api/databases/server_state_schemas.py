@@ -35,6 +35,9 @@ class SettingAnswer(Answer):
     """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
     pending_restart: bool
     """Whether another value becomes active at the next restart."""
+    not_active: str | None
+    """What the settings file has and the running server has not, with what makes it active; null where that is
+    nothing."""
     range: str | None
     """Where it is searched now; null where it stays as it is."""
 

@@ -30,7 +30,8 @@ def database(record: Database, now: datetime) -> DatabaseAnswer:
 
 def setting(found: Setting) -> SettingAnswer:
     domain = None if found.domain is None else str(found.domain)
-    fields = {**vars(found.reported), "setting": found.name, "value": found.value, "text": found.text, "range": domain}
+    own = {"setting": found.name, "value": found.value, "text": found.text, "not_active": found.not_active}
+    fields = {**vars(found.reported), **own, "range": domain}
     return SettingAnswer.model_validate(fields)
 
 

@@ -135,7 +135,7 @@ def end_overdue(unit: UnitOfWork, id_: str) -> None:
     else:
         to, error = (State.FAILED, "no measurement came") if row.state == State.APPLIED else (State.EXPIRED, "expired")
         unit.recommendations.step(row, to, error=error, ended_at=unit.now)
-        audit.decision(unit, "expire", row, audit.SERVICE)
+        audit.decision(unit, "recommendation.expire", row, audit.SERVICE)
         unit.publish(row.id, row.database_id, row.session_id)
     advance(unit, database)
 

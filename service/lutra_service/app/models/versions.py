@@ -14,6 +14,7 @@ from lutra_models.gp.options import Options
 from lutra_models.lifecycle import ModelState
 
 from lutra_service.app.access import audit
+from lutra_service.app.access.audit import Action
 from lutra_service.app.errors import Conflict
 from lutra_service.app.models.serving import former, packages_of, require_whole
 from lutra_service.common.actor import current_actor
@@ -153,7 +154,7 @@ def _fingerprint(options: Options, packages: Document) -> str:
     return fingerprint([options.to_dict(), packages]) if packages else options.fingerprint
 
 
-def _changed(unit: UnitOfWork, action: str, before: ModelVersion, after: ModelVersion, **told: Any) -> None:
+def _changed(unit: UnitOfWork, action: Action, before: ModelVersion, after: ModelVersion, **told: Any) -> None:
     states = ({"state": v.state, "shadow": v.shadow} for v in (before, after))
     was, now = states
     audit.record(unit, action, after.id, was, {**now, **told}, database_id=None)

@@ -164,7 +164,7 @@ def _act(unit: UnitOfWork, arrival: Arrival) -> None:
     for event in report.events:
         events.record(unit, database, event)
     for outcome in report.outcomes:
-        outcomes.record_outcome(unit, database, outcome, report.epoch)
+        outcomes.record_outcome(unit, database, outcome, Holder(report.agent, report.epoch))
     for rolled_back in report.rolled_back:
         host_rollbacks.record(unit, database, rolled_back)
     if arrival.newest and arrival.configuration is not None:

@@ -9,7 +9,7 @@ from lutra_models.history import TuningSession
 from lutra_models.lifecycle import SessionState, advance_session
 
 from lutra_service.app.access import audit
-from lutra_service.app.access.audit import AUTOMATIC
+from lutra_service.app.access.audit import AUTOMATIC, Action
 from lutra_service.app.databases import server_identity
 from lutra_service.app.errors import Conflict, DatabaseRetired, Forbidden
 from lutra_service.app.live import before
@@ -18,10 +18,10 @@ from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.store import UnitOfWork
 
-STEPS: dict[SessionState, str] = {
-    SessionState.PAUSED: "pause",
-    SessionState.RUNNING: "resume",
-    SessionState.STOPPED: "stop",
+STEPS: dict[SessionState, Action] = {
+    SessionState.PAUSED: "session.pause",
+    SessionState.RUNNING: "session.resume",
+    SessionState.STOPPED: "session.stop",
 }
 
 
@@ -104,7 +104,7 @@ def steer(unit: UnitOfWork, id_: str, to: SessionState, by: str) -> Session:
     unit.sessions.step(session, to, message="", **more)
     if to == SessionState.STOPPED:
         withdraw_open(unit, session, by, "the session was stopped")
-    audit.record(unit, f"session.{STEPS[to]}", id_, {"state": session.state}, {"state": to}, database_id=database.id)
+    audit.record(unit, STEPS[to], id_, {"state": session.state}, {"state": to}, database_id=database.id)
     unit.publish(id_, database.id)
     session = unit.sessions.get(id_)
     advance(unit, database, session)

@@ -50,10 +50,21 @@ class Recommendations(Repository[Recommendation]):
     def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
         return super().change(id_, *conditions, **_as_stored(values))
 
-    def listed(self, database_id: str, limit: int, after: str | None, state: str | None = None) -> list[Recommendation]:
-        where = [self.table.c.database_id == database_id]
+    def listed(
+        self,
+        database_id: str,
+        limit: int,
+        after: str | None,
+        state: str | None = None,
+        since: datetime | None = None,
+    ) -> list[Recommendation]:
+        """Newest first: those that were decided, made active or ended after `since`."""
+        c = self.table.c
+        where: list[Condition] = [c.database_id == database_id]
         if state is not None:
-            where.append(self.table.c.state == state)
+            where.append(c.state == state)
+        if since is not None:
+            where.append(or_(c.decided_at > since, c.applied_at > since, c.ended_at > since))
         return self.page(*where, limit=limit, after=after, newest_first=True)
 
     def of_session(self, session_id: str) -> list[Recommendation]:
@@ -145,6 +156,18 @@ class Recommendations(Repository[Recommendation]):
             .order_by(first)
         )
         return [Waiting(**row) for row in self._db.execute(found).mappings()]
+
+    def to_decide(self) -> dict[str, int]:
+        """By database, how many wait for somebody's decision."""
+        c = self.table.c
+        asked = select(c.database_id, func.count()).where(c.state == State.PROPOSED).group_by(c.database_id)
+        return {str(database): int(count) for database, count in self._db.execute(asked)}
+
+    def to_compute(self, now: datetime) -> int:
+        """How many computations nobody works on."""
+        c = self.table.c
+        free = or_(c.lease_until.is_(None), c.lease_until < now)
+        return int(self._db.execute(select(func.count()).where(c.state == State.COMPUTING, free)).scalar_one())
 
     def claim(self, id_: str, now: datetime, until: datetime) -> bool:
         c = self.table.c

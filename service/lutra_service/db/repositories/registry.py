@@ -39,6 +39,11 @@ class Databases(Repository[Database]):
             raise NotFound(f"no database {id_!r}")
         return rows[0]
 
+    def count(self, id_: str, what: str) -> None:
+        """That it happened once more. The caller holds the database's row."""
+        counts = self.get(id_).counts or {}
+        self.change(id_, counts={**counts, what: counts.get(what, 0) + 1})
+
     def listed(
         self, limit: int, after: str | None, only: str | None = None, name: str | None = None, retired: bool = False
     ) -> list[Database]:

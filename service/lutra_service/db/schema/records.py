@@ -61,6 +61,7 @@ class Database:
     rival: str | None = None
     rival_at: datetime | None = None
     retired_at: datetime | None = None
+    counts: Document | None = None
 
     @cached_property
     def settings_policy(self) -> Policy:
@@ -212,6 +213,20 @@ class Recommendation:
         if self.state in (RecommendationState.APPLIED, RecommendationState.CONFIRMED):
             return True
         return self.state != RecommendationState.REVERTED and self.outcome is not None and self.outcome.is_active
+
+    @property
+    def confirmed_at(self) -> datetime | None:
+        """When its agent confirmed it; else, in a lab, when it was measured."""
+        told = None if self.outcome is None else self.outcome.confirmed_at
+        return self.ended_at if told is None and self.state == RecommendationState.CONFIRMED else told
+
+    @property
+    def undone_by(self) -> str | None:
+        """Who undid it; None where nobody did, or an earlier version of the service took it in."""
+        if self.state != RecommendationState.REVERTED or self.outcome is None:
+            return None
+        who: str | None = self.outcome.document.get("undone_by")
+        return who
 
 
 @dataclass(frozen=True)

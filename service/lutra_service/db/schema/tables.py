@@ -82,7 +82,8 @@ class DatabaseRow(Table):
     is how full the database's daily quota was at `filled_at` (see `ledger`). `reporter` is the agent, and the epoch of
     its state, whose report is the newest, and `reporter_sequence` that report's number. `label` says which databases
     belong together (see `Workloads.owners`). `rival` is what a second agent of the reporter's name was last told, at
-    `rival_at`. No agent reports for one that is retired.
+    `rival_at`. No agent reports for one that is retired. `counts` says how often what has happened since it was
+    registered.
     """
 
     __tablename__ = "databases"
@@ -111,6 +112,7 @@ class DatabaseRow(Table):
     rival: Mapped[str | None] = mapped_column(String(1000))
     rival_at: Mapped[datetime | None]
     retired_at: Mapped[datetime | None]
+    counts: Mapped[Document | None]
 
 
 class SettingsRow(Table):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from lutra_agent.commands.cli import Shown, main
+from lutra_agent.config.types import DatabaseConfig
 
 from tests.support.agents import write_toml
 from tests.support.listeners import Heard, listening
@@ -96,4 +97,6 @@ def test_what_a_database_says_is_no_command_for_the_terminal(tmp_path: Path) -> 
 
 def test_a_line_of_the_log_is_no_command_for_the_terminal() -> None:
     record = logging.LogRecord("x", logging.ERROR, "", 1, "it says %s", ("\x1b[2J →",), None)
-    assert Shown("%(levelname)s %(message)s").format(record) == "ERROR it says ?[2J →"
+    shown = Shown()
+    shown.of = f"{DatabaseConfig('postgresql', 'db1', 5432)}: "
+    assert shown.format(record).endswith("ERROR postgresql at db1:5432: x: it says ?[2J →")

@@ -79,6 +79,8 @@ class Connection:
         self._open: psycopg.Connection[tuple[Any, ...]] | None = None
         self._prepared: psycopg.Connection[tuple[Any, ...]] | None = None
         self._pooled = False
+        self.asked = 0
+        """How many statements it was given, each a transaction that the server counts."""
 
     @property
     def pooled(self) -> bool:
@@ -164,6 +166,7 @@ class Connection:
     def _asked(
         self, connection: psycopg.Connection[tuple[Any, ...]], query: str, parameters: Sequence[Any] | None
     ) -> psycopg.Cursor[tuple[Any, ...]]:
+        self.asked += 1
         if not self._pooled:
             return connection.execute(_tagged(query), parameters)
         # One message of several statements is one transaction, also for a pooler that allows no BEGIN.
@@ -190,6 +193,7 @@ class Connection:
                 connection.adapters.register_loader(kind, AnyText)
             with within(self._answer_s, connection.fileno(), LONGEST_ANSWER):
                 self._pooled = _serving(connection) != connection.info.backend_pid
+                self.asked += 1 if self._pooled else 2
                 if not self._pooled:
                     connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
             return connection

@@ -42,7 +42,11 @@ class Sources:
 
 @dataclass(frozen=True)
 class SourceReadings:
-    """What they showed at a sample. `own` are the sampler's transactions, where the server counts them as well."""
+    """What they showed at a sample.
+
+    `own` are the agent's transactions that the server's counters had by then: a session reports them once a second at
+    most, at the end of one, and so those from before the sample alone.
+    """
 
     statements: statements.Statements | None = None
     histogram: histogram.Histogram | None = None
@@ -68,11 +72,12 @@ class PostgresTelemetry:
         return int(self._peak)
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
-        details = self._session.details()
+        details, asked = self._session.details(), self._session.connection.asked
         sample = Collect(self._session.connection, details.major).sample(at, monotonic_s)
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges["connections"])
         readings, problems = self._readings(details)
+        readings = replace(readings, own=readings.own + asked)
         return replace(sample, statements=readings, problems=(*sample.problems, *problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:

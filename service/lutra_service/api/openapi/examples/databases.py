@@ -70,6 +70,7 @@ setting: Example = {
     "setting": "work_mem",
     "value": 4096,
     "text": "4MB",
+    "not_active": None,
     "range": "[4096, 65536] kB",
 }
 cure: Example = {
