@@ -29,6 +29,7 @@ from tests.support.waiting import until
 
 ENTERED = 'mount --bind "$1" "$2" && mount -t proc proc /proc && ip link set lo up && shift 2 && exec "$@"'
 NETWORK = 0x40000000
+ALONE = ("--mount", "--pid", "--net", "--fork", "--kill-child")
 
 
 @dataclass
@@ -50,32 +51,45 @@ class Container:
 
 
 @contextmanager
-def beside(name: str, **options: str) -> Iterator[tuple[ScratchServer, Container]]:
+def beside(name: str) -> Iterator[tuple[ScratchServer, Container]]:
     """This host's server, and a container with another one that calls its folder and its port by the same names."""
+    with _stopped(name) as inside:
+        host = made(name, inside.directory.parent / "server", inside.port)
+        with host, _running(inside, host.directory) as container:
+            yield host, container
+
+
+@contextmanager
+def on_a_volume(name: str) -> Iterator[Container]:
+    """A container whose server has its data in a folder of this host, under the same path."""
+    with _stopped(name) as inside, _running(inside, inside.directory) as container:
+        yield container
+
+
+@contextmanager
+def _stopped(name: str) -> Iterator[ScratchServer]:
     if os.geteuid() != 0:
         missing("the rights of root")
     folder = Path(tempfile.mkdtemp(prefix="lutra-test-"))
     folder.chmod(0o755)
-    inside = made(name, folder / "inside", **options)
-    host = made(name, folder / "server", inside.port, **options)
+    inside = made(name, folder / "inside")
     try:
         inside.start()
         inside.stop()
-        with host, _running(inside, host) as container:
-            yield host, container
+        yield inside
     finally:
         inside.remove()
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _running(inside: ScratchServer, host: ScratchServer) -> Iterator[Container]:
+def _running(inside: ScratchServer, seen_as: Path) -> Iterator[Container]:
     for file in _configuration(inside):
-        file.write_text(file.read_text().replace(str(inside.directory), str(host.directory)))
-    there = [word.replace(str(inside.directory), str(host.directory)) for word in _command(inside)]
-    alone = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-c", ENTERED, "sh"]
+        file.write_text(file.read_text().replace(str(inside.directory), str(seen_as)))
+    there = [word.replace(str(inside.directory), str(seen_as)) for word in _command(inside)]
+    alone = ["unshare", *ALONE, "sh", "-c", ENTERED, "sh", str(inside.directory), str(seen_as)]
     with (inside.directory / "server.log").open("ab") as log:
-        process = subprocess.Popen([*alone, str(inside.directory), str(host.directory), *there], stdout=log, stderr=log)
+        process = subprocess.Popen([*alone, *there], stdout=log, stderr=log)
     port, to = free_port(), inside.port
     container = Container(port, inside, _first(process))
     publishing = subprocess.Popen([sys.executable, "-m", __name__, str(port), str(container.first.pid), str(to)])

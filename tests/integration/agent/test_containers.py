@@ -24,7 +24,7 @@ from lutra_lab.servers.base import ScratchServer
 from lutra_models.wire import Directive, Outcome
 
 from tests.support.agents import config
-from tests.support.container import Container, beside
+from tests.support.container import Container, beside, on_a_volume
 from tests.support.engines import missing, scratch
 from tests.support.families import known_of
 from tests.support.subjects import engine_of, variables
@@ -138,6 +138,25 @@ def test_a_container_that_is_gone_is_waited_for_and_the_hosts_own_server_left_al
         with pytest.raises((DidNotStart, ApplyRefused)):
             list(roll_back(made, BASELINE, restart=True))
     assert ground.same()
+
+
+@pytest.mark.parametrize("name", ["postgres15", "mysql"])
+def test_a_containers_server_is_known_by_the_folder_that_the_host_gives_it(name: str) -> None:
+    with on_a_volume(name) as container:
+        engine = engine_of(container.seen)
+        place = engine.health.place()
+        engine.health.close()
+        assert place.folder == container.seen.data_dir
+        assert place.process in {p.pid for p in (container.first, *container.first.children())}
+
+
+@pytest.mark.parametrize("name", ["mariadb", "redis"])
+def test_a_containers_server_whose_folder_has_no_name_of_its_own_is_changed_by_statements_alone(name: str) -> None:
+    with on_a_volume(name) as container:
+        engine = engine_of(container.seen)
+        place, file = engine.health.place(), engine.own.settings_file()
+        engine.health.close()
+        assert (place.here, file) == (False, None)
 
 
 @pytest.mark.parametrize("name", on_first(("postgres15", "mysql", "mariadb", "redis")))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,8 +59,9 @@ class Told:
     """What a server tells of where it runs, and who answers on the connection.
 
     `process` is its number and `holder` the process that has our connection, where that is another one. `started_s` is
-    the epoch second at which the holder began, and `up_since_s` that of the server. `named` says whether the data in
-    `folder` bear the server's own name: None where nobody knows, and then `unnamed` says what it takes to know.
+    the epoch second at which the holder began, and `up_since_s` that of the server, wrong by `error_s` at most. `named`
+    says whether the data in `folder` bear the server's own name: None where nobody knows, and then `unnamed` says what
+    it takes to know.
     """
 
     programs: Collection[str]
@@ -72,6 +73,7 @@ class Told:
     folder: Path | None = None
     named: bool | None = None
     unnamed: str = ""
+    error_s: float = 0.0
 
 
 def place_of(told: Told) -> Place:
@@ -80,7 +82,7 @@ def place_of(told: Told) -> Place:
     seen = None if process is None or folder is None else sees(process, folder)
     if folder is not None and process is None and told.named:
         worker = _worker_in(folder, told.programs)
-        if worker is not None and _began(worker, told.up_since_s):
+        if worker is not None and _began(worker, told.up_since_s, told.error_s):
             process = worker
         elif worker is not None:  # a copy of this folder's data answers
             seen = False
@@ -152,7 +154,7 @@ def _process(told: Told) -> int | None:
     holder = told.holder or process
     holds = None if told.peer.inode is None else _holds(holder, told.peer.inode)
     if holds is None:
-        holds = _is_the_accounts(holder, told.peer.account) and _began(holder, told.started_s)
+        holds = _is_the_accounts(holder, told.peer.account) and _began(holder, told.started_s, told.error_s)
     return process if holds else None
 
 
@@ -191,9 +193,11 @@ def _is_the_accounts(process: int, account: int | None) -> bool:
         return False
 
 
-def _began(process: int, epoch_s: float | None) -> bool:
+def _began(process: int, epoch_s: float | None, error_s: float) -> bool:
+    if epoch_s is None:
+        return False
     try:
-        return epoch_s is not None and abs(psutil.Process(process).create_time() - epoch_s) <= STARTED_ALIKE_S
+        return abs(psutil.Process(process).create_time() - epoch_s) <= STARTED_ALIKE_S + error_s
     except psutil.Error:
         return False
 
@@ -221,15 +225,16 @@ def _may_look_into(process: int) -> bool:
 
 def _worker_in(folder: Path, programs: Collection[str]) -> int | None:
     """The one process of these programs that works in the folder, whatever its namespaces call both."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            working = os.path.samestat(Path(f"/proc/{process.pid}/cwd").stat(), folder.stat())
-        except OSError:
-            continue
-        if working and _is_called(process.pid, programs) and not _is_called(parent(process.pid) or 0, programs):
-            found.append(process.pid)
-    return found[0] if len(found) == 1 else None
+    found = {p.pid for p in psutil.process_iter() if _works_in(p.pid, folder) and _is_called(p.pid, programs)}
+    first = [process for process in found if parent(process) not in found]
+    return first[0] if len(first) == 1 else None
+
+
+def _works_in(process: int, folder: Path) -> bool:
+    try:
+        return os.path.samestat(Path(f"/proc/{process}/cwd").stat(), folder.stat())
+    except OSError:
+        return False
 
 
 def _within(root: Path, path: Path) -> Path:
@@ -252,6 +257,10 @@ def _within(root: Path, path: Path) -> Path:
     return place
 
 
-def since(up_s: float) -> float:
-    """The epoch second at which began what has run for so long."""
-    return time.time() - up_s
+def begin_of(uptime: Callable[[], float]) -> tuple[float, float]:
+    """The epoch second at which began what tells for how long it has run, and how wrong that may be: it may have told
+    it at any moment of the wait for the answer.
+    """
+    asked_s = time.time()
+    up_s = uptime()
+    return time.time() - up_s, time.time() - asked_s

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lutra_models.server import Role
 
-from lutra_agent.engines.common.place import Place, Told, group_of, place_of, since
+from lutra_agent.engines.common.place import Place, Told, begin_of, group_of, place_of
 from lutra_agent.engines.mysql.server import replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed, ConfigError
@@ -84,15 +84,16 @@ class Session:
 
     def _place(self, identifier: str) -> Place:
         data_dir = Path(str(self.connection.row("SELECT @@GLOBAL.datadir")[0]))
-        up_since_s = since(float(self.connection.row("SHOW GLOBAL STATUS LIKE 'Uptime'")[1]))
+        began_s, error_s = begin_of(lambda: float(self.connection.row("SHOW GLOBAL STATUS LIKE 'Uptime'")[1]))
         name = "" if self.product.mariadb else name_in(data_dir)
         return place_of(
             Told(
                 self.product.programs,
                 self.connection.peer(),
                 self._process(),
-                started_s=up_since_s,
-                up_since_s=up_since_s,
+                started_s=began_s,
+                up_since_s=began_s,
+                error_s=error_s,
                 folder=data_dir,
                 named=name == identifier if name and identifier else None,
                 unnamed="" if self.product.mariadb else f"let the agent's account read {data_dir / NAME_FILE}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from lutra_models.catalog.rows import Version, version_of
 from lutra_models.server import Role
 
 from lutra_agent.config.types import is_loopback
-from lutra_agent.engines.common.place import Place, Told, place_of, sees, since
+from lutra_agent.engines.common.place import Place, Told, begin_of, place_of, sees
 from lutra_agent.engines.redis.server.allocator import defragments
 from lutra_agent.engines.redis.server.connect import Connection, NotPermitted
 from lutra_agent.engines.redis.server.section import RedisDatabase
@@ -142,12 +143,11 @@ class Session:
     def _read(self, info: Info) -> Details:
         version, where = self._version(info), self._place(info)
         process, file = where.process, info.get("config_file", "")
-        named = None
-        if process is not None:
-            named = self.database.config_file or (_of_process(process, file) if file else None)
+        named, with_file = None, process is not None and (bool(file) or self.database.config_file is not None)
+        if process is not None and with_file:
+            named = self.database.config_file or _of_process(process, file)
         if process is not None and named is not None and sees(process, named.parent) is False:
-            named = None
-        with_file = process is not None and (bool(file) or self.database.config_file is not None)
+            named, with_file = None, False
         allocator = self.info("memory").get("mem_allocator", "")
         able = defragments(allocator, process, info.get("executable", ""))
         return Details(version, where, named, with_file, self._account(process), able)
@@ -162,13 +162,17 @@ class Session:
         raise ConfigError(f"database.engine = {product.name!r}, but the server tells {who} {info.get(who, '')}".strip())
 
     def _place(self, info: Info) -> Place:
-        d, up_s, number = self.database, info.get("uptime_in_seconds", ""), info.get("process_id", "")
+        d, number = self.database, info.get("process_id", "")
         here = d.by_socket or is_loopback(d.host)
         process = int(number) if here and number.isdigit() else None
-        began_s = since(float(up_s)) if up_s.isdigit() else None
-        peer, folder = self.connection.peer(), self._data_dir(process)
-        told = Told(self.product.programs, peer, process, started_s=began_s, up_since_s=began_s, folder=folder)
-        return place_of(told)
+        began_s, error_s = begin_of(self._uptime)
+        peer, folder, programs = self.connection.peer(), self._data_dir(process), self.product.programs
+        return place_of(Told(programs, peer, process, None, began_s, began_s, folder, error_s=error_s))
+
+    def _uptime(self) -> float:
+        """In seconds; of a server that does not tell it, a time in which none can have begun."""
+        told = self.info("server").get("uptime_in_seconds", "")
+        return float(told) if told.isdigit() else math.inf
 
     def _account(self, pid: int | None) -> int | None:
         if pid is None:
