@@ -27,9 +27,11 @@ from lutra_lab.servers.ports import LOOPBACK, accepts, free_port
 from tests.support.engines import made, missing
 from tests.support.waiting import until
 
-ENTERED = 'mount --bind "$1" "$2" && mount -t proc proc /proc && ip link set lo up && shift 2 && exec "$@"'
+MOUNTED = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+ALONE = ["unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-c"]
+ALONE += [f"mount -t proc proc /proc && ip link set lo up && {MOUNTED}", "sh"]
+BY_MOUNTS = ["unshare", "--mount", "sh", "-c", MOUNTED, "sh"]
 NETWORK = 0x40000000
-ALONE = ("--mount", "--pid", "--net", "--fork", "--kill-child")
 
 
 @dataclass
@@ -60,6 +62,22 @@ def beside(name: str) -> Iterator[tuple[ScratchServer, Container]]:
 
 
 @contextmanager
+def mounted_beside(name: str) -> Iterator[tuple[ScratchServer, Container]]:
+    """The same in the host's own process and network namespaces, so that each has a port of its own."""
+    with _stopped(name) as inside:
+        host = made(name, inside.directory.parent / "server")
+        with host:
+            process = _entered(BY_MOUNTS, inside, host.directory)
+            container = Container(inside.port, inside, psutil.Process(process.pid))
+            try:
+                until(lambda: _answers(inside))
+                yield host, container
+            finally:
+                container.kill()
+                process.wait()
+
+
+@contextmanager
 def on_a_volume(name: str) -> Iterator[Container]:
     """A container whose server has its data in a folder of this host, under the same path."""
     with _stopped(name) as inside, _running(inside, inside.directory) as container:
@@ -84,12 +102,7 @@ def _stopped(name: str) -> Iterator[ScratchServer]:
 
 @contextmanager
 def _running(inside: ScratchServer, seen_as: Path) -> Iterator[Container]:
-    for file in _configuration(inside):
-        file.write_text(file.read_text().replace(str(inside.directory), str(seen_as)))
-    there = [word.replace(str(inside.directory), str(seen_as)) for word in _command(inside)]
-    alone = ["unshare", *ALONE, "sh", "-c", ENTERED, "sh", str(inside.directory), str(seen_as)]
-    with (inside.directory / "server.log").open("ab") as log:
-        process = subprocess.Popen([*alone, *there], stdout=log, stderr=log)
+    process = _entered(ALONE, inside, seen_as)
     port, to = free_port(), inside.port
     container = Container(port, inside, _first(process))
     publishing = subprocess.Popen([sys.executable, "-m", __name__, str(port), str(container.first.pid), str(to)])
@@ -104,6 +117,15 @@ def _running(inside: ScratchServer, seen_as: Path) -> Iterator[Container]:
         process.wait()
         publishing.kill()
         publishing.wait()
+
+
+def _entered(alone: list[str], inside: ScratchServer, seen_as: Path) -> subprocess.Popen[bytes]:
+    for file in _configuration(inside):
+        file.write_text(file.read_text().replace(str(inside.directory), str(seen_as)))
+    there = [word.replace(str(inside.directory), str(seen_as)) for word in _command(inside)]
+    with (inside.directory / "server.log").open("ab") as log:
+        argv = [*alone, str(inside.directory), str(seen_as), *there]
+        return subprocess.Popen(argv, stdout=log, stderr=log, cwd="/")
 
 
 def _configuration(server: ScratchServer) -> list[Path]:

@@ -14,6 +14,7 @@ from lutra_agent.clock import SystemClock
 from lutra_agent.commands.check import examine
 from lutra_agent.commands.rollback import roll_back
 from lutra_agent.config.types import Config
+from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.errors import ApplyRefused, DatabaseUnavailable, DidNotStart
 from lutra_agent.files.accounts import acting_for
 from lutra_agent.metrics.measure import Measure
@@ -24,7 +25,7 @@ from lutra_lab.servers.base import ScratchServer
 from lutra_models.wire import Directive, Outcome
 
 from tests.support.agents import config
-from tests.support.container import Container, beside, on_a_volume
+from tests.support.container import Container, beside, mounted_beside, on_a_volume
 from tests.support.engines import missing, scratch
 from tests.support.families import known_of
 from tests.support.subjects import engine_of, variables
@@ -67,10 +68,15 @@ class Ground:
         return self.everything() == self.before and not self.started.exists()
 
 
-@pytest.fixture(params=SERVERS)
-def ground(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ground]:
-    with beside(request.param) as (host, container):
+@pytest.fixture(params=[beside, pytest.param(mounted_beside, marks=pytest.mark.thorough)], ids=["namespaces", "mounts"])
+def ground(server: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ground]:
+    with request.param(server) as (host, container):
         yield Ground(host, container, tmp_path)
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @contextmanager
@@ -95,10 +101,12 @@ def test_the_hosts_own_server_is_neither_read_nor_written_in_place_of_a_containe
     made, theirs = ground.config(), of_container(ground)
     found = examine(made)
     assert any("the agent takes nothing from this host's files and processes" in line for line in found.missing)
-    assert (found.server.host.disk_bytes, found.server.host.kind) == (None, {})
+    assert (found.server.host.disk_bytes, found.server.host.device, found.server.host.file_system) == (None,) * 3
     with opened(made) as database:
         measure = Measure(database.engine.telemetry, database.probe, database.clock, database.place)
-        assert "host" not in measure.sample().readings
+        readings = measure.sample().readings
+        assert not [n for n in readings.get("host", Reading()).counters if n.startswith("disk")]
+        assert ("host" in readings) is (database.place().process == ground.container.first.pid)
         assert database.executor.execute(directive("rec_0", ground.facts.with_restart)).state == "refused"
         outcome = changed(ground, database)
         kept = stored_snapshots(database.state, BASELINE)

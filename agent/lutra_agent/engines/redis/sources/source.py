@@ -116,7 +116,7 @@ class RedisSource:
     def _without_file(self, names: Iterable[str], place: Place) -> Permissions:
         """A server that has no file here takes what is live, and forgets it with its next start."""
         live = frozenset(n for n in names if not self._restarts(n))
-        how = "the server was started without a file" if place.here else "the server's file is not on this host"
+        how = "the server's file is not on this host" if place.doubt else "the server was started without a file"
         how += ": its next start forgets every change"
         how += ", and what needs a restart cannot be kept for it"
         return Permissions(live, True, explanation=how)
