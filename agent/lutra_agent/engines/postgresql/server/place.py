@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from lutra_agent.engines.common.peer import Peer
 from lutra_agent.engines.common.place import Place, Told, parent, place_of
 from lutra_agent.engines.postgresql.server.connect import Connection, quoted
-from lutra_agent.engines.postgresql.server.rights import monitor
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.files.atomic import read_regular
 
@@ -39,13 +39,16 @@ class Control:
     written_s: int
 
 
-def place(connection: Connection, folder: Path | None) -> Place:
-    """`folder` as the server tells it. Raises DatabaseUnavailable and CollectionFailed."""
+def place(connection: Connection, folder: Path | None, grant: Callable[[str], str]) -> Place:
+    """`folder` as the server tells it; where it does not, `grant` lets an account know it.
+
+    Raises DatabaseUnavailable and CollectionFailed.
+    """
     started_s, port = connection.row(START)
     backend, began_s = connection.row(BACKEND)
     # A pooler has our connection, and the server's process has the pooler's.
     peer = Peer() if connection.pooled else connection.peer()
-    named, unnamed = _named(connection, folder, started_s, port)
+    named, unnamed = _named(connection, folder, started_s, port, grant)
     server = parent(backend)
     return place_of(Told(PROGRAMS, peer, server, backend, began_s, started_s, folder, named, unnamed))
 
@@ -59,11 +62,13 @@ def control_in(folder: Path) -> Control | None:
         return None
 
 
-def _named(connection: Connection, folder: Path | None, started_s: float, port: int) -> tuple[bool | None, str]:
+def _named(
+    connection: Connection, folder: Path | None, started_s: float, port: int, grant: Callable[[str], str]
+) -> tuple[bool | None, str]:
     """Whether the folder's files say what the server says; where that is not known, what it takes to know."""
     account = str(connection.row("SELECT current_user")[0])
     if folder is None:
-        return None, monitor(account)
+        return None, grant(account)
     found = _control_is_the_servers(connection, folder)
     if found is None and control_in(folder) is None:
         return None, f"let the agent's account read {folder / CONTROL_FILE}"

@@ -11,6 +11,7 @@ from lutra_agent.engines.common.health import ServerIdentity
 from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.engines.postgresql.server.place import place
+from lutra_agent.engines.postgresql.server.rights import monitor
 from lutra_agent.errors import CollectionFailed
 
 IDENTITY = (
@@ -46,7 +47,7 @@ class Session:
         role: Role = "standby" if standby else "primary"
         dialled = self.connection.generation
         if self._details is None or (self._details[0], self._details[1].started) != (dialled, started):
-            where = place(self.connection, self._data_dir())
+            where = place(self.connection, self._data_dir(), monitor)
             self._details = dialled, Details(version(number), role, self._identifier(), started, where)
         return replace(self._details[1], role=role)
 
