@@ -126,7 +126,7 @@ def group_of(thread: int) -> int | None:
 
 
 def _doubt(told: Told, process: int | None, folder: Path | None) -> str:
-    if folder is not None and process is not None:
+    if process is not None and (folder is not None or (told.folder is None and not told.unnamed)):
         return ""
     if told.named is False:
         what = f"{told.folder} holds the data of another server than the one that answers"
