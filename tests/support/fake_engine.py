@@ -15,6 +15,7 @@ from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
@@ -43,7 +44,8 @@ HOST = Host(memory_bytes=8 << 30, cores=4)
 class FakeEngine:
     """`breaks` says whether a server with this file starts; `file` is the settings file, kept on disk as well.
 
-    `coming_up` says of one that is not up that it runs all the same.
+    `coming_up` says of one that is not up that it runs all the same. `here` says whether it is known to run on this
+    host, and `names` whose data a folder holds, where another server's may lie there.
     """
 
     path: Path
@@ -76,6 +78,9 @@ class FakeEngine:
     reads_file_at_start_alone: bool = False
     held_while_down: frozenset[str] = frozenset()
     host: FakeHost | None = None
+    here: bool = True
+    identifier: str = ""
+    names: dict[Path, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.path.exists():
@@ -103,7 +108,7 @@ class FakeEngine:
 
     def identity(self) -> ServerIdentity:
         self.ping()
-        return ServerIdentity(self.version, self.role, "")
+        return ServerIdentity(self.version, self.role, self.identifier)
 
     def server(self, host: Host) -> Server:
         return self.opened.server(host)
@@ -161,7 +166,7 @@ class FakeEngine:
 
     def settings_file(self) -> Path | None:
         self.ping()
-        return self.path
+        return self.path if self.here else None
 
     def settings_file_in(self, data_dir: Path | None) -> Path | None:
         return None if data_dir is None else data_dir / self.path.name
@@ -174,11 +179,12 @@ class FakeEngine:
     def file_says(self, content: bytes) -> dict[str, str]:
         return dict(re.findall(r"^(\w+) = '(.*)'$", content.decode(), re.MULTILINE))
 
-    def data_dir(self) -> Path | None:
-        return self.path.parent
+    def place(self) -> Place:
+        self.ping()
+        return Place(folder=self.path.parent) if self.here else Place(doubt="it runs elsewhere")
 
-    def process_id(self) -> int | None:
-        return None
+    def name_in(self, folder: Path) -> str:
+        return self.names.get(folder, str(folder))
 
     def visible(self) -> tuple[Visible, ...]:
         return (Visible("pg_stat_database", True),)

@@ -66,8 +66,7 @@ def examine(config: Config) -> Examination:
         found = live.memory(policy, {})
         measured = measure_once(database.engine.telemetry, clock, config.prometheus)
         service = ask_service(config.service)
-        lacks = [*_missing(config, database, permissions, movable, visible), *measured.problems]
-        lacks += database.unreadable
+        lacks = [*_missing(config, database, permissions, movable, visible), *measured.problems, *database.problems]
         lacks += [*missing_programs(config), *filter(None, (service.remedy,))]
         return Examination(
             server=server,

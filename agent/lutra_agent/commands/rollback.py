@@ -11,7 +11,7 @@ from lutra_models.wire import HostRollback
 
 from lutra_agent.admission.past_configurations import values_of
 from lutra_agent.changes.outcomes import Outcomes
-from lutra_agent.changes.restore import restore
+from lutra_agent.changes.restore import require_same_server, restore
 from lutra_agent.changes.snapshots import differences
 from lutra_agent.changes.vetted_snapshot import vetted
 from lutra_agent.clock import SystemClock
@@ -56,6 +56,7 @@ def _restore(database: LocalDatabase, snapshots: Snapshots, restart: bool) -> It
         yield "the state folder is another account's: its settings are restored, and no other line of a settings file"
         snapshots = vetted(database.engine.sources, snapshots, database.config.restart.data_dir)
     if control.up():
+        require_same_server(database.engine, snapshots)
         names = differences(database.read_server(), snapshots)
         yield from _restore_settings(database, control, snapshots, names, restart)
         if not names:

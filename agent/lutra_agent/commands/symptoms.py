@@ -45,7 +45,7 @@ def show(found: Diagnosis, as_json: bool) -> str:
 
 def _windows(database: LocalDatabase, seconds: float, clock: Clock) -> Iterator[MeasuredWindow]:
     engine = database.engine
-    measure = Measure(engine.telemetry, engine.health, database.probe, clock, database.data_dir)
+    measure = Measure(engine.telemetry, database.probe, clock, database.place)
     before, end = measure.sample(), clock.monotonic() + seconds
     while (left := end - clock.monotonic()) > 0:
         clock.sleep(min(left, LONGEST_WINDOW_S))

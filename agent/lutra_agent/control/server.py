@@ -137,7 +137,7 @@ class ServerControl:
         except ServerStarting:
             return True
         except DatabaseUnavailable:
-            folder = self._config.data_dir or data_dir
+            folder = data_dir or self._config.data_dir
             return folder is not None and works_in(folder, self._health.programs)
         return True
 

@@ -22,8 +22,8 @@ class HostProbe:
     """Facts and counters of the host, as the process `pid` is limited (None: the agent's own limits).
 
     `programs` are what a server's process is called. A `pid` of another name is not the server's, but a number from
-    another container, and counts as None; without any, every `pid` is believed. `data_dir` names the disk. What the
-    host does not show is absent.
+    another container, and counts as None; without any, every `pid` is believed. `data_dir` names the disk, and without
+    it no disk is the server's. What the host does not show is absent.
     """
 
     def __init__(self, root: Path = Path("/"), programs: tuple[str, ...] = ()) -> None:
@@ -41,11 +41,11 @@ class HostProbe:
             memory_bytes=min([total, *limits.memory_bytes()]),
             cores=min([float(cores), *limits.cores()]),
             disk_bytes=_disk_bytes(data_dir),
-            rotational=facts.rotational(self._root, data_dir or Path("/")),
+            rotational=None if data_dir is None else facts.rotational(self._root, data_dir),
             kernel=facts.kernel_version(self._root),
             allocator=allocators.loaded(self._root, pid),
-            file_system=facts.file_system(self._root, data_dir or Path("/")),
-            device=facts.device(self._root, data_dir or Path("/")),
+            file_system=None if data_dir is None else facts.file_system(self._root, data_dir),
+            device=None if data_dir is None else facts.device(self._root, data_dir),
             memory_pages=facts.memory_pages(self._root),
             machine=facts.machine(self._root),
         )
@@ -114,7 +114,7 @@ class HostProbe:
         return Cgroups(self._sys / "fs/cgroup", self._proc / str(pid or "self") / "cgroup")
 
     def _disk(self, data_dir: Path | None) -> dict[str, float]:
-        device = device_of(self._root, data_dir or Path("/"))
+        device = None if data_dir is None else device_of(self._root, data_dir)
         if device is None:
             return {}
         try:
@@ -149,8 +149,10 @@ def _affinity(pid: int | None) -> int:
 
 def _disk_bytes(data_dir: Path | None) -> int | None:
     """The file system's size; less where it fills, so that a tenth is half of what is free at most, in coarse steps."""
+    if data_dir is None:
+        return None
     try:
-        disk = psutil.disk_usage(str(data_dir or "/"))
+        disk = psutil.disk_usage(str(data_dir))
     except OSError:
         return None
     return min(disk.total, 1 << max(5 * disk.free, 1).bit_length() - 1)

@@ -45,9 +45,8 @@ def _on_host(config: Config, engine: Engine) -> Engine:
     """With the settings of this host's kernel, where the agent's own file lets them move."""
     if not config.host.settings:
         return engine
-    known = config.restart.data_dir
-    helper = HelperProgram(config.host.helper)
-    host = LinuxHost(helper, lambda: known or engine.health.data_dir(), engine.health.process_id)
+    helper, health = HelperProgram(config.host.helper), engine.health
+    host = LinuxHost(helper, lambda: health.place().folder_or(config.restart.data_dir), lambda: health.place().process)
     return replace(engine, sources=(*engine.sources, host))
 
 
@@ -109,14 +108,14 @@ def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: Sig
             loads=tuple(loads),
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
-            problems=[*loop.problems, *database.rules.problems(), *link.problems, *database.unreadable][:MOST_PROBLEMS],
+            problems=[*loop.problems, *database.rules.problems(), *link.problems, *database.problems][:MOST_PROBLEMS],
             guardrails=database.rules.guardrails(),
             firing=list(database.monitor.firing),
             provisional=change.directive if change else None,
         )
 
     engine = database.engine
-    measure = Measure(engine.telemetry, engine.health, database.probe, clock, database.data_dir, prometheus)
+    measure = Measure(engine.telemetry, database.probe, clock, database.place, prometheus)
     reports = Reports(config.agent.name, spool, clock, status)
     loop = Loop(database, measure, reports, link, driver, signals, loads)
     return loop

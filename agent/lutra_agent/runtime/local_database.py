@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from lutra_models.catalog.readable import readable
-from lutra_models.server import Server
+from lutra_models.server import Host, Server
 
 from lutra_agent.admission.bounds import Bounds
 from lutra_agent.admission.pace import Pace
@@ -15,6 +14,7 @@ from lutra_agent.clock import Clock
 from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.place import Place
 from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.metrics.host import HostProbe
@@ -41,23 +41,38 @@ class LocalDatabase:
         self._others = OthersMemory(state)
         self.rules = ServiceRules(state, config.guard)
         self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
+        self.doubt = ""
+        """What of this host is not known to be the server's, and the way out."""
         self.unreadable: tuple[str, ...] = ()
         """Why each setting that the server reports and the catalogue cannot read is left as it is."""
         self.executor = DirectiveExecutor(engine, state, control, clock, self.read_server, self.bounds)
 
-    def data_dir(self) -> Path | None:
-        if self.config.restart.data_dir is not None:
-            return self.config.restart.data_dir
-        return self.engine.health.data_dir()
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was not known, or not readable, when the server was read last, each with its way out."""
+        return (*filter(None, (self.doubt,)), *self.unreadable)
+
+    def place(self) -> Place:
+        """Raises DatabaseUnavailable and CollectionFailed."""
+        found = self.engine.health.place()
+        return replace(found, folder=found.folder_or(self.config.restart.data_dir))
 
     def read_server(self) -> Server:
         """The live server, with the settings that can be read. Raises DatabaseUnavailable and CollectionFailed."""
-        facts = self.probe.facts(self.engine.health.process_id(), self.data_dir())
-        server = self.engine.server(self._others.with_seen(facts, self.clock.now()))
+        place = self.place()
+        self.doubt = place.doubt
+        server = self.engine.server(self._host(place))
         found = readable(server.engine, server.settings)
         self.unreadable = tuple(f"{why}: the agent leaves this setting as it is" for why in found.unreadable.values())
         peak = self._peak.with_seen(server.peak_connections)
         return replace(server, settings=found.settings, peak_connections=peak)
+
+    def _host(self, place: Place) -> Host:
+        """Of a server elsewhere no more than the bounds of memory and processors, which are this host's."""
+        found = self.probe.facts(place.process, place.folder)
+        if not place.here:
+            return Host(found.memory_bytes, found.cores)
+        return self._others.with_seen(found, self.clock.now())
 
     def bounds(self) -> Bounds:
         """What a directive may do at this moment."""

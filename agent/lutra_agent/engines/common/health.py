@@ -8,6 +8,8 @@ from typing import Protocol
 
 from lutra_models.server import Role
 
+from lutra_agent.engines.common.place import Place
+
 
 @dataclass(frozen=True)
 class ServerIdentity:
@@ -36,12 +38,17 @@ class Health(Protocol):
 
     def identity(self) -> ServerIdentity: ...
 
-    def process_id(self) -> int | None:
-        """The server's process on this host: its container's limits are the ones that count."""
+    def place(self) -> Place:
+        """The server's process and data on this host, as far as they are proven to be those of the server that answers.
+
+        Proven again after each dial: then another server may answer.
+        """
         ...
 
-    def data_dir(self) -> Path | None:
-        """Where this host has the server's data, as far as the account may know."""
+    def name_in(self, folder: Path) -> str:
+        """What tells the data in a folder of this host from any other server's, also while the server is down; empty
+        where this account may not know.
+        """
         ...
 
     def close(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from lutra_agent.engines.common.health import ServerIdentity
-from lutra_agent.engines.mysql.server.session import Session, process
+from lutra_agent.engines.common.place import Place, inode_of
+from lutra_agent.engines.mysql.server.session import Session, name_in, process
 
 
 class MysqlHealth:
@@ -17,20 +18,22 @@ class MysqlHealth:
         self._session.connection.row("SELECT 1")
 
     def started(self) -> str:
+        own = self.place().process
         # Read again each time: a server listens a moment before it writes the file.
-        query = "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file"
-        data_dir, pid_file = map(str, self._session.connection.row(query))
-        return " ".join(str(fact) for fact in process(Path(data_dir) / pid_file) if fact is not None)
+        number, started_s = process(self._session.pid_file())
+        if own is None or number not in (None, own):
+            return ""
+        return " ".join(str(fact) for fact in (number, started_s) if fact is not None)
 
     def identity(self) -> ServerIdentity:
         details = self._session.details()
         return ServerIdentity(details.version, self._session.role(), details.identifier)
 
-    def process_id(self) -> int | None:
-        return self._session.details().pid
+    def place(self) -> Place:
+        return self._session.details().place
 
-    def data_dir(self) -> Path | None:
-        return self._session.details().data_dir
+    def name_in(self, folder: Path) -> str:
+        return inode_of(folder) if self._session.product.mariadb else name_in(folder)
 
     def close(self) -> None:
         self._session.connection.close()

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.place import Place
+from lutra_agent.engines.postgresql.server.place import PROGRAMS, control_in
 from lutra_agent.engines.postgresql.server.session import Session
-from lutra_agent.files.atomic import read_regular
-
-PID_FILE = "postmaster.pid"
-LONGEST = 10_000
-"""Of that file, in bytes: what a server names may be any file."""
 
 
 class PostgresHealth:
-    programs: tuple[str, ...] = ("postgres", "postmaster")
+    programs: tuple[str, ...] = PROGRAMS
 
     def __init__(self, session: Session, stop: Callable[[], None] = lambda: None) -> None:
         """`stop` ends what else is connected to the server."""
@@ -31,15 +28,12 @@ class PostgresHealth:
     def identity(self) -> ServerIdentity:
         return self._session.details()
 
-    def process_id(self) -> int | None:
-        directory = self.data_dir()
-        try:
-            return None if directory is None else int(read_regular(directory / PID_FILE, LONGEST)[0].split(b"\n", 1)[0])
-        except (OSError, ValueError):
-            return None
+    def place(self) -> Place:
+        return self._session.details().place
 
-    def data_dir(self) -> Path | None:
-        return self._session.details().data_dir
+    def name_in(self, folder: Path) -> str:
+        found = control_in(folder)
+        return "" if found is None else f"system identifier {found.identifier}"
 
     def close(self) -> None:
         self._stop()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.place import Place, inode_of
 from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.session import Session
 from lutra_agent.errors import CollectionFailed, LoginRefused
@@ -37,11 +38,11 @@ class RedisHealth:
     def identity(self) -> ServerIdentity:
         return ServerIdentity(self._session.details().version, self._session.role(), "")
 
-    def process_id(self) -> int | None:
-        return self._session.details().pid
+    def place(self) -> Place:
+        return self._session.details().place
 
-    def data_dir(self) -> Path | None:
-        return self._session.details().data_dir
+    def name_in(self, folder: Path) -> str:
+        return inode_of(folder)
 
     def close(self) -> None:
         self._stop()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from importlib import import_module
 from importlib.metadata import EntryPoints
 from pathlib import Path
 
@@ -63,6 +64,7 @@ def test_a_file_that_the_account_may_not_read_is_named_without_a_traceback(
     def denied(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
+    import_module("lutra_agent.engines.postgresql.engine")  # what is imported under the patch would keep it
     monkeypatch.setattr("lutra_agent.files.atomic.read_regular", denied)
     ended = CliRunner().invoke(main, ["rollback", *written(tmp_path)])
     assert ended.exit_code == 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from lutra_service.common.logs import JsonLines, Seldom
+from lutra_service.db.store import StoreAway
 
 from tests.support.asgi import ask
 from tests.support.service import Service, applied, guard_event, running
@@ -112,7 +113,7 @@ def test_a_store_that_does_not_answer_shows_and_takes_no_other_metric_away(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(_: object) -> None:
-        raise RuntimeError("the store is gone")
+        raise StoreAway("the store is gone")
 
     monkeypatch.setattr(service.store, "read", gone)
     found = product(service)

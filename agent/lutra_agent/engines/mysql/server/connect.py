@@ -11,6 +11,7 @@ from typing import Any
 import pymysql
 
 from lutra_agent.engines.common.database import DialledDatabase
+from lutra_agent.engines.common.peer import Peer, peer_of
 from lutra_agent.engines.mysql.server.bounded import Bounded
 from lutra_agent.engines.mysql.server.passwords import REFUSED, Guarded
 from lutra_agent.engines.mysql.server.sockets import socket_of
@@ -67,6 +68,13 @@ class Connection:
     def server_version(self) -> str:
         """As the server's greeting says it."""
         return str(self._connected().server_version)  # type: ignore[attr-defined]
+
+    def peer(self) -> Peer:
+        """Who answers on this connection."""
+        try:
+            return peer_of(self._connected()._sock)
+        except (OSError, AttributeError):  # it is gone again
+            return Peer()
 
     def admitted(self) -> bool:
         """Dial. False where the server answers and does not let us in."""

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import configparser
 from dataclasses import dataclass
 from pathlib import Path
 
 from lutra_models.server import Role
 
+from lutra_agent.engines.common.place import Place, Told, begin_of, group_of, place_of
 from lutra_agent.engines.mysql.server import replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed, ConfigError
 from lutra_agent.files.atomic import read_regular
 
-LONGEST = 100
-"""Of a file with a process's number, in bytes: what a server names may be any file."""
+NAME_FILE = "auto.cnf"
+LONGEST = 1000
+"""Of a file with a process's number, or a server's name, in bytes: what a server names may be any file."""
 
 
 @dataclass(frozen=True)
 class Product:
     """One of the family's servers. `identifier` is the query whose last column is the server's own name.
 
-    `programs` are what the server's process is called. Every version of a `mariadb` server says so.
+    `programs` are what the server's process is called, and `thread` the query for the number of the thread that serves
+    the connection. Every version of a `mariadb` server says so.
     """
 
     family: str
     programs: tuple[str, ...]
     identifier: str
+    thread: str
     mariadb: bool = False
 
     def serves(self, version: str) -> bool:
@@ -35,11 +40,13 @@ class Product:
 
 @dataclass(frozen=True)
 class Details:
-    """What stays the same until the server restarts. `started_s` is an epoch second, None where nobody knows."""
+    """What stays the same until the server restarts. `started_s` is an epoch second, None where nobody knows.
+
+    `place` is what of this host is proven to be the server's.
+    """
 
     version: str
-    data_dir: Path
-    pid: int | None
+    place: Place
     started_s: float | None
     identifier: str = ""
 
@@ -52,15 +59,20 @@ class Session:
 
     def details(self) -> Details:
         """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
-        query = "SELECT VERSION(), @@GLOBAL.datadir, @@GLOBAL.pid_file"
         if self._details is None or self._details[0] != self.connection.generation:
-            version, data_dir, pid_file = map(str, self.connection.row(query))
+            version = str(self.connection.row("SELECT VERSION()")[0])
             if not self.product.serves(version):
                 raise ConfigError(f"database.engine = {self.product.family!r}, but the server calls itself {version}")
-            pid, started_s = process(Path(data_dir) / pid_file)
-            details = Details(version, Path(data_dir), pid, started_s, self._identifier())
+            identifier = self._identifier()
+            where = self._place(identifier)
+            details = Details(version, where, self._started_s(where), identifier)
             self._details = (self.connection.generation, details)
         return self._details[1]
+
+    def pid_file(self) -> Path:
+        """As the server names it."""
+        data_dir, pid_file = map(str, self.connection.row("SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file"))
+        return Path(data_dir) / pid_file
 
     def role(self) -> Role:
         if self.connection.row("SELECT @@GLOBAL.read_only")[0]:
@@ -70,9 +82,49 @@ class Session:
         except CollectionFailed:
             return "primary"  # as far as this account may know; `permissions` lets nothing be changed then
 
+    def _place(self, identifier: str) -> Place:
+        data_dir = Path(str(self.connection.row("SELECT @@GLOBAL.datadir")[0]))
+        began_s, error_s = begin_of(lambda: float(self.connection.row("SHOW GLOBAL STATUS LIKE 'Uptime'")[1]))
+        name = "" if self.product.mariadb else name_in(data_dir)
+        return place_of(
+            Told(
+                self.product.programs,
+                self.connection.peer(),
+                self._process(),
+                started_s=began_s,
+                up_since_s=began_s,
+                error_s=error_s,
+                folder=data_dir,
+                named=name == identifier if name and identifier else None,
+                unnamed="" if self.product.mariadb else f"let the agent's account read {data_dir / NAME_FILE}",
+            )
+        )
+
+    def _started_s(self, where: Place) -> float | None:
+        number, started_s = process(self.pid_file())
+        return started_s if where.process is not None and number in (None, where.process) else None
+
+    def _process(self) -> int | None:
+        """The process of the thread that serves us; where the server does not tell it, the one that its file names."""
+        try:
+            thread = int(self.connection.row(self.product.thread)[0])
+        except (CollectionFailed, TypeError, ValueError):
+            return process(self.pid_file())[0]
+        return group_of(thread)
+
     def _identifier(self) -> str:
         found = self.connection.rows(self.product.identifier)
         return str(found[0][-1]) if found else ""
+
+
+def name_in(data_dir: Path) -> str:
+    """What the server of these data calls itself; empty where it does not, or this account may not know."""
+    file = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        file.read_string(read_regular(data_dir / NAME_FILE, LONGEST)[0].decode(errors="replace"))
+        return file["auto"]["server-uuid"]
+    except (OSError, KeyError, configparser.Error):
+        return ""
 
 
 def process(pid_file: Path) -> tuple[int | None, float | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,6 +16,7 @@ from psycopg.pq.abc import PGresult
 from psycopg.types.string import TextLoader
 
 from lutra_agent.engines.common.deadline import cut, within
+from lutra_agent.engines.common.peer import Peer, peer_of
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.server.tls import tls
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
@@ -69,11 +72,13 @@ class AnyText(TextLoader):
 class Connection:
     """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement.
 
-    Behind a pooler each statement may meet another session of the server, which other clients use as well. There a
-    statement is a transaction of its own, leaves no setting behind and prepares nothing.
+    `generation` grows with each dial: another server may answer then. Behind a pooler each statement may meet another
+    session of the server, which other clients use as well. There a statement is a transaction of its own, leaves no
+    setting behind and prepares nothing.
     """
 
     def __init__(self, database: PostgresqlDatabase, answer_s: float = ANSWER_S) -> None:
+        self.generation = 0
         self._database = database
         self._answer_s = answer_s
         self._open: psycopg.Connection[tuple[Any, ...]] | None = None
@@ -122,6 +127,14 @@ class Connection:
         except psycopg.Error as error:
             self.close()
             raise DatabaseUnavailable(message(error)) from error
+
+    def peer(self) -> Peer:
+        """Who answers on this connection."""
+        try:
+            with socket.socket(fileno=os.dup(self._connected().fileno())) as own:
+                return peer_of(own)
+        except (OSError, psycopg.Error):  # it is gone again
+            return Peer()
 
     def cut(self) -> None:
         """From another thread: whoever waits for an answer gets an error."""
@@ -178,6 +191,7 @@ class Connection:
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
         if self._open is None or self._open.closed:
             self._open = self._dial()
+            self.generation += 1
         return self._open
 
     def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:

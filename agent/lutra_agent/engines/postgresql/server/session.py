@@ -8,7 +8,10 @@ from pathlib import Path
 from lutra_models.server import Role
 
 from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.postgresql.server.connect import Connection
+from lutra_agent.engines.postgresql.server.place import place
+from lutra_agent.engines.postgresql.server.rights import monitor
 from lutra_agent.errors import CollectionFailed
 
 IDENTITY = (
@@ -18,10 +21,15 @@ IDENTITY = (
 
 @dataclass(frozen=True)
 class Details(ServerIdentity):
-    """`started` changes with each start. `data_dir` is None where the account may not know it."""
+    """`started` changes with each start. `place` is what of this host is proven to be the server's."""
 
     started: str
-    data_dir: Path | None
+    place: Place
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The folder of this host that holds the server's data."""
+        return self.place.folder
 
     @property
     def major(self) -> int:
@@ -31,15 +39,17 @@ class Details(ServerIdentity):
 class Session:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._details: Details | None = None
+        self._details: tuple[int, Details] | None = None
 
     def details(self) -> Details:
-        """The role is read each time, the rest again after each restart of the server."""
+        """The role is read each time, the rest again after each dial and each restart of the server."""
         number, started, standby = self.connection.row(IDENTITY)
         role: Role = "standby" if standby else "primary"
-        if self._details is None or self._details.started != started:
-            self._details = Details(version(number), role, self._identifier(), started, self._data_dir())
-        return replace(self._details, role=role)
+        dialled = self.connection.generation
+        if self._details is None or (self._details[0], self._details[1].started) != (dialled, started):
+            where = place(self.connection, self._data_dir(), monitor)
+            self._details = dialled, Details(version(number), role, self._identifier(), started, where)
+        return replace(self._details[1], role=role)
 
     def _identifier(self) -> str:
         try:
