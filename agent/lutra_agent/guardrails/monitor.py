@@ -24,8 +24,8 @@ from lutra_agent.state.guard_events import GuardEvents
 from lutra_agent.state.store import State
 
 WINDOWS = "windows"
-CALM_WINDOWS = 120
-"""So many windows under a confirmed configuration are what a change is compared with …"""
+CALM_WINDOWS = 120 + TELL
+"""So many windows under a confirmed configuration are kept, for a change to be compared with those before it …"""
 NEWEST = 30
 """… and so many of them make the baseline."""
 
@@ -80,8 +80,8 @@ class GuardrailMonitor:
         change = self._watched(reading)
         usual = baseline(self._calm[-NEWEST:])
         violations = evaluate(guardrails, usual, self._recent)
-        if change is not None and measured and all(c.guard != "p99" for c in violations):
-            violations += self._regressed(reading, guardrails["p99"])
+        if change is not None and measured:
+            violations = self._with_regression(violations, reading, guardrails["p99"])
         fired = [c for c in violations if c.fires]
         verdict = self._verdict(change, reading, measured, violations, fired)
         for violation in fired:
@@ -96,14 +96,18 @@ class GuardrailMonitor:
         self._recent, self._since, self._after, self.firing = [], [], [], ()
         self._save()
 
-    def _regressed(self, reading: WindowReading, guardrail: Guardrail) -> tuple[Violation, ...]:
-        """What all windows since the change say of p99, where no window by itself crosses its bound."""
+    def _with_regression(
+        self, violations: tuple[Violation, ...], reading: WindowReading, guardrail: Guardrail
+    ) -> tuple[Violation, ...]:
+        """With what all windows since the change say of p99, where it does not fire by its bound."""
         if not guardrail.enabled or len(self._after) >= TELL:
-            return ()
+            return violations
         self._after.append(reading)
+        if any(v.guard == "p99" and v.fires for v in violations):
+            return violations
         before = [one for one in self._calm if one.end <= self._after[0].start]
         found = regression(before, self._after, guardrail)
-        return () if found is None else (found,)
+        return violations if found is None else (*(v for v in violations if v.guard != "p99"), found)
 
     def _watched(self, reading: WindowReading) -> ChangeRecord | None:
         change = self._changes.load().watched

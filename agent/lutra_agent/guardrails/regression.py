@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import NormalDist, median
 
 from lutra_models.guardrails import P99_GUARD, Guardrail
-from lutra_models.judgement import LEVEL, LoadedWindow, judge, sentence
+from lutra_models.judgement import LEVEL, LoadedWindow, judge
 from lutra_models.metrics import P99, Objective
 
 from lutra_agent.guardrails.evaluate import Violation, WindowReading
@@ -30,14 +30,16 @@ def regression(
     name, value = newest
     was, now = (_loaded(readings, name, group) for readings, group in ((before, "before"), (since, "since")))
     found = judge(was, now, Objective(P99.name, "minimize"))
-    if found.ratio is None or found.low is None or found.ratio < WORSE:
+    if found.ratio is None or found.low is None or found.high is None or found.ratio < WORSE:
         return None
     likely = WITHIN * math.log(found.ratio) >= math.log(found.ratio / found.low)
     if found.verdict != "worse" and not (len(since) >= TELL and likely):
         return None
     usual = median(one.metrics[P99.name] for one in was)
     held_s = sum(one.seconds for one in since)
-    why = sentence(found)
+    interval = f"{LEVEL:.0%} interval: {_more(found.low)} to {_more(found.high)}"
+    counted = f"{found.after} windows against {found.before} before it, at like load and neighbours"
+    why = f"p99 is {_more(found.ratio)} since the change ({interval}), by {counted}"
     return Violation("p99", name, value, WORSE * usual, guardrail, usual, since[0].start, held_s, why)
 
 
@@ -47,3 +49,7 @@ def _loaded(readings: Sequence[WindowReading], name: str, group: str) -> list[Lo
         for one in readings
         if name in one.values
     ]
+
+
+def _more(ratio: float) -> str:
+    return f"{abs(ratio - 1):.0%} {'higher' if ratio >= 1 else 'lower'}"

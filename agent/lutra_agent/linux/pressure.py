@@ -16,8 +16,8 @@ STALLS = {"cpu": "cpu_waiting_s", "io": "io_waiting_s", "memory": "memory_waitin
 
 
 def counters(root: Path) -> dict[str, float]:
-    """Bytes that went to swap and came back, and the seconds in which some process waited for a processor, for a disk or
-    for memory.
+    """Bytes that went to swap and came back, and the seconds in which some process waited for a processor, for a disk
+    or for memory.
     """
     waited = {
         name: total for file, name in STALLS.items() if (total := _some(root / "proc/pressure" / file)) is not None

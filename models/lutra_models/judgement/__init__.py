@@ -1,6 +1,15 @@
 """What a change did on a live database, at like load: a ratio with its interval, or that no difference was seen."""
 
-from lutra_models.judgement.busyness import MARKED, MOST_TAKEN, TAKEN, busy_among, busy_elsewhere, lost_share, taken_share
+from lutra_models.judgement.busyness import (
+    MARKED,
+    MOST_TAKEN,
+    TAKEN,
+    as_now,
+    busy_among,
+    busy_elsewhere,
+    lost_share,
+    taken_share,
+)
 from lutra_models.judgement.comparison import LEVEL, Judgement, judge
 from lutra_models.judgement.loaded import LIKE, LoadedWindow
 from lutra_models.judgement.words import sentence
@@ -13,6 +22,7 @@ __all__ = [
     "TAKEN",
     "Judgement",
     "LoadedWindow",
+    "as_now",
     "busy_among",
     "busy_elsewhere",
     "judge",

@@ -23,6 +23,8 @@ WAITING = "host.cpu_iowait_s_per_s"
 LOAD = "host.load1"
 USUAL = 0.15
 """A share of time waited or queued that lies so far above the others' median is still usual."""
+NEWEST = 3
+"""So many windows say what load and pressure are now."""
 ENOUGH = 3
 """Windows at like load, beside itself, that one is compared with."""
 SHORT = 0.25
@@ -52,6 +54,16 @@ def taken_share(metrics: Mapping[str, float]) -> float:
 def slowdown(metrics: Mapping[str, float]) -> float:
     """The logarithm of how many times slower others made the server."""
     return -math.log(1.0 - taken_share(metrics))
+
+
+def as_now(windows: Sequence[LoadedWindow]) -> list[LoadedWindow]:
+    """Of windows, oldest first, those under the load and the pressure of the newest ones; none while nobody asks."""
+    newest = windows[-NEWEST:]
+    if not newest or newest[-1].idle:
+        return []
+    now = median(slowdown(w.metrics) for w in newest)
+    alike = at_like_load([w for w in windows if not w.idle], newest, LIKE)
+    return [w for w in alike if abs(slowdown(w.metrics) - now) <= math.log(LIKE)]
 
 
 def beyond_usual(window: LoadedWindow, others: Sequence[LoadedWindow]) -> float:

@@ -101,7 +101,7 @@ def _effect(
     changed: Sequence[float],
     rates: Sequence[float],
 ) -> Mixture | None:
-    """The difference of logarithms, at like pressure by others. Busy windows are noisier, by as much as the host was."""
+    """The difference of logarithms, at like pressure by others. Busy windows are noisier, as much as the host was."""
     usual = median(w.seconds for w in windows)
     pressed = [slowdown(w.metrics) for w in windows]
     noise = [

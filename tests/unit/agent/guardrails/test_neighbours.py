@@ -1,6 +1,6 @@
-"""Neighbours on the host are no verdict on a change: on simulated days of a server on two processors beside which 2 to 40
-others run, that come and go. Its load swings and has moods, its p99 is an estimate that states its error and has heavy
-tails, and now and then something unknown lengthens it.
+"""Neighbours on the host are no verdict on a change: on simulated days of a server with two processors, beside which
+2 to 40 others run that come and go. Its load swings and has moods, its p99 is an estimate that states its error and has
+heavy tails, and now and then something unknown lengthens it.
 """
 
 from __future__ import annotations
