@@ -13,8 +13,9 @@ from typing import Literal
 
 from lutra_models.knobs import Value
 
-Ground = Literal["fault", "enough", "elsewhere", "rule"]
-"""A symptom of one of the catalogue's three kinds, or a rule for this hardware."""
+Ground = Literal["fault", "enough", "elsewhere", "rule", "outlying"]
+"""A symptom of one of the catalogue's three kinds; a rule for this hardware, or a value far outside of what serves it.
+"""
 Way = Literal["raise", "lower", "set"]
 How = Literal["rejected", "left_out", "rolled_back", "reverted", "refused", "failed"]
 """By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard; by the agent

@@ -15,9 +15,10 @@ from lutra_agent.guardrails.evaluate import Violation, WindowReading
 WORSE = 1.1
 """The ratio of p99 from which on a loss counts."""
 TELL = 10
-"""So many windows tell what a change did: then a loss counts that is 90 % certain, before that one of 99 %."""
-WITHIN = NormalDist().inv_cdf((1 + LEVEL) / 2) / NormalDist().inv_cdf(0.9)
-"""How many times as wide as the 90 % that lie above a number is half of the interval that is told."""
+"""So many windows tell what a change did: then a loss counts that is 80 % certain, before that one of 99 %."""
+CERTAIN = 0.8
+WITHIN = NormalDist().inv_cdf((1 + LEVEL) / 2) / NormalDist().inv_cdf(CERTAIN)
+"""How many times as far from its middle the told interval ends as the number above which that share lies."""
 
 
 def regression(

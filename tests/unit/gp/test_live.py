@@ -88,6 +88,18 @@ def test_the_first_proposal_is_all_that_is_plainly_wrong_with_a_reason_each() ->
     assert all(r.against == "it costs something" for r in given.reasons)
 
 
+def test_a_value_that_somebody_set_far_outside_is_counted_by_itself() -> None:
+    strange = finding("timeout", move("timeout", 900), strength=0.6, ground="outlying")
+    given = advice(history(known(strange, *RULES)))
+    assert changed(given) == {"timeout": 900, "cost": 1.1, "jit": "off"}
+    assert given.looked_at is not None
+    assert (
+        "Rules for this hardware and values far outside of what serves it speak for this." in given.looked_at.sentence
+    )
+    assert "2 not set by anybody and far from their rule" in given.looked_at.sentence
+    assert "1 setting set far outside of what serves this hardware" in given.looked_at.sentence
+
+
 def test_what_needs_a_restart_comes_by_itself_after_the_rest_and_is_told_before() -> None:
     first = advice(history(known(FORCED, POOL)))
     assert changed(first) == {"wal": 4096, "timeout": 900}

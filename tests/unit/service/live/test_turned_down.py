@@ -185,3 +185,23 @@ def test_a_setting_that_this_session_changed_stays_in_what_it_looks_at(tmp_path:
         assert "max_connections" in {k["name"] for k in history["knobs"]}
         assert history["baseline"]["max_connections"] == 100
         assert history["current"]["max_connections"] == 200
+
+
+def test_what_an_earlier_session_set_is_nobodys_purpose_in_the_next(tmp_path: Path) -> None:
+    with live(tmp_path, MORE) as made:
+        made.observe()
+        made.open()
+        id_ = made.ask()["id"]
+        made.decide(id_, "approve")
+        made.carry_out(id_)
+        made.service.take("POST", f"/v1/sessions/{made.session_id}/stop")
+        made.open()
+        made.ask()
+        assert made.advisor.asked[-1]["current"]["work_mem"] == 8192
+        assert made.advisor.asked[-1]["evidence"].get("deliberate", []) == []
+        made.service.take("POST", f"/v1/sessions/{made.session_id}/stop")
+        made.agent.apply({"work_mem": 65536})
+        made.observe()
+        made.open()
+        made.ask()
+        assert made.advisor.asked[-1]["evidence"]["deliberate"] == ["work_mem"], "by hand, since"
