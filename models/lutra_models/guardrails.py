@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from lutra_models.judgement import MOST_TAKEN, TAKEN
+from lutra_models.metrics import MOST_TAKEN, TAKEN
 
 GuardName = Literal["p99", "qps", "errors", "memory", "replication_lag", "disk", "unreachable"]
 Against = Literal["times_baseline", "above_baseline", "absolute"]

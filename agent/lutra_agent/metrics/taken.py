@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from lutra_models.judgement import MOST_TAKEN, TAKEN
+from lutra_models.metrics import MOST_TAKEN, TAKEN
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SECONDS, RAN, WAITED, BYTES = "cpu_server_s", "cpu_server_ran_s", "cpu_server_waited_s", "disk_server_bytes"

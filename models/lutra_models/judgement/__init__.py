@@ -2,8 +2,6 @@
 
 from lutra_models.judgement.busyness import (
     MARKED,
-    MOST_TAKEN,
-    TAKEN,
     as_now,
     busy_among,
     busy_elsewhere,
@@ -18,8 +16,6 @@ __all__ = [
     "LEVEL",
     "LIKE",
     "MARKED",
-    "MOST_TAKEN",
-    "TAKEN",
     "Judgement",
     "LoadedWindow",
     "as_now",

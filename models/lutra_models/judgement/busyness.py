@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from lutra_models.judgement.loaded import LIKE, LoadedWindow, at_like_load
+from lutra_models.metrics import MOST_TAKEN, TAKEN
 
-TAKEN = "host.taken_share"
-"""The share by which others slowed the server, as its agent sees it."""
-MOST_TAKEN = 0.99
 OTHERS = ("host.cpu_steal_s_per_s", "host.cpu_throttled_s_per_s")
 OWN = ("host.cpu_user_s_per_s", "host.cpu_system_s_per_s")
 WAITING = "host.cpu_iowait_s_per_s"

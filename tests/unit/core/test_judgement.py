@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from lutra_models.judgement import TAKEN, Judgement, LoadedWindow, busy_elsewhere, judge, sentence
-from lutra_models.metrics import Objective
+from lutra_models.judgement import Judgement, LoadedWindow, busy_elsewhere, judge, sentence
+from lutra_models.metrics import TAKEN, Objective
 
 from tests.support.suites import examples
 

@@ -14,8 +14,8 @@ from lutra_models.evidence import Change, Compared, Evidence, Finding, Ground, H
 from lutra_models.gp import fit, recommend
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.history import Window
-from lutra_models.judgement import TAKEN
 from lutra_models.knobs import Value
+from lutra_models.metrics import TAKEN
 from lutra_models.serial import history_from_dict, history_to_dict
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.snapshot import Snapshot
 from lutra_agent.state.store import State
 from lutra_models.guardrails import DEFAULTS, laid_over
-from lutra_models.judgement import TAKEN
+from lutra_models.metrics import TAKEN
 from lutra_models.server import SERVER
 from lutra_models.wire import Outcome
 

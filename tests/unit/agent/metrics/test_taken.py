@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from lutra_agent.metrics.taken import TICKS_PER_S, ServerProcesses, taken
-from lutra_models.judgement import TAKEN
+from lutra_models.metrics import TAKEN
 
 HOST = {
     "host.cpu_user_s_per_s": 1.6,
