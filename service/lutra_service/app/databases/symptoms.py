@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lutra_models.assessment import assess
-from lutra_models.evidence import Change, Evidence
+from lutra_models.evidence import Evidence
 from lutra_models.knobs import Value
 from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
 
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.db.schema.records import Recommendation, StoredReport
+from lutra_service.db.schema.records import StoredReport, net_changes
 from lutra_service.db.store import UnitOfWork
 
 MOST_WINDOWS = 2000
@@ -56,21 +56,12 @@ def evidence_of(
     """What symptoms and rules say together: within what the operator's policy allows, also where the mode forbids a
     restart, which is then told.
 
-    `began` is what was active when the session began; what an earlier one changed is nobody's purpose either. With
+    `began` is what was active when the session began; what an earlier one changed nobody set on purpose either. With
     `until` only windows that began before it are read, and of those the last `minutes`.
     """
     allowed = replace(at, policy=at.database.settings_policy)
     before = {**at.active, **(began or {}), **_before_advice(unit, at)}
     return assess(at.live, allowed.policy, seen(unit, allowed, minutes, until).diagnosis, before)
-
-
-def net_changes(rows: Sequence[Recommendation]) -> list[Change]:
-    """What these changes came to: a setting that is back where it was has not changed."""
-    first, last = dict[str, Value](), dict[str, Value]()
-    for change in (c for r in rows for c in r.changes or ()):
-        first.setdefault(change["setting"], change["before"])
-        last[change["setting"]] = change["after"]
-    return [Change(n, before, last[n]) for n, before in first.items() if last[n] != before]
 
 
 def _before_advice(unit: UnitOfWork, at: ServerContext) -> dict[str, Value]:

@@ -8,9 +8,8 @@ from datetime import datetime
 from lutra_models.evidence import Change, Compared
 from lutra_models.lifecycle import RecommendationKind as Kind
 
-from lutra_service.app.databases.symptoms import net_changes
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.schema.records import Database, Recommendation, Session, net_changes
 from lutra_service.db.store import UnitOfWork
 
 COMPUTED = (Kind.SEARCH, Kind.HANDOVER)
