@@ -13,8 +13,8 @@ from typing import Literal
 
 from lutra_models.knobs import Value
 
-Ground = Literal["outage", "danger", "fault", "elsewhere", "enough", "note", "rule"]
-"""A symptom of one of the catalogue's kinds, or a rule for this hardware."""
+Ground = Literal["outage", "danger", "fault", "elsewhere", "enough", "note", "rule", "outlying"]
+"""A symptom of one of the catalogue's kinds; a rule for this hardware, or a value far outside of what serves it."""
 URGENT: tuple[Ground, ...] = ("outage", "danger")
 """What a person is told before all that only costs time, in this order."""
 CURABLE: tuple[Ground, ...] = ("outage", "danger", "fault")

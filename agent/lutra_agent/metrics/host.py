@@ -14,6 +14,7 @@ from lutra_agent.linux import allocators, facts, pressure
 from lutra_agent.linux.disks import device_of, disk_of
 from lutra_agent.metrics.cgroups import Cgroups
 from lutra_agent.metrics.server_process import ServerProcess
+from lutra_agent.metrics.taken import ServerProcesses
 
 SECTOR_BYTES = 512
 
@@ -31,6 +32,7 @@ class HostProbe:
         self._root = root
         self._proc = root / "proc"
         self._sys = root / "sys"
+        self._server = ServerProcesses(root)
 
     def facts(self, pid: int | None = None, data_dir: Path | None = None) -> Host:
         pid = self._servers(pid)
@@ -80,17 +82,18 @@ class HostProbe:
     def reading(self, data_dir: Path | None = None, pid: int | None = None) -> Reading:
         """Load and free memory as gauges; processor times and the data disk's requests and bytes as counters.
 
-        Among them is the time that the hypervisor's other guests took, and for which a quota stopped the server `pid`;
-        what is swapped, waits to be written, and waits for a disk or for memory.
+        Among them is the time that the server `pid` had, that the hypervisor's other guests took, and for which a quota
+        stopped it; what is swapped, waits to be written, and waits for a processor, a disk or memory.
         """
+        pid = self._servers(pid)
         gauges = {"load1": os.getloadavg()[0], "memory_available_bytes": float(psutil.virtual_memory().available)}
-        gauges |= pressure.gauges(self._root)
+        gauges |= {"processors": float(psutil.cpu_count() or 1), **pressure.gauges(self._root)}
         times = psutil.cpu_times()
         counters = {"cpu_user_s": times.user, "cpu_system_s": times.system}
         counters["cpu_iowait_s"] = getattr(times, "iowait", 0.0)
         counters["cpu_steal_s"] = getattr(times, "steal", 0.0)
-        throttled = self._limits(self._servers(pid)).throttled_s()
-        pressed = pressure.counters(self._root)
+        throttled = self._limits(pid).throttled_s()
+        pressed = {**pressure.counters(self._root), **self._server.counters(pid)}
         return Reading({**counters, **pressed, **throttled, **self._disk(data_dir)}, gauges)
 
     def room(self, pid: int | None, data_dir: Path | None) -> dict[str, float]:

@@ -20,6 +20,7 @@ from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.metrics.rates import Discarded, span
 from lutra_agent.metrics.several_loads import Driven, together
+from lutra_agent.metrics.taken import taken
 from lutra_agent.reporting.content import Content
 
 SECONDS = "window_s"
@@ -71,7 +72,7 @@ class Measure:
         rates, targets = found.rates, self._telemetry.targets(found.before, found.after)
         return Content(
             window=(before.at, after.at),
-            metrics={**rates, **request_sizes(rates), **targets.diagnostics, **targets.metrics},
+            metrics={**rates, **request_sizes(rates), **taken(rates), **targets.diagnostics, **targets.metrics},
             latency=self._from_prometheus(before, after) or targets.latency,
             problems=(*after.problems, *found.problems),
         )

@@ -50,7 +50,8 @@ def assess(
     wanted = _Rules(live, policy, began or live.values)
     cured = {s.name for s in diagnosis.symptoms if any(c.after is not None for c in s.cures)}
     reached = wanted.reached(diagnosis.symptoms)
-    faults = [_fault(live, s, reached, cured) for s in diagnosis.symptoms]
+    advised = {n for n in live.values if not wanted.began_with(n)}
+    faults = [_fault(live, s, reached, cured, advised) for s in diagnosis.symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     strange = wanted.strange(diagnosis.symptoms)
     findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: (harm(f.ground), -f.worth)))
@@ -92,7 +93,7 @@ class _Rules:
     @cached_property
     def deliberate(self) -> frozenset[str]:
         """Settings that somebody set to something other than the default, before anything was advised."""
-        return frozenset(n for n in self.rows if self._began_with(n) and not self._stock(n))
+        return frozenset(n for n in self.rows if self.began_with(n) and not self._stock(n))
 
     @property
     def tuned(self) -> bool:
@@ -113,7 +114,7 @@ class _Rules:
         """
         if self.space is None:
             return {}
-        free = {n for n in self.rows if n in self.space and n not in self.deliberate and self._began_with(n)}
+        free = {n for n in self.rows if n in self.space and n not in self.deliberate and self.began_with(n)}
         while free:
             found = self.live.rule_based(self.policy, only=free)
             near = {n for n in free if _near(self.live.values[n], found[n])}
@@ -151,7 +152,7 @@ class _Rules:
         loud = (s for s in symptoms if s.kind in CURABLE and s.strength >= OUTLYING_STRENGTH)
         spoken = {c.setting for s in loud for c in s.cures}
         spoken |= {n for s in symptoms if s.kind == "enough" for n in s.settings}
-        ends = {n: e for n, e in outlying(self.live).items() if n not in spoken and self._began_with(n)}
+        ends = {n: e for n, e in outlying(self.live).items() if n not in spoken and self.began_with(n)}
         allowed = ends.keys() if self.policy.movable is None else ends.keys() & self.policy.movable
         policy = replace(self.policy, movable=frozenset(allowed))
         with suppress(InvalidConfiguration):
@@ -184,7 +185,7 @@ class _Rules:
         against += f"; not all that it asks for: {obstacle}" if obstacle else ""
         against = self._also(name, against)
         move = Move(name, now, after, reason, self.needs_restart(name), against, obstacle)
-        return Finding(name, "rule", OUTLYING_STRENGTH, reason, (name,), (move,), expected_gain("outlying"))
+        return Finding(name, "outlying", OUTLYING_STRENGTH, reason, (name,), (move,), expected_gain("outlying"))
 
     def _finding(self, name: str, symptoms: Iterable[Symptom]) -> Finding | None:
         after, row = self.values.get(name), self.rows[name]
@@ -219,7 +220,7 @@ class _Rules:
         """In the catalogue's bytes and milliseconds."""
         return value if isinstance(value, str) else value * factor(self.live.server.settings[name].unit)
 
-    def _began_with(self, name: str) -> bool:
+    def began_with(self, name: str) -> bool:
         return self.began.get(name, self.live.values[name]) == self.live.values[name]
 
     def _stock(self, name: str) -> bool:
@@ -229,10 +230,17 @@ class _Rules:
         return now == stock or (isinstance(now, str) and now.lower() == str(stock).lower())
 
 
-def _fault(live: LiveSettings, symptom: Symptom, reached: Mapping[str, Value], cured: AbstractSet[str]) -> Finding:
-    """Without moves where it may go with the cure of what brings it about."""
+def _fault(
+    live: LiveSettings,
+    symptom: Symptom,
+    reached: Mapping[str, Value],
+    cured: AbstractSet[str],
+    advised: AbstractSet[str],
+) -> Finding:
+    """Without moves where it may go with the cure of what brings it about. Nobody else set what is `advised`."""
     waits = cured & set(symptom.follows)
-    moves = () if waits else tuple(_move(live, symptom, cure, reached) for cure in symptom.cures)
+    cures = (replace(c, set_by=None) if c.setting in advised else c for c in symptom.cures)
+    moves = () if waits else tuple(_move(live, symptom, cure, reached) for cure in cures)
     gain = expected_gain(symptom.group)
     return Finding(
         symptom.name,

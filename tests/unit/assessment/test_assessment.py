@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -117,6 +118,26 @@ def test_what_was_changed_on_advice_is_no_purpose_and_is_not_asked_for_again() -
     )
     assert found.deliberate == ()
     assert moves(found, "rule").keys() == {"shared_buffers"}
+
+
+def test_of_what_was_set_on_advice_nobody_says_that_somebody_set_it() -> None:
+    advised = a_server("15", 24, **TUNED, max_wal_size="512MB")
+    (by_hand,) = evidence(advised, FORCED).findings[0].moves
+    (on_advice,) = (
+        m
+        for m in evidence(advised, FORCED, began=meet(a_server("15", 24)).values).findings[0].moves
+        if m.setting == "max_wal_size"
+    )
+    assert "somebody set it" in by_hand.against
+    assert "somebody set it" not in on_advice.against
+
+
+def test_no_more_settings_are_far_from_their_rule_than_were_compared() -> None:
+    """What somebody set far outside of what serves the host is another thing."""
+    found = evidence(a_server("15", 24, commit_delay=100000))
+    grounds = Counter(f.ground for f in found.findings)
+    assert grounds["outlying"] == 1
+    assert 0 < grounds["rule"] <= found.rules
 
 
 def a_stock(name: str):  # type: ignore[no-untyped-def]

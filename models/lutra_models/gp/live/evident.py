@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lutra_models.evidence import URGENT, Evidence, Finding, Move, objection, undone, way
+from lutra_models.evidence import URGENT, Evidence, Finding, Ground, Move, objection, undone, way
 from lutra_models.gp.live.words import left_for_later, of_turned_down, of_undone, persisting
 from lutra_models.gp.options import Live
 from lutra_models.gp.search.initial_design import legal
@@ -15,6 +15,8 @@ from lutra_models.knobs import Configuration
 Objects = Callable[[Configuration], str | None]
 """Why a configuration is not proposed, by what this database has taught; None where nothing is known against it."""
 Group = tuple[Finding, tuple[Move, ...]]
+OF_THE_HOST: frozenset[Ground | None] = frozenset({"rule", "outlying"})
+"""Grounds that the load has no part in: their settings move together."""
 DID_NOT_TAKE = frozenset(
     {
         *("did_not_start", "not_active_after_apply", "refused"),
@@ -45,7 +47,7 @@ def evident(
     for restart in (False, True):
         at, moves, leading = current, list[Move](), None
         for finding, asked in _of_part(groups, restart):
-            if leading is not None and not (restart or _first(history) or finding.ground == leading == "rule"):
+            if leading is not None and not (restart or _first(history) or {finding.ground, leading} <= OF_THE_HOST):
                 break
             taken, blocked = _fitting(history, at, [m for m in asked if at[m.setting] == m.before], most)
             reached = at.replace({m.setting: m.after for m in taken})

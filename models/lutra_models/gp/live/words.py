@@ -21,6 +21,11 @@ _HOW = {
     "refused": "was refused by the agent",
     "failed": "did not work on the server",
 }
+_GROUNDS = (
+    ("fault", "symptoms"),
+    ("rule", "rules for this hardware"),
+    ("outlying", "values far outside of what serves it"),
+)
 _DURATIONS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -48,8 +53,10 @@ def left_for_later(moves: Sequence[Move]) -> list[str]:
 def of_evidence(evidence: Evidence | None, moves: Sequence[Move]) -> str:
     asked = set(moves)
     grounds = {f.ground for f in evidence.findings if asked & set(f.moves)} if evidence else set()
-    names = [n for ground, n in (("fault", "symptoms"), ("rule", "rules for this hardware")) if ground in grounds]
-    return f"{' and '.join(names).capitalize()} speak for this."
+    names = [n for ground, n in _GROUNDS if ground in grounds]
+    *first, last = names
+    told = f"{', '.join(first)} and {last}" if first else last
+    return f"{told[0].upper()}{told[1:]} speak for this."
 
 
 def nothing(evidence: Evidence | None, options: Live) -> str:
@@ -125,12 +132,14 @@ def _of_symptoms(evidence: Evidence | None, strong: int) -> list[str]:
 def _of_rules(evidence: Evidence | None) -> list[str]:
     if evidence is None or not evidence.rules:
         return []
-    asked = sum(f.ground == "rule" for f in evidence.findings)
+    asked, strange = (sum(f.ground == ground for f in evidence.findings) for ground in ("rule", "outlying"))
     compared = f"{_counted(evidence.rules, 'setting')} compared with the rules for this hardware"
+    outside = [f"{_counted(strange, 'setting')} set far outside of what serves this hardware."] if strange else []
     if asked:
-        return [f"{compared}: {asked} not set by anybody and far from {'its' if asked == 1 else 'their'} rule."]
+        theirs = "its" if asked == 1 else "their"
+        return [f"{compared}: {asked} not set by anybody and far from {theirs} rule.", *outside]
     own = f", {len(evidence.deliberate)} of them set on purpose" if evidence.deliberate else ""
-    return [f"{compared}{own}: none is to be changed for a rule alone."]
+    return [f"{compared}{own}: none is to be changed for a rule alone.", *outside]
 
 
 def _of_model(gain: float | None, options: Live) -> list[str]:

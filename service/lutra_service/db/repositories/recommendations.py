@@ -115,11 +115,14 @@ class Recommendations(Repository[Recommendation]):
 
     def last_change(self, database_id: str) -> Recommendation | None:
         """The newest that is active and changed a setting."""
+        return next(reversed(self.changes(database_id, LOOKED_THROUGH)), None)
+
+    def changes(self, database_id: str, limit: int = 200) -> list[Recommendation]:
+        """The newest that are active and changed a setting, in the order in which they became so."""
         c = self.table.c
         active = (c.database_id == database_id, c.state.in_((State.APPLIED, State.CONFIRMED)))
-        newest = self.page(*active, c.applied_at.is_not(None), limit=LOOKED_THROUGH, newest_first=True)
-        changed = (r for r in newest if r.changes)
-        return max(changed, key=lambda r: r.applied_at or r.created_at, default=None)
+        newest = self.page(*active, c.applied_at.is_not(None), limit=limit, newest_first=True)
+        return sorted((r for r in newest if r.changes), key=lambda r: r.applied_at or r.created_at)
 
     @remembered
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:

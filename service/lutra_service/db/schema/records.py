@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Literal
 
 from lutra_models.aims import Aim
+from lutra_models.evidence import Change
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
+from lutra_models.knobs import Value
 from lutra_models.lifecycle import ModelState, Origin, RecommendationKind, RecommendationState, SessionState
 from lutra_models.metrics import Limit, Objective
 from lutra_models.server import Policy, Role
@@ -410,3 +412,12 @@ class ModelJob:
     error: str | None = None
     lease_until: datetime | None = None
     ended_at: datetime | None = None
+
+
+def net_changes(rows: Sequence[Recommendation]) -> list[Change]:
+    """What these changes came to: a setting that is back where it was has not changed."""
+    first, last = dict[str, Value](), dict[str, Value]()
+    for change in (c for r in rows for c in r.changes or ()):
+        first.setdefault(change["setting"], change["before"])
+        last[change["setting"]] = change["after"]
+    return [Change(n, before, last[n]) for n, before in first.items() if last[n] != before]

@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 ERROR = "p99_error_share"
 """The standard error of a sampled p99, as a share of it."""
+FAILED = ("deadlocks", "conflicts")
+"""What the server's counters know of failures. A rollback is none: clients end what they only read by one."""
 UNUSED = 3
 """After so many samples of which nobody asked for a window, as under a driver, nothing need be watched in between."""
 
@@ -90,7 +92,8 @@ class PostgresTelemetry:
             return found
         committed, rolled_back = (new.counters[c] - old.counters[c] for c in ("xact_commit", "xact_rollback"))
         ended = max(committed + rolled_back - (last.own - first.own), 0.0)
-        errors = {"error_share": min(max(rolled_back / ended, 0.0), 1.0)} if ended else {}
+        failed = sum(new.counters.get(c, 0.0) - old.counters.get(c, 0.0) for c in FAILED)
+        errors = {"error_share": min(max(failed / ended, 0.0), 1.0)} if ended else {}
         found = replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
         if last.logged is not None:
             return _logged(found, first, last, seconds)

@@ -14,6 +14,9 @@ from lutra_agent.engines.postgresql.telemetry.statements import StatementsView, 
 from lutra_agent.errors import CollectionFailed
 
 HISTOGRAM = Visible("pg_stat_monitor", True, "p99 from its response-time histogram", p99="pg_stat_monitor's histogram")
+DETAILS = {
+    "database": "errors: deadlocks and recovery conflicts; the server counts no other errors, such as a full disk",
+}
 LOG, TRANSACTIONS = "server log", "running transactions"
 TRACK = "ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf();"
 MONITOR = "SELECT current_user, pg_has_role('pg_monitor', 'MEMBER')"
@@ -70,7 +73,7 @@ def _views(connection: Connection, major: int) -> Iterator[Visible]:
             continue
         try:
             connection.rows(query)
-            yield Visible(collector.view, True)
+            yield Visible(collector.view, True, DETAILS.get(collector.name, ""))
         except CollectionFailed as error:
             yield Visible(collector.view, False, str(error))
 

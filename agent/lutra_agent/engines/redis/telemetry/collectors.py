@@ -156,6 +156,29 @@ COLLECTORS: tuple[FromInfo | FromErrors, ...] = (
 )
 
 
+REFUSALS = (
+    "OOM",
+    "MISCONF",
+    "NOREPLICAS",
+    "NOGOODSLAVE",
+    "READONLY",
+    "MASTERDOWN",
+    "CLUSTERDOWN",
+    "LOADING",
+    "BUSY",
+    "IOERR",
+)
+"""Errors by which the server refuses what it was rightly asked. All others say what is wrong with the question."""
+
+
+def refusals_in(info: Mapping[str, str]) -> Reading | None:
+    """How often each was the answer, from 0 on: INFO names an error once it was given. None where it counts none."""
+    if number(info.get("total_error_replies")) is None:
+        return None
+    told = {e: info.get(f"errorstat_{e}", "").partition("count=")[2] for e in REFUSALS}
+    return Reading({error.lower(): number(count) or 0.0 for error, count in told.items()})
+
+
 def keys_in(info: Mapping[str, str]) -> dict[str, float]:
     """The keys of all databases, and those among them that expire."""
     found: dict[str, float] = {}

@@ -11,7 +11,7 @@ from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targe
 from lutra_agent.engines.redis.server.rights import grant
 from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
 from lutra_agent.engines.redis.telemetry import histogram, probe
-from lutra_agent.engines.redis.telemetry.collectors import COLLECTORS, keys_in, number
+from lutra_agent.engines.redis.telemetry.collectors import COLLECTORS, keys_in, number, refusals_in
 from lutra_agent.engines.redis.telemetry.histogram import Histogram
 from lutra_agent.engines.redis.telemetry.probe import Probe, Timed
 from lutra_agent.errors import CollectionFailed
@@ -19,6 +19,8 @@ from lutra_agent.errors import CollectionFailed
 EXECUTION = "histogram.command_p99_ms"
 """The server's own p99 of a command's execution: what a slow command looks like, and not what a client waits for."""
 HAS_HISTOGRAM = 7
+LOST = ("rejected", "evicted")
+"""Connections for which the server had no room."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,9 @@ class RedisTelemetry:
             return Targets()
         asked = max(commands["processed"] - (new.own - old.own), 0.0)
         metrics = {"qps": asked / (after.monotonic_s - before.monotonic_s)}
-        if asked and "errors" in commands:
-            metrics["error_share"] = min(commands["errors"] / asked, 1.0)
+        failed = _failed(before, after)
+        if failed is not None and (asked or failed):
+            metrics["error_share"] = failed / max(asked, failed)
         waited, ran = probe.p99_ms(old.timed, new.timed), histogram.p99_ms(old.executed, new.executed)
         latency = None if waited is None else Latency(waited, "probe", "command")
         return Targets(metrics, latency, {} if ran is None else {EXECUTION: ran})
@@ -123,7 +126,15 @@ def _readings(info: Mapping[str, str]) -> dict[str, Reading]:
     found = {c.name: r for c in COLLECTORS if (r := c.read(info)) is not None}
     if (keys := keys_in(info)) and "keys" in found:
         found["keys"] = Reading(found["keys"].counters, {**found["keys"].gauges, **keys})
-    return found
+    refused = refusals_in(info)
+    return found if refused is None else {**found, "refusals": refused}
+
+
+def _failed(before: Sample, after: Sample) -> float | None:
+    """Commands that the server refused, and clients that it turned away or cut off; None where it counts none."""
+    refused, connections = (_between(before, after, name) for name in ("refusals", "connections"))
+    counted = [*refused.values(), *(connections[name] for name in LOST if name in connections)]
+    return sum(counted) if refused else None
 
 
 def _between(before: Sample, after: Sample, collector: str) -> dict[str, float]:
