@@ -27,16 +27,19 @@ class FromInfo:
 
 @dataclass(frozen=True)
 class FromErrors:
-    """Our names of the errors that the server answered, by their first word. One that never came counts 0."""
+    """Our names of errors by which the server refuses what it was rightly asked, by their first word.
+
+    One that never came counts 0. All others say what is wrong with the question.
+    """
 
     name: str
     kinds: Mapping[str, str]
 
     def read(self, info: Mapping[str, str]) -> Reading | None:
         """None where the server counts no errors."""
-        if "total_error_replies" not in info:
+        if number(info.get("total_error_replies")) is None:
             return None
-        counted = {ours: info.get(f"errorstat_{kind}", "").removeprefix("count=") for ours, kind in self.kinds.items()}
+        counted = {ours: info.get(f"errorstat_{kind}", "").partition("count=")[2] for ours, kind in self.kinds.items()}
         return Reading({ours: number(text) or 0.0 for ours, text in counted.items()})
 
 
@@ -145,38 +148,17 @@ COLLECTORS: tuple[FromInfo | FromErrors, ...] = (
             "memory": "OOM",
             "snapshot": "MISCONF",
             "replicas": "NOREPLICAS",
+            "good_replicas": "NOGOODSLAVE",
             "read_only": "READONLY",
             "loading": "LOADING",
             "busy": "BUSY",
             "primary_down": "MASTERDOWN",
             "cluster_down": "CLUSTERDOWN",
+            "disk": "IOERR",
         },
     ),
     FromInfo("disk", {}, {"data_bytes": "db_size", "log_bytes": "log_size"}),
 )
-
-
-REFUSALS = (
-    "OOM",
-    "MISCONF",
-    "NOREPLICAS",
-    "NOGOODSLAVE",
-    "READONLY",
-    "MASTERDOWN",
-    "CLUSTERDOWN",
-    "LOADING",
-    "BUSY",
-    "IOERR",
-)
-"""Errors by which the server refuses what it was rightly asked. All others say what is wrong with the question."""
-
-
-def refusals_in(info: Mapping[str, str]) -> Reading | None:
-    """How often each was the answer, from 0 on: INFO names an error once it was given. None where it counts none."""
-    if number(info.get("total_error_replies")) is None:
-        return None
-    told = {e: info.get(f"errorstat_{e}", "").partition("count=")[2] for e in REFUSALS}
-    return Reading({error.lower(): number(count) or 0.0 for error, count in told.items()})
 
 
 def keys_in(info: Mapping[str, str]) -> dict[str, float]:

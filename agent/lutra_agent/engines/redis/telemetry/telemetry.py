@@ -11,7 +11,7 @@ from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targe
 from lutra_agent.engines.redis.server.rights import grant
 from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
 from lutra_agent.engines.redis.telemetry import histogram, probe
-from lutra_agent.engines.redis.telemetry.collectors import COLLECTORS, keys_in, number, refusals_in
+from lutra_agent.engines.redis.telemetry.collectors import COLLECTORS, keys_in, number
 from lutra_agent.engines.redis.telemetry.histogram import Histogram
 from lutra_agent.engines.redis.telemetry.probe import Probe, Timed
 from lutra_agent.errors import CollectionFailed
@@ -126,8 +126,7 @@ def _readings(info: Mapping[str, str]) -> dict[str, Reading]:
     found = {c.name: r for c in COLLECTORS if (r := c.read(info)) is not None}
     if (keys := keys_in(info)) and "keys" in found:
         found["keys"] = Reading(found["keys"].counters, {**found["keys"].gauges, **keys})
-    refused = refusals_in(info)
-    return found if refused is None else {**found, "refusals": refused}
+    return found
 
 
 def _failed(before: Sample, after: Sample) -> float | None:
