@@ -15,6 +15,7 @@ from lutra_agent.clock import Clock
 from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
+from lutra_agent.errors import DatabaseUnavailable, HeldDown, LoginRefused
 from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.metrics.host import HostProbe
@@ -55,6 +56,20 @@ class LocalDatabase:
         self.unreadable = tuple(f"{why}: the agent leaves this setting as it is" for why in found.unreadable.values())
         peak = self._peak.with_seen(server.peak_connections)
         return replace(server, settings=found.settings, peak_connections=peak)
+
+    def why_down(self, error: Exception) -> str:
+        """By whose will a server is down that gives this error, and what waits for it; empty where it is nobody's."""
+        if not isinstance(error, DatabaseUnavailable | HeldDown) or isinstance(error, LoginRefused):
+            return ""
+        try:
+            self.control.require_nobodys_will()
+        except HeldDown as held:
+            error = held
+        if not isinstance(error, HeldDown):
+            return ""
+        changes = self.changes.load()
+        waiting = " and ".join(c.directive for c in (changes.in_hand, changes.watched) if c is not None)
+        return f"{error}; {waiting or 'every change'} waits until the server is up again"
 
     def bounds(self) -> Bounds:
         """What a directive may do at this moment."""

@@ -65,6 +65,14 @@ class Confirmed:
 
 
 @dataclass(frozen=True)
+class Waited:
+    """The server was down for so long by somebody's will: that time does not count against the change."""
+
+    directive: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class WatchEnded:
     directive: str
     at: datetime
@@ -120,6 +128,7 @@ OfOne = (
     | Applied
     | WindowPassed
     | Confirmed
+    | Waited
     | WatchEnded
     | UndoBegun
     | UndoProgressed

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
 
 from toykv.engine.client import Client
 
 
 class ToykvHealth:
     programs: tuple[str, ...] = ("toykvd.py",)
+    managers: tuple[str, ...] = ()
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -28,6 +29,12 @@ class ToykvHealth:
 
     def data_dir(self) -> Path | None:
         return Path(self._client.pairs("STATS")["data"])
+
+    def traces(self) -> Traces:
+        return Traces((Path(self._client.pairs("STATS")["data"]).with_name("server.pid"),))
+
+    def was_shut_down(self, traces: Traces) -> bool | None:
+        return shut_down_by(traces)
 
     def close(self) -> None:
         self._client.close()
