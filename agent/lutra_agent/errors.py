@@ -55,7 +55,7 @@ class DidNotStart(LutraError):
 
 
 class HeldDown(DidNotStart):
-    """The server is down by somebody's will: the agent does not start it, and what it has to undo waits."""
+    """The server is down on purpose: the agent does not start it, and what it has to undo waits."""
 
 
 class NotRestarted(DidNotStart):

@@ -114,12 +114,15 @@ class HealthConformance:
 
     def test_a_server_that_is_down_is_unavailable_and_comes_back_as_another_one(self, subject: Subject) -> None:
         before, started = subject.sample(), subject.engine.health.started()
+        traces = subject.engine.health.traces()
+        assert subject.engine.health.was_shut_down(traces) is False
         assert started == subject.engine.health.started() != ""
         assert subject.read_server().role == "primary"
         subject.stop()
         for ask in (subject.engine.health.ping, subject.sample, subject.read_server):
             with pytest.raises(DatabaseUnavailable):
                 ask()
+        assert subject.engine.health.was_shut_down(traces)
         subject.control.start()
         subject.engine.health.ping()
         assert subject.engine.health.started() != started

@@ -72,7 +72,7 @@ class _Restore:
 
     def _offline(self) -> None:
         prevented = self._others(up=False)
-        self.control.require_nobodys_will()
+        self.control.require_not_held()
         own = self._own
         if own.source.keeps_file and own.snapshot.file is None and (own.names or not self.names):
             raise DidNotStart("the server is down, and its settings file is not the agent's to restore")

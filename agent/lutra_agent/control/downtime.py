@@ -69,11 +69,11 @@ class Downtime:
         seen = self._last() or Seen()
         self._keep(seen.model_copy(update={"ours": True, "starts": {p: _written(p) for p in seen.starts}}))
 
-    def at_will(self) -> str:
-        """Whose will it is that the server is down, in words; empty where it is nobody's.
+    def held_down(self) -> str:
+        """What holds the server down, in words; empty where it crashed, or does not come up with its settings.
 
         Where nothing tells a shutdown from a crash, a server that has been up since the agent's own last command counts
-        as shut down.
+        as shut down: to start it could make it a second primary.
         """
         seen = self._last()
         ours = seen is not None and seen.ours

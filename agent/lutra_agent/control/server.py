@@ -76,10 +76,10 @@ class ServerControl:
         if self._state is not None and self._state.paused and not self._by_operator:
             raise HeldDown("the agent is paused: it starts and restarts no server")
 
-    def require_nobodys_will(self) -> None:
-        """Of a server that is down. Raises HeldDown where the agent is paused, or somebody shut the server down."""
+    def require_not_held(self) -> None:
+        """Of a server that is down. Raises HeldDown where the agent is paused, or the server was shut down."""
         self.require_not_paused()
-        if not self._by_operator and (why := self._downtime.at_will()):
+        if not self._by_operator and (why := self._downtime.held_down()):
             raise HeldDown(why)
 
     def seen_up(self) -> None:
@@ -102,7 +102,7 @@ class ServerControl:
             raise NotRestarted("restart.command is not configured")
         before = self._before()
         if before is None:
-            self.require_nobodys_will()
+            self.require_not_held()
         self._health.close()
         self._run_and_wait(self._config.command, before)
 

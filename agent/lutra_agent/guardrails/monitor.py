@@ -85,7 +85,7 @@ class GuardrailMonitor:
         return verdict
 
     def wait(self, seconds: float) -> None:
-        """The server is down by somebody's will for so long: no guard counts it, and no change's time runs."""
+        """The server was down on purpose for so long: no guard counts it, and no change's time runs."""
         watched = self._changes.load().watched
         if watched is not None and seconds > 0:
             self._changes.write_or_hold(Waited(watched.directive, seconds))

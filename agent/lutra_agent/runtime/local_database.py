@@ -58,11 +58,11 @@ class LocalDatabase:
         return replace(server, settings=found.settings, peak_connections=peak)
 
     def why_down(self, error: Exception) -> str:
-        """By whose will a server is down that gives this error, and what waits for it; empty where it is nobody's."""
+        """What holds the server down that gives this error, and what waits for it; empty where nothing does."""
         if not isinstance(error, DatabaseUnavailable | HeldDown) or isinstance(error, LoginRefused):
             return ""
         try:
-            self.control.require_nobodys_will()
+            self.control.require_not_held()
         except HeldDown as held:
             error = held
         if not isinstance(error, HeldDown):

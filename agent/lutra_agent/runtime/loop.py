@@ -191,7 +191,7 @@ class Loop:
             log.critical("the change cannot be undone yet: %s", prevented)
 
     def _down(self, error: Exception) -> str:
-        """What to tell of it. A server that is down by somebody's will is no fault: nothing counts that time."""
+        """What to tell of it. A server that is down on purpose is no fault: nothing counts that time."""
         held = self._database.why_down(error)
         if held and held != self._held:
             log.warning("%s", held)

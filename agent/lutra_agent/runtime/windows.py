@@ -59,13 +59,13 @@ class Windows:
         return self._observe(Content(), {})
 
     def wait(self) -> None:
-        """The server is down by somebody's will: the time since the last verdict counts for nothing."""
+        """The server is down on purpose: the time since the last verdict counts for nothing."""
         now = self._clock.now()
         self._monitor.wait((now - (self._evaluated_at or now)).total_seconds())
         self._last, self._evaluated_at, self._waits = None, now, True
 
     def resume(self) -> None:
-        """The server answers again: after a shutdown its first windows are warm-up, which is nobody's time either."""
+        """The server answers again: after a shutdown its first windows are warm-up, which does not count either."""
         if self._waits:
             self._waits = False
             self._monitor.wait(self._config.restart_warmup_s)

@@ -66,7 +66,7 @@ class Confirmed:
 
 @dataclass(frozen=True)
 class Waited:
-    """The server was down for so long by somebody's will: that time does not count against the change."""
+    """The server was down on purpose for so long: that time does not count against the change."""
 
     directive: str
     seconds: float
