@@ -19,7 +19,7 @@ from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
 from lutra_agent.linux.units import service_states
 from lutra_agent.state.store import State
 
-SERVER = "server"
+DOCUMENT = "server"
 MANAGERS = ("pacemakerd",)
 """They manage servers of any kind."""
 SYSTEMCTL = "systemctl"
@@ -103,11 +103,11 @@ class Downtime:
             return
         self._seen = seen
         if self._state is not None:
-            self._state.save_or_hold(SERVER, seen.model_dump(mode="json"))
+            self._state.save_or_hold(DOCUMENT, seen.model_dump(mode="json"))
 
     def _last(self) -> Seen | None:
         if self._seen is None and self._state is not None:
-            content = self._state.load(SERVER)
+            content = self._state.load(DOCUMENT)
             try:
                 self._seen = None if content is None else Seen.model_validate(content)
             except ValidationError:
