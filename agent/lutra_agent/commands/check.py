@@ -87,9 +87,7 @@ def examine(config: Config) -> Examination:
             service=service.said,
         )
     except DatabaseUnavailable as error:
-        if held := database.why_down(error):
-            raise DatabaseUnavailable(f"{error}; {held}") from error
-        raise
+        raise DatabaseUnavailable("; ".join(filter(None, (str(error), database.why_down(error))))) from error
     finally:
         database.engine.health.close()
 

@@ -1,7 +1,7 @@
 """Whole lives of an agent beside a server in memory: changes, guards, rollbacks, faults and kills in any order.
 
-Whatever happens, nobody but an operator starts a server that was shut down, no configuration is active that nobody asked for, none stays that nothing confirmed and nobody
-watches, and each outcome reaches the service.
+Whatever happens, nobody but an operator starts a server that was shut down, no configuration is active that nobody
+asked for, none stays that nothing confirmed and nobody watches, and each outcome reaches the service.
 """
 
 from __future__ import annotations
