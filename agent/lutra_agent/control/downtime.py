@@ -59,7 +59,9 @@ class Downtime:
         """The server answers."""
         try:
             traces = self._health.traces()
-        except (DatabaseUnavailable, CollectionFailed):
+        except CollectionFailed:
+            traces = (self._last() or Seen()).traces
+        except DatabaseUnavailable:
             return
         running, listening = (tuple(filter(os.path.lexists, paths)) for paths in (traces.running, traces.listening))
         self._keep(Seen(running=running, listening=listening, starts={p: _written(p) for p in traces.starts}))

@@ -11,6 +11,7 @@ from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.downtime import Downtime
 from lutra_agent.engines.common.health import Traces, shut_down_by
 from lutra_agent.engines.postgresql.health import PostgresHealth
+from lutra_agent.errors import CollectionFailed
 from lutra_agent.state.store import State
 
 from tests.support.fake_engine import FakeEngine
@@ -76,6 +77,22 @@ def test_a_unit_that_the_agents_own_command_left_inactive_is_started(engine: Fak
     engine.shut_down()
     assert found.held_down()
     assert downtime(tmp_path, engine).held_down()
+
+
+def test_a_server_that_does_not_say_where_its_files_are_has_been_up_all_the_same(
+    engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> Traces:
+        raise CollectionFailed("permission denied")
+
+    found = downtime(tmp_path, engine)
+    found.seen_up()
+    found.commanded()
+    monkeypatch.setattr(engine, "traces", refused)
+    found.seen_up()
+    assert found.held_down() == ""
+    engine.shut_down()
+    assert "somebody shut the server down" in found.held_down()
 
 
 def test_a_start_that_succeeded_since_the_agents_own_command_ends_what_it_explains(
