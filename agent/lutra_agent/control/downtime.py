@@ -90,9 +90,8 @@ class Downtime:
                 return ""
         if seen is None or shut_down is False:
             return ""
-        return (
-            f"{'somebody shut the server down' if shut_down else 'nothing shows that the server crashed'}: {LEFT_DOWN}"
-        )
+        found = "somebody shut the server down" if shut_down else "nothing shows that the server crashed"
+        return f"{found}: {LEFT_DOWN}"
 
     @property
     def manager(self) -> str:
