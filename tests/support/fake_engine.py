@@ -14,7 +14,7 @@ from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
 from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
@@ -70,6 +70,7 @@ class FakeEngine:
     statements: list[str] = field(default_factory=list)
     family: str = "postgresql"
     programs: tuple[str, ...] = ("postgres", "postmaster")
+    managers: tuple[str, ...] = ("patroni",)
     name: str = SERVER
     scope: Scope = "server"
     peak_connections: int = 0
@@ -85,7 +86,13 @@ class FakeEngine:
     def __post_init__(self) -> None:
         if not self.path.exists():
             self.path.write_text("")
+            self.pid_file.touch()
         self.catalogue = self.family
+
+    @property
+    def pid_file(self) -> Path:
+        """There while the server runs, and after a crash."""
+        return self.path.with_name("server.pid")
 
     @property
     def opened(self) -> Engine:
@@ -192,9 +199,23 @@ class FakeEngine:
     def close(self) -> None:
         self.calls += 1
 
+    def traces(self) -> Traces:
+        return Traces((self.pid_file,))
+
+    def was_shut_down(self, traces: Traces) -> bool | None:
+        return shut_down_by(traces)
+
+    def shut_down(self) -> None:
+        self.up = False
+        self.pid_file.unlink()
+
     def start(self) -> None:
         """What a start does: the file decides whether the server comes up."""
         self.up = not self.breaks(self.file)
+        if self.up:
+            self.pid_file.touch()
+        else:
+            self.pid_file.unlink(missing_ok=True)
         if self.up and self.host is not None:
             self.host.server_started()
         if self.up:

@@ -122,7 +122,7 @@ class _Restore:
 
     def _offline(self) -> None:
         prevented = self._others(up=False)
-        self.control.require_not_paused()
+        self.control.require_not_held()
         own = self._own
         if own.source.keeps_file and own.snapshot.file is None and (own.names or not self.names):
             raise DidNotStart(NOT_OURS)

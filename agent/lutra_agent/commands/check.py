@@ -20,6 +20,7 @@ from lutra_agent.drivers import build_loads
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.common.sources import permissions as permissions_of
 from lutra_agent.engines.common.telemetry import Visible
+from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.files.saved_file import save_file
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
@@ -87,6 +88,8 @@ def examine(config: Config) -> Examination:
             missing=tuple(dict.fromkeys(lacks)),
             service=service.said,
         )
+    except DatabaseUnavailable as error:
+        raise DatabaseUnavailable("; ".join(filter(None, (str(error), database.why_down(error))))) from error
     finally:
         database.engine.health.close()
 

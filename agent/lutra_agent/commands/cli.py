@@ -55,7 +55,9 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
-        except (LutraError, PermissionError) as error:
+        except BrokenPipeError:
+            raise
+        except (LutraError, OSError) as error:
             raise click.ClickException(shown(str(error))) from error
 
 

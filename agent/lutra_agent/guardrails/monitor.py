@@ -17,7 +17,7 @@ from lutra_models.wire import ApplyCode, GuardEvent
 from lutra_agent.config.types import GuardConfig
 from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS, Violation, WindowReading, baseline, evaluate, needed
 from lutra_agent.guardrails.regression import TELL, regression
-from lutra_agent.state.change_events import WatchEnded, WindowPassed
+from lutra_agent.state.change_events import Waited, WatchEnded, WindowPassed
 from lutra_agent.state.change_record import ChangeRecord
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.guard_events import GuardEvents
@@ -90,6 +90,12 @@ class GuardrailMonitor:
         self.firing = tuple(c.guard for c in fired)
         self._save()
         return verdict
+
+    def wait(self, seconds: float) -> None:
+        """The server was down on purpose for so long: no guard counts it, and no change's time runs."""
+        watched = self._changes.load().watched
+        if watched is not None and seconds > 0:
+            self._changes.write_or_hold(Waited(watched.directive, seconds))
 
     def reset(self) -> None:
         """The configuration is another one now: of the earlier readings only the baseline still counts."""

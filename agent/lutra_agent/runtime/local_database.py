@@ -15,6 +15,7 @@ from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.place import Place
+from lutra_agent.errors import DatabaseUnavailable, HeldDown, LoginRefused
 from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.metrics.host import HostProbe
@@ -73,6 +74,20 @@ class LocalDatabase:
         if not place.here:
             return Host(found.memory_bytes, found.cores)
         return self._others.with_seen(found, self.clock.now())
+
+    def why_down(self, error: Exception) -> str:
+        """What holds the server down that gives this error, and what waits for it; empty where nothing does."""
+        if not isinstance(error, DatabaseUnavailable | HeldDown) or isinstance(error, LoginRefused):
+            return ""
+        try:
+            self.control.require_not_held()
+        except HeldDown as held:
+            error = held
+        if not isinstance(error, HeldDown):
+            return ""
+        changes = self.changes.load()
+        waiting = " and ".join(c.directive for c in (changes.in_hand, changes.watched) if c is not None)
+        return f"{error}; {waiting or 'every change'} waits until the server is up again"
 
     def bounds(self) -> Bounds:
         """What a directive may do at this moment."""

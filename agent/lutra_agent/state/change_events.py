@@ -68,6 +68,14 @@ class Confirmed:
 
 
 @dataclass(frozen=True)
+class Waited:
+    """The server was down on purpose for so long: that time does not count against the change."""
+
+    directive: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class WatchEnded:
     directive: str
     at: datetime
@@ -123,6 +131,7 @@ OfOne = (
     | Applied
     | WindowPassed
     | Confirmed
+    | Waited
     | WatchEnded
     | UndoBegun
     | UndoProgressed

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
 from lutra_agent.engines.common.place import Place, inode_of
 from lutra_agent.engines.mysql.server.session import Session, name_in, process
 
+TEMPORARY = "ibtmp1"
+
 
 class MysqlHealth:
+    managers: tuple[str, ...] = ("orchestrator", "replication-manager")
+
     def __init__(self, session: Session) -> None:
         self.programs = session.product.programs
         self._session = session
@@ -24,6 +28,18 @@ class MysqlHealth:
         if own is None or number not in (None, own):
             return ""
         return " ".join(str(fact) for fact in (number, started_s) if fact is not None)
+
+    def traces(self) -> Traces:
+        """The file of temporary tables is in the data folder, where it outlasts a crash of the host as well."""
+        if self.place().process is None:
+            return Traces()
+        query = "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file, @@GLOBAL.socket, @@GLOBAL.log_bin_index"
+        data, pid_file, socket, index = (str(value or "") for value in self._session.connection.row(query))
+        listening, starts = (tuple(Path(data) / name for name in (found,) if name) for found in (socket, index))
+        return Traces((Path(data) / pid_file, Path(data) / TEMPORARY), listening, starts)
+
+    def was_shut_down(self, traces: Traces) -> bool | None:
+        return shut_down_by(traces)
 
     def identity(self) -> ServerIdentity:
         details = self._session.details()

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
 from lutra_agent.engines.common.place import Place, inode_of
 from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.session import Session
@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 
 class RedisHealth:
+    managers: tuple[str, ...] = ("redis-sentinel", "valkey-sentinel")
+
     def __init__(self, session: Session, stop: Callable[[], None] = lambda: None) -> None:
         """`stop` ends what else is connected to the server."""
         self.programs = session.product.programs
@@ -34,6 +36,16 @@ class RedisHealth:
     def started(self) -> str:
         info = self._session.info("server")
         return info.get("run_id") or info.get("process_id", "")
+
+    def traces(self) -> Traces:
+        """Where it crashes by a fault of its own, a server that runs in the background removes the first of them."""
+        try:
+            return Traces(self._session.left_behind())
+        except CollectionFailed:
+            return Traces()
+
+    def was_shut_down(self, traces: Traces) -> bool | None:
+        return shut_down_by(traces)
 
     def identity(self) -> ServerIdentity:
         return ServerIdentity(self._session.details().version, self._session.role(), "")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
 from lutra_agent.engines.common.place import Place, Told, inode_of, place_of
 
 from toykv.engine.client import Client
@@ -10,6 +10,7 @@ from toykv.engine.client import Client
 
 class ToykvHealth:
     programs: tuple[str, ...] = ("toykvd.py",)
+    managers: tuple[str, ...] = ()
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -30,6 +31,12 @@ class ToykvHealth:
 
     def name_in(self, folder: Path) -> str:
         return inode_of(folder)
+
+    def traces(self) -> Traces:
+        return Traces((Path(self._client.pairs("STATS")["data"]).with_name("server.pid"),))
+
+    def was_shut_down(self, traces: Traces) -> bool | None:
+        return shut_down_by(traces)
 
     def close(self) -> None:
         self._client.close()

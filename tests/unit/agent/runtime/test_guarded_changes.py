@@ -251,15 +251,17 @@ def test_a_change_waits_until_there_is_something_to_compare_it_with(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_paused_agent_starts_no_server(live: Bench) -> None:
+def test_a_paused_agent_starts_no_server_and_its_change_waits(live: Bench) -> None:
     change(live)
     live.state.pause()
     live.engine.up = False
     turn(live, 50)
     assert not live.engine.up
+    [problem] = live.loop.problems
+    assert "the agent is paused: it starts and restarts no server; rec_1 waits" in problem
     live.engine.up = True
-    turn(live, 2)
-    assert live.engine.settings["work_mem"].value == "4096"
+    turn(live, 15)
+    assert [o.state for o in outcomes(live)] == ["applied", "confirmed"]
 
 
 def test_what_the_service_sets_tightens_the_file_and_holds_with_the_service_away(live: Bench, tmp_path: Path) -> None:

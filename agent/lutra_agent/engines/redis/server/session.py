@@ -137,6 +137,15 @@ class Session:
     def info(self, section: str) -> dict[str, str]:
         return parsed(self.connection.text("INFO", section))
 
+    def left_behind(self) -> tuple[Path, ...]:
+        """The files of this host that the server has while it runs, and removes when it is shut down."""
+        pid = self.details().place.process
+        if pid is None:
+            return ()
+        named = [self.connection.pairs("CONFIG", "GET", name).get(name) for name in ("pidfile", "unixsocket")]
+        paths = [_of_process(pid, path) for path in named if path]
+        return tuple(filter(None, paths))
+
     def role(self) -> Role:
         return "primary" if self.info("replication").get("role", "master") == "master" else "standby"
 
