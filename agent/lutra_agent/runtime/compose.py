@@ -71,7 +71,6 @@ def running(
     if not state.lock():
         raise ConfigError(f"another lutra-agent works in {config.agent.state_dir}")
     try:
-        database.changes.adopt()
         with _linked(config, clock) as (spool, link):
             yield _loop(database, spool, link, signals or DeferredSignals())
     finally:

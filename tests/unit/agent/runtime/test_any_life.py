@@ -199,7 +199,6 @@ def born(folder: Path, engine: MortalEngine, line: Line, clock: FakeClock) -> Be
     made = bench(
         folder, "restart_in_window", with_driver=False, guarding=WATCHED, engine=engine, clock=clock, line=line
     )
-    made.database.changes.adopt()
     return made
 
 
