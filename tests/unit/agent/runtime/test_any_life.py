@@ -196,10 +196,9 @@ def _plain(values: Mapping[str, Any]) -> Configuration:
 
 
 def born(folder: Path, engine: MortalEngine, line: Line, clock: FakeClock) -> Bench:
-    made = bench(
+    return bench(
         folder, "restart_in_window", with_driver=False, guarding=WATCHED, engine=engine, clock=clock, line=line
     )
-    return made
 
 
 @contextmanager
