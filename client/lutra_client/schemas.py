@@ -1906,7 +1906,7 @@ class SymptomAnswer(TypedDict):
     name: str
     """Its name."""
     kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
-    """A setting at fault, time lost elsewhere, or a setting that is large enough."""
+    """An outage, a danger, a setting at fault, time lost elsewhere, a setting that is large enough, or a note."""
     group: str
     """What it belongs to."""
     strength: float
@@ -1921,6 +1921,8 @@ class SymptomAnswer(TypedDict):
     """The settings that it speaks of."""
     cures: list[CureAnswer]
     """What it asks of them."""
+    statements: list[str]
+    """What a person would execute, where no cure may be offered."""
     threshold: str
     """Where its bounds come from."""
     source: str
@@ -1939,7 +1941,9 @@ class SymptomsAnswer(TypedDict):
     seconds: float
     """How long they are together."""
     symptoms: list[SymptomAnswer]
-    """The strongest first."""
+    """Outages first, then dangers, then all others, the strongest first."""
+    not_judged: list[str]
+    """Symptoms of this server of which something that they read is missing."""
 
 
 class TokenAnswer(TypedDict):

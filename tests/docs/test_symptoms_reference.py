@@ -65,6 +65,8 @@ def _row(row: SymptomRow, engines: Sequence[str]) -> Iterator[str]:
     yield from map(_cure, row.cures)
     if row.by_hand:
         yield f"- where no cure is offered: {_shown(row.by_hand)}"
+    if row.statements:
+        yield f"- to execute: {' '.join(f'`{s}`' for s in row.statements)}"
     if row.kind == "enough" and not row.cures:
         yield f"- needs no more: {', '.join(f'`{n}`' for n in row.settings)}"
     yield ""

@@ -60,10 +60,13 @@ def _lines(found: Diagnosis) -> Iterator[str]:
     yield f"{found.windows} windows, {found.seconds:.0f} s"
     for symptom in found.symptoms:
         yield ""
-        yield f"{symptom.strength:.2f}  {symptom.name}: {symptom.sentence}"
-        yield from (f"      {_cure(cure)}" for cure in symptom.cures)
+        yield f"{symptom.strength:.2f}  {symptom.kind} {symptom.name}: {symptom.sentence}"
+        yield from (f"      {line}" for line in (*map(_cure, symptom.cures), *symptom.statements))
     if not found.symptoms:
         yield "nothing that a symptom describes"
+    if found.not_judged:
+        yield ""
+        yield f"not judged, as something that it reads is missing: {', '.join(found.not_judged)}"
 
 
 def _cure(cure: Cure) -> str:

@@ -1014,7 +1014,7 @@ HARM = (
         STANDBY,
         {"activity.longest_wait_for_standby_s": 4},
         [{"replication.synchronous": 1}, {"activity.waiting_standby": 0}],
-        says="12 sessions wait for a synchronous standby to confirm their commit, the longest for 1.5 min",
+        says="synchronous standby to confirm their commit: 12, the longest for 1.5 min.",
         executes=["ALTER SYSTEM SET synchronous_standby_names = '';", RELOAD],
     ),
     Case(
@@ -1039,10 +1039,10 @@ HARM = (
         SLOTS,
         {"slots.inactive_bytes": 2.4 * GB},
         [{"slots.inactive": 0}],
-        says="1 replication slots have no reader, and hold 20 GB of log back",
+        says="Replication slots without a reader: 1. They hold 20 GB of log back",
         quiet=[pg(max_slot_wal_keep_size="10GB")],
     ),
-    Case("slots_lost", pg(), {"slots.lost": 1}, {"slots.lost": 0}, says="1 replication slots are lost"),
+    Case("slots_lost", pg(), {"slots.lost": 1}, {"slots.lost": 0}, says="Replication slots that are lost: 1."),
     Case(
         "writes_not_forced",
         pg(fsync="off"),
@@ -1075,7 +1075,7 @@ HARM = (
         "planner_switches_off",
         pg(enable_seqscan="off", enable_nestloop="off"),
         quiet=[pg()],
-        says="on this server: enable_nestloop, enable_seqscan is off.",
+        says="Off: enable_nestloop, enable_seqscan.",
         executes=["ALTER SYSTEM SET enable_nestloop = on;", "ALTER SYSTEM SET enable_seqscan = on;", RELOAD],
     ),
     Case(

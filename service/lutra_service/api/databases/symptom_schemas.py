@@ -42,7 +42,7 @@ class SymptomAnswer(Answer):
     name: str
     """Its name."""
     kind: Kind
-    """A setting at fault, time lost elsewhere, or a setting that is large enough."""
+    """An outage, a danger, a setting at fault, time lost elsewhere, a setting that is large enough, or a note."""
     group: str
     """What it belongs to."""
     strength: float
@@ -57,6 +57,8 @@ class SymptomAnswer(Answer):
     """The settings that it speaks of."""
     cures: list[CureAnswer]
     """What it asks of them."""
+    statements: list[str]
+    """What a person would execute, where no cure may be offered."""
     threshold: str
     """Where its bounds come from."""
     source: str
@@ -75,4 +77,6 @@ class SymptomsAnswer(Answer):
     seconds: float
     """How long they are together."""
     symptoms: list[SymptomAnswer]
-    """The strongest first."""
+    """Outages first, then dangers, then all others, the strongest first."""
+    not_judged: list[str]
+    """Symptoms of this server of which something that they read is missing."""

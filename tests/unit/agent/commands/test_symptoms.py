@@ -14,7 +14,7 @@ FORCED = next(c for c in CASES if c.name == "checkpoints_forced")
 def test_a_person_reads_the_sentence_and_under_it_the_cure() -> None:
     lines = show(FORCED.diagnosis(FORCED.shown), as_json=False).splitlines()
     assert lines[0] == "1 windows, 3600 s"
-    told = lines.index(next(line for line in lines if line.startswith("1.00  checkpoints_forced: 38 of 41")))
+    told = lines.index(next(line for line in lines if line.startswith("1.00  fault checkpoints_forced: 38 of 41")))
     assert lines[told + 1].startswith("      max_wal_size 1GB → 10GB (reload): so that 15 min of WAL fit")
 
 

@@ -95,6 +95,7 @@ symptom: Example = {
     "numbers": {"per_file": 8388608.0},
     "settings": ["work_mem"],
     "cures": [cure],
+    "statements": [],
     "threshold": "The manual; 1 MB/s is our bound.",
     "source": "https://www.example.com/manual",
 }
