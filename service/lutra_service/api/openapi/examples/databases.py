@@ -99,7 +99,14 @@ symptom: Example = {
     "threshold": "The manual; 1 MB/s is our bound.",
     "source": "https://www.example.com/manual",
 }
-symptoms: Example = {"start": EVENING, "end": LATER, "windows": 360, "seconds": 3600.0, "symptoms": [symptom]}
+symptoms: Example = {
+    "start": EVENING,
+    "end": LATER,
+    "windows": 360,
+    "seconds": 3600.0,
+    "symptoms": [symptom],
+    "not_judged": ["row_locks"],
+}
 metrics: Example = {"qps": 950.0, "tps": 190.0, "p99_ms": 12.5}
 p99: Example = {"p99_source": "driver", "p99_of": "transaction"}
 measured_window: Example = {
