@@ -100,6 +100,7 @@ def test_every_operation_is_carried_out(served: Served, client: Client, asked: A
     _tables(client, database, session, tmp_path)
     _memory(client, session)
     _models(client)
+    _retirement(client)
     assert asked.names == {name for *_, name in OPERATIONS}
 
 
@@ -163,6 +164,15 @@ def _decisions(client: Client, carrying: Carrying) -> None:
     assert set(client.predict(database, settings={"work_mem": "8MB"})["predictions"]) >= {"qps"}
     other = client.open_session(database, objective={"metric": "qps", "goal": "maximize"})["id"]
     assert client.stop_session(other)["state"] == "stopped"
+
+
+def _retirement(client: Client) -> None:
+    made = client.register_database(name="old shop", engine="postgresql")["id"]
+    assert client.retire_database(made)["retired_at"]
+    assert made not in [d["id"] for d in client.list_databases()]
+    assert client.unretire_database(made)["retired_at"] is None
+    client.retire_database(made)
+    assert client.delete_database(made)["id"] == made
 
 
 def _models(client: Client) -> None:

@@ -105,12 +105,14 @@ class Session:
         return started_s if where.process is not None and number in (None, where.process) else None
 
     def _process(self) -> int | None:
-        """The process of the thread that serves us; where the server does not tell it, the one that its file names."""
+        """The process of the thread that serves us; where the server does not tell it, as in a pool of threads, the one
+        that its file names.
+        """
         try:
             thread = int(self.connection.row(self.product.thread)[0])
         except (CollectionFailed, TypeError, ValueError):
-            return process(self.pid_file())[0]
-        return group_of(thread)
+            thread = 0
+        return group_of(thread) if thread > 0 else process(self.pid_file())[0]
 
     def _identifier(self) -> str:
         found = self.connection.rows(self.product.identifier)
