@@ -53,7 +53,7 @@ def _postgresql() -> Family:
     return Family(
         at_once={"work_mem": 8192, "random_page_cost": 1.5, "jit": "off"},
         with_restart={"shared_buffers": 8192},
-        prevents_boot={"huge_pages": "on"},
+        prevents_boot={"shared_buffers": 1 << 29},
         refused={"random_page_cost": -5},
         settings="SELECT name, setting FROM pg_settings",
         work="SELECT count(*) FROM pg_class",

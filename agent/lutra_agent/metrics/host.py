@@ -14,7 +14,7 @@ from lutra_agent.linux import allocators, facts, pressure
 from lutra_agent.linux.disks import device_of, disk_of
 from lutra_agent.metrics.cgroups import Cgroups
 from lutra_agent.metrics.server_process import ServerProcess
-from lutra_agent.metrics.taken import ServerProcesses
+from lutra_agent.metrics.taken import BYTES, ServerProcesses
 
 SECTOR_BYTES = 512
 
@@ -93,7 +93,8 @@ class HostProbe:
         counters["cpu_iowait_s"] = getattr(times, "iowait", 0.0)
         counters["cpu_steal_s"] = getattr(times, "steal", 0.0)
         throttled = self._limits(pid).throttled_s()
-        pressed = {**pressure.counters(self._root), **self._server.counters(pid)}
+        own = {name: n for name, n in self._server.counters(pid).items() if data_dir is not None or name != BYTES}
+        pressed = {**pressure.counters(self._root), **own}
         return Reading({**counters, **pressed, **throttled, **self._disk(data_dir)}, gauges)
 
     def room(self, pid: int | None, data_dir: Path | None) -> dict[str, float]:

@@ -94,7 +94,7 @@ def test_a_server_killed_during_its_restart_comes_back_as_it_was(scene: Scene, o
 def test_a_value_that_prevents_the_boot_is_undone_with_the_service_away(scene: Scene) -> None:
     wanted = {**scene.subject.at_once, **scene.subject.prevents_boot}
     scene.ran_with(wanted)
-    with scene.halted(1, wanted, measure=True) as agent:
+    with scene.halted(1, wanted, measure=True, restore=True) as agent:
         scene.service.refuse = 503
         agent.go()
         until(scene.as_before)

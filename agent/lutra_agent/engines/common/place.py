@@ -92,13 +92,13 @@ def place_of(told: Told) -> Place:
 
 
 def sees(process: int, path: Path) -> bool | None:
-    """Whether `path` is the same file or folder for the process as for us; None where we may not look."""
+    """Whether `path` is the same file or folder for the process as for us; None where we may not look, or it ended."""
     try:
         return os.path.samestat(_within(Path(f"/proc/{process}/root"), path).stat(), path.stat())
     except PermissionError:
         return None
     except OSError:
-        return False
+        return False if Path(f"/proc/{process}/root").exists() else None
 
 
 def inode_of(folder: Path) -> str:

@@ -30,6 +30,8 @@ from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
 log = logging.getLogger(__name__)
 
 LINES: tuple[Line, Line] = (lease, model_jobs)
+STOP_S = 10.0
+"""So long a stop waits for each thread."""
 
 
 def _line(id_: str) -> Line:
@@ -52,6 +54,8 @@ class Compute:
         self._running: dict[str, tuple[Waiting, Worker]] = {}
         self._lock = threading.Lock()
         """Held where a worker goes from one computation to another, and where one is killed for what it computes."""
+        self._threads: list[threading.Thread] = []
+        """Those that compute, and some that have ended."""
         self._turns = Turns()
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -61,16 +65,19 @@ class Compute:
         self._thread.start()
 
     def stop(self) -> None:
-        """What is being computed is left to whoever starts next."""
+        """What is being computed is left to whoever starts next. No thread of it uses the store afterwards."""
         self._stopping.set()
         self.wake()
         if self._thread.ident is not None:
-            self._thread.join(timeout=10)
+            self._thread.join(timeout=STOP_S)
         unfinished = list(self._running.values())
         for worker in list(self._idle):
             worker.close()
-        for waiting, worker in unfinished:
+        for _, worker in unfinished:
             worker.kill()
+        for thread in self._threads:
+            thread.join(timeout=STOP_S)
+        for waiting, _ in unfinished:
             self._release(waiting.id)
         if self._candidates is not None and all(worker is not self._candidates for _, worker in unfinished):
             self._candidates.close()
@@ -144,7 +151,9 @@ class Compute:
 
     def _begin(self, waiting: Waiting, worker: Worker) -> None:
         try:
-            threading.Thread(target=self._compute, args=(waiting, worker), daemon=True).start()
+            thread = threading.Thread(target=self._compute, args=(waiting, worker), daemon=True)
+            thread.start()
+            self._threads = [*(t for t in self._threads if t.is_alive()), thread]
         except RuntimeError:  # no more threads: the lease runs out
             self._free(waiting, worker)
             raise
