@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lutra_models.ending import Level
+from lutra_models.errors import LutraError
 from lutra_models.guardrails import WATCHED
 
 from lutra_agent.clock import Clock
@@ -21,7 +22,7 @@ from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.metrics.rates import Discarded, span
 from lutra_agent.metrics.several_loads import Driven, together
-from lutra_agent.reporting.content import Content
+from lutra_agent.reporting.content import Content, plausible
 
 SECONDS = "window_s"
 """How long a window that was ended early was."""
@@ -68,8 +69,8 @@ class Measure:
         rates, targets = found.rates, self._telemetry.targets(found.before, found.after)
         return Content(
             window=(before.at, after.at),
-            metrics={**rates, **request_sizes(rates), **targets.diagnostics, **targets.metrics},
-            latency=self._from_prometheus(before, after) or targets.latency,
+            metrics=plausible({**rates, **request_sizes(rates), **targets.diagnostics, **targets.metrics}),
+            latency=self._from_prometheus(before, after) or _plausible(targets.latency),
             problems=(*after.problems, *found.problems),
         )
 
@@ -129,12 +130,12 @@ class Measure:
     def _process_id(self) -> int | None:
         try:
             return self._health.process_id()
-        except DatabaseUnavailable:
+        except LutraError:
             return None
 
     def _known_data_dir(self) -> Path | None:
         """The data directory; where the server does not answer now, the one it named last."""
-        with suppress(DatabaseUnavailable, CollectionFailed):
+        with suppress(LutraError):
             self._last_data_dir = self._data_dir()
         return self._last_data_dir
 
@@ -148,6 +149,10 @@ class Measure:
             return None
         self._throttle.worked("the Prometheus query")
         return latency
+
+
+def _plausible(latency: Latency | None) -> Latency | None:
+    return latency if latency and plausible({"p99_ms": latency.p99_ms}) else None
 
 
 def _of_driver(driven: Driven) -> Content:

@@ -51,6 +51,8 @@ def _checked(rows: list[KnobRow], setting: ServerSetting, aliases: Mapping[str, 
     """The setting with its notes cut. Raises InvalidConfiguration."""
     name = rows[0].name
     _verify_sizes(name, setting)
+    if not (setting.value + (setting.persisted or "")).isprintable():
+        raise InvalidConfiguration(f"{name}: its value holds characters that cannot be printed")
     scale(setting.unit)
     for end in (setting.low, setting.high):
         if end is not None and not math.isfinite(end):

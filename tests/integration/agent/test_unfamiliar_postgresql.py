@@ -169,3 +169,15 @@ def test_an_extension_that_counts_nothing_gives_no_qps_and_the_setting_is_named(
         server.sql(f"ALTER SYSTEM RESET {setting}")
         server.sql("SELECT pg_reload_conf()")
         until(lambda: server.sql(f"SHOW {setting}") != off)
+
+
+@pytest.mark.parametrize("style", ["SQL, DMY", "German", "Postgres, MDY"])
+def test_times_in_any_style_are_read(postgres18: ScratchPostgres, style: str) -> None:
+    postgres18.sql(f"ALTER DATABASE {postgres18.dbname} SET DateStyle = '{style}'")
+    try:
+        with engine_of(postgres18) as engine:
+            found = window(engine)
+            assert (*found.after.problems, *found.problems) == ()
+            assert "wal.bytes_per_s" in found.rates
+    finally:
+        postgres18.sql(f"ALTER DATABASE {postgres18.dbname} RESET DateStyle")

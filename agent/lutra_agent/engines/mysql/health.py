@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.health import ServerIdentity
 from lutra_agent.engines.mysql.server.session import Session, process
 
@@ -16,6 +17,7 @@ class MysqlHealth:
     def ping(self) -> None:
         self._session.connection.row("SELECT 1")
 
+    @understood("the start of the server")
     def started(self) -> str:
         # Read again each time: a server listens a moment before it writes the file.
         query = "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file"

@@ -9,6 +9,7 @@ from typing import Any
 
 from lutra_models.server import ServerSetting, SettingKind
 
+from lutra_agent.engines.common.answers import end_of_range, text, text_or_none
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.files.atomic import read_regular
@@ -39,7 +40,7 @@ def read_settings(connection: Connection, names: tuple[str, ...], file: Path | N
     rows = connection.rows(QUERY, (list(names),))
     shadows = _role_shadows(connection)
     written = persisted(connection, file)
-    return {row[0]: _setting(row, written, shadows.get(row[0])) for row in rows}
+    return {name: _setting(row, written, shadows.get(name)) for row in rows if (name := text(row[0])) in names}
 
 
 def persisted(connection: Connection, file: Path | None) -> dict[str, str] | None:
@@ -50,7 +51,7 @@ def persisted(connection: Connection, file: Path | None) -> dict[str, str] | Non
         except OSError:
             pass  # the agent's account may not read the data directory; the server may tell instead
     try:
-        return dict(connection.rows(FILE_SETTINGS))
+        return {text(name): text(value) for name, value in connection.rows(FILE_SETTINGS)}
     except CollectionFailed:
         return None
 
@@ -82,19 +83,20 @@ def _escaped(text: str) -> str:
 
 
 def _setting(row: tuple[Any, ...], written: Mapping[str, str] | None, role_shadow: str | None) -> ServerSetting:
-    name, value, unit, kind, low, high, options, context, source, source_file, pending = row
+    name, value, unit, kind, low, high, options, context, origin, source_file, pending = row
+    value, source = text(value), text(origin)
     return ServerSetting(
         value=value,
-        unit=unit or "",
-        kind=KINDS.get(kind, "string"),
-        low=None if low is None else float(low),
-        high=None if high is None else float(high),
-        options=tuple(options or ()),
-        applies={"internal": "fixed", "postmaster": "restart"}.get(context, "reload"),  # type: ignore[arg-type]
+        unit=text(unit),
+        kind=KINDS.get(text(kind), "string"),
+        low=end_of_range(low),
+        high=end_of_range(high),
+        options=tuple(map(text, options)) if isinstance(options, list) else (),
+        applies={"internal": "fixed", "postmaster": "restart"}.get(text(context), "reload"),  # type: ignore[arg-type]
         source=source,
-        persisted=written.get(name) if written is not None else _from_source(value, source_file),
+        persisted=written.get(text(name)) if written is not None else _from_source(value, text_or_none(source_file)),
         shadowed=OUTRANKING.get(source) or role_shadow,
-        pending_restart=pending,
+        pending_restart=bool(pending),
     )
 
 
@@ -107,6 +109,7 @@ def _role_shadows(connection: Connection) -> dict[str, str]:
     """Setting → the ALTER DATABASE or ALTER ROLE that outranks every file, for whoever it concerns."""
     shadows: dict[str, str] = {}
     for database, role, configured in connection.rows(ROLE_SETTINGS):
-        for entry in configured or ():
-            shadows.setdefault(entry.partition("=")[0], f"a setting of {' in '.join(filter(None, (role, database)))}")
+        whose = " in ".join(filter(None, map(text, (role, database))))
+        for entry in configured if isinstance(configured, list) else ():
+            shadows.setdefault(text(entry).partition("=")[0], f"a setting of {whose}")
     return shadows

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutra_models.catalog.rows import version_of
 from lutra_models.server import Role
 
+from lutra_agent.engines.common.answers import text, understood
 from lutra_agent.engines.mysql.server import replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed, ConfigError
@@ -50,18 +52,21 @@ class Session:
         self.product = product
         self._details: tuple[int, Details] | None = None
 
+    @understood("which server this is")
     def details(self) -> Details:
         """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
         query = "SELECT VERSION(), @@GLOBAL.datadir, @@GLOBAL.pid_file"
         if self._details is None or self._details[0] != self.connection.generation:
-            version, data_dir, pid_file = map(str, self.connection.row(query))
+            version, data_dir, pid_file = map(text, self.connection.row(query))
             if not self.product.serves(version):
                 raise ConfigError(f"database.engine = {self.product.family!r}, but the server calls itself {version}")
+            version_of(version)
             pid, started_s = process(Path(data_dir) / pid_file)
             details = Details(version, Path(data_dir), pid, started_s, self._identifier())
             self._details = (self.connection.generation, details)
         return self._details[1]
 
+    @understood("role")
     def role(self) -> Role:
         if self.connection.row("SELECT @@GLOBAL.read_only")[0]:
             return "standby"
@@ -71,8 +76,11 @@ class Session:
             return "primary"  # as far as this account may know; `permissions` lets nothing be changed then
 
     def _identifier(self) -> str:
-        found = self.connection.rows(self.product.identifier)
-        return str(found[0][-1]) if found else ""
+        try:
+            found = self.connection.rows(self.product.identifier)
+        except CollectionFailed:
+            return ""
+        return text(found[0][-1]) if found else ""
 
 
 def process(pid_file: Path) -> tuple[int | None, float | None]:

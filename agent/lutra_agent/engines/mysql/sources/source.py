@@ -11,6 +11,7 @@ from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.statements import Step, renderer
 from lutra_models.server import SERVER, ServerSetting
 
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.mysql.server import grants, replica
 from lutra_agent.engines.mysql.server.connect import Connection
@@ -63,10 +64,12 @@ class MysqlSource:
         self._changing = changing
         self._now_s = now_s
 
+    @understood("settings")
     def read(self) -> dict[str, ServerSetting]:
         rows = tuple(self._rows().values())
         return self._store.settings(self._session.connection, rows, self._session.details())
 
+    @understood("rights")
     def permissions(self, names: Iterable[str]) -> Permissions:
         self._session.details()
         connection = self._session.connection

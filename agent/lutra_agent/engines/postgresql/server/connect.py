@@ -33,8 +33,21 @@ LONGEST_ANSWER = 64 << 20
 CHANGE_S = 120.0
 """For a change's own statements, which the server is not to be given twice: their file is flushed to its disk."""
 
-BRIEFLY = f"SET {TAG} LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}; ".encode()
-TEXTS = ("text", "varchar", "name", "bpchar")
+BRIEFLY = (
+    f"SET {TAG} LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}",
+    f"SET {TAG} LOCAL client_encoding = {ENCODING}",
+)
+"""Before each statement behind a pooler. What a client names when it connects, the pooler sets in the sessions that
+others use after it: so nothing is named then.
+"""
+FOR_GOOD = (
+    f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}",
+    f"SET {TAG} client_encoding = {ENCODING}",
+    f"SET {TAG} application_name = '{APPLICATION}'",
+)
+"""In a session of the agent's own."""
+TEXTS = ("text", "varchar", "name", "bpchar", "date", "timestamp", "timestamptz", "interval")
+"""Types that are read as the server prints them: what it prints of a time may be in any of its styles."""
 POOLER = (
     "a pooler answers in place of the server: the agent observes through it, and changes nothing; "
     "set database.host and database.port to the server's own"
@@ -156,8 +169,9 @@ class Connection:
             return connection.execute(_tagged(query), parameters)
         # One message of several statements is one transaction, also for a pooler that allows no BEGIN.
         cursor = psycopg.ClientCursor(connection)
-        cursor.execute(BRIEFLY + _tagged(query), parameters)
-        cursor.nextset()
+        cursor.execute("; ".join((*BRIEFLY, "")).encode() + _tagged(query), parameters)
+        for _ in BRIEFLY:
+            cursor.nextset()
         return cursor
 
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
@@ -168,18 +182,16 @@ class Connection:
     def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:
         d = self._database
         place = {"host": d.host, "port": str(d.port), "user": d.user, "dbname": d.dbname}
-        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, client_encoding=ENCODING, **place, **tls(d))
+        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, **place, **tls(d))
         try:
             # Nothing is prepared by itself: that belongs to a session, and a pooler gives the session to others.
-            connection = psycopg.connect(
-                where, password=d.password(), application_name=APPLICATION, autocommit=True, prepare_threshold=None
-            )
+            connection = psycopg.connect(where, password=d.password(), autocommit=True, prepare_threshold=None)
             for kind in TEXTS:
                 connection.adapters.register_loader(kind, AnyText)
             with within(self._answer_s, connection.fileno(), LONGEST_ANSWER):
                 self._pooled = _serving(connection) != connection.info.backend_pid
                 if not self._pooled:
-                    connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
+                    connection.execute("; ".join(FOR_GOOD).encode())
             return connection
         except TimeoutError as error:
             raise DatabaseUnavailable(str(error)) from error

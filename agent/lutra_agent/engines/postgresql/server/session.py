@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lutra_models.server import Role
 
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.health import ServerIdentity
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed
@@ -14,6 +15,9 @@ from lutra_agent.errors import CollectionFailed
 IDENTITY = (
     """SELECT current_setting('server_version_num')::int, pg_postmaster_start_time()::text, pg_is_in_recovery()"""
 )
+
+OLDEST = 100_000
+"""From PostgreSQL 10 on a version is a major and a minor number."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,13 @@ class Session:
         self.connection = connection
         self._details: Details | None = None
 
+    @understood("which server this is")
     def details(self) -> Details:
         """The role is read each time, the rest again after each restart of the server."""
         number, started, standby = self.connection.row(IDENTITY)
         role: Role = "standby" if standby else "primary"
-        if self._details is None or self._details.started != started:
-            self._details = Details(version(number), role, self._identifier(), started, self._data_dir())
+        if self._details is None or self._details.started != str(started):
+            self._details = Details(version(int(number)), role, self._identifier(), str(started), self._data_dir())
         return replace(self._details, role=role)
 
     def _identifier(self) -> str:
@@ -49,12 +54,14 @@ class Session:
 
     def _data_dir(self) -> Path | None:
         try:
-            return Path(self.connection.row("SELECT current_setting('data_directory')")[0])
+            return Path(str(self.connection.row("SELECT current_setting('data_directory')")[0]))
         except CollectionFailed:
             return None  # for superusers and members of pg_read_all_settings
 
 
 def version(number: int) -> str:
     """`server_version_num` in words: 180000 is 18.0, of a prerelease as well, whatever its packager calls it."""
+    if number < OLDEST:
+        raise ValueError(f"server_version_num is {number}")
     major, minor = divmod(number, 10_000)
     return f"{major}.{minor}"

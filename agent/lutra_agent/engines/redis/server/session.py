@@ -11,6 +11,7 @@ from lutra_models.catalog.rows import Version, version_of
 from lutra_models.server import Role
 
 from lutra_agent.config.types import is_loopback
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.redis.server.allocator import defragments
 from lutra_agent.engines.redis.server.connect import Connection, NotPermitted
 from lutra_agent.engines.redis.server.section import RedisDatabase
@@ -93,6 +94,7 @@ class Session:
         since = self.product.several_since
         return since is not None and version_of(self.details().version) >= since
 
+    @understood("which server this is")
     def details(self) -> Details:
         """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
         if self._details is None or self._details[0] != self.connection.generation:
@@ -140,6 +142,7 @@ class Session:
 
     def _read(self, info: Info) -> Details:
         version = self._version(info)
+        version_of(version)
         pid = self._process(info.get("process_id", ""))
         file = info.get("config_file", "")
         data = None

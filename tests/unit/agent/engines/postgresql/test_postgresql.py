@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lutra_agent.engines.common.answers import reading
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.settings import parse_settings_file
-from lutra_agent.engines.postgresql.telemetry.collect import reading
 from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 from lutra_agent.engines.postgresql.telemetry.statements import Statements, StatementsView, targets
@@ -52,8 +54,7 @@ def test_a_view_that_came_later_is_absent_before() -> None:
 
 
 def test_null_is_absent_and_gauges_are_apart() -> None:
-    collector = Collector("x", "x", {12: ""}, frozenset({"load"}))
-    found = reading(collector, {"reads": 3, "writes": None, "load": 2, "epoch": None})
+    found = reading({"reads": 3, "writes": None, "load": 2, "text": "7", "none": math.nan}, frozenset({"load"}), None)
     assert (found.counters, found.gauges, found.epoch) == ({"reads": 3.0}, {"load": 2.0}, "")
 
 
