@@ -77,10 +77,10 @@ class Session:
 
     def _identifier(self) -> str:
         try:
-            found = self.connection.rows(self.product.identifier)
+            with understood("identifier"):
+                return text(self.connection.row(self.product.identifier)[-1])
         except CollectionFailed:
             return ""
-        return text(found[0][-1]) if found else ""
 
 
 def process(pid_file: Path) -> tuple[int | None, float | None]:

@@ -67,6 +67,10 @@ class AnyText(TextLoader):
         return bytes(data).decode(errors="replace")
 
 
+class Closed(DatabaseUnavailable):
+    """The connection was closed: by the server's end, or by a limit to how long a connection may be idle."""
+
+
 class Connection:
     """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement.
 
@@ -88,7 +92,7 @@ class Connection:
         return self._pooled
 
     def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
-        return self._execute(query, parameters, self._answer_s)[1]
+        return self._read(query, parameters)[1]
 
     def change(self, statement: str) -> None:
         """Carry out a change's own statement. Raises CollectionFailed behind a pooler."""
@@ -102,7 +106,7 @@ class Connection:
 
     def named_row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[list[str], tuple[Any, ...]]:
         """The first row's column names and values."""
-        names, found = self._execute(query, parameters, self._answer_s)
+        names, found = self._read(query, parameters)
         if not found:
             raise CollectionFailed("the statement gave no row")
         return names, found[0]
@@ -144,6 +148,16 @@ class Connection:
         _checked(result, connection)
         return [result.get_value(0, column) for column in range(result.nfields)]
 
+    def _read(self, query: str, parameters: Sequence[Any] | None) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Asked again over another connection where this one was closed while it was idle."""
+        idle = self._open is not None
+        try:
+            return self._execute(query, parameters, self._answer_s)
+        except Closed:
+            if not idle:
+                raise
+            return self._execute(query, parameters, self._answer_s)
+
     def _execute(
         self, query: str, parameters: Sequence[Any] | None, answer_s: float
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -159,7 +173,7 @@ class Connection:
         except psycopg.Error as error:
             if connection.closed or (error.sqlstate or "").startswith(GONE):
                 self.close()
-                raise DatabaseUnavailable(message(error)) from error
+                raise Closed(message(error)) from error
             raise CollectionFailed(f"{message(error)} [{error.sqlstate}]") from error
 
     def _asked(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lutra_models.server import Role
 
-from lutra_agent.engines.common.answers import understood
+from lutra_agent.engines.common.answers import text, understood
 from lutra_agent.engines.common.health import ServerIdentity
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed
@@ -48,13 +48,15 @@ class Session:
 
     def _identifier(self) -> str:
         try:
-            return str(self.connection.row("SELECT system_identifier FROM pg_control_system()")[0])
+            with understood("identifier"):
+                return text(self.connection.row("SELECT system_identifier FROM pg_control_system()")[0])
         except CollectionFailed:
             return ""
 
     def _data_dir(self) -> Path | None:
         try:
-            return Path(str(self.connection.row("SELECT current_setting('data_directory')")[0]))
+            with understood("data directory"):
+                return Path(text(self.connection.row("SELECT current_setting('data_directory')")[0]))
         except CollectionFailed:
             return None  # for superusers and members of pg_read_all_settings
 
