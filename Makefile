@@ -33,7 +33,7 @@ thorough: setup  ## the other tests: every engine and version, kills at depth, w
 
 lint: setup  ## ruff, mypy, import-linter
 	.venv/bin/ruff check .
-	.venv/bin/mypy -n 2
+	.venv/bin/mypy
 	.venv/bin/lint-imports
 
 quick: setup  ## one case of each quick test; their files lie in memory where the system has a folder for that
@@ -53,9 +53,10 @@ bench: setup  ## the speed of a recommendation, of REST answers and of ingestion
 	$(PY) -m benchmarks ingestion
 	$(PY) -m benchmarks agent_footprint
 
-attacks: setup  ## what strangers, bad tokens, hostile services, generated requests and SIGKILL can do: an hour and a half
+attacks: setup  ## what strangers, bad tokens, bad plug-ins, hostile services, generated requests and SIGKILL can do: an hour and a half
 	$(PY) -m benchmarks attacks strangers
 	$(PY) -m benchmarks attacks bad_token
+	$(PY) -m benchmarks attacks plugin
 	$(PY) -m benchmarks attacks hostile_service
 	$(PY) -m benchmarks attacks fuzz
 	$(PY) -m benchmarks attacks kills

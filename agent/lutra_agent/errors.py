@@ -54,6 +54,10 @@ class DidNotStart(LutraError):
     code = "did_not_start"
 
 
+class HeldDown(DidNotStart):
+    """The server is down on purpose: the agent does not start it, and what it has to undo waits."""
+
+
 class NotRestarted(DidNotStart):
     """The command to restart it left the server as it was."""
 

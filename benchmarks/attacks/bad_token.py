@@ -47,9 +47,9 @@ def main(
 def flooded(made: Stored, quiet_s: float, loud_s: float, seed: int) -> dict[str, Any]:
     api, url = made.served.api, f"http://127.0.0.1:{made.served.port}"
     assert made.served.process is not None
-    bad = _registered(api, "bad", "agent")
-    neighbours = [(*_registered(api, f"shop-{n}", "agent"), n) for n in range(NEIGHBOURS)]
-    tokens = [(db, token, _token(api, db, "operate")) for db, token, _ in neighbours]
+    bad = registered(api, "bad", "agent")
+    neighbours = [(*registered(api, f"shop-{n}", "agent"), n) for n in range(NEIGHBOURS)]
+    tokens = [(db, token, token_of(api, db, "operate")) for db, token, _ in neighbours]
     quiet = _phase(made, url, tokens, quiet_s)
     with sampled(made.served.process.pid) as memory:
         flood = Worker(bad_token_flood.run, url, bad[1], bad[0], seed)
@@ -81,12 +81,12 @@ def _phase(made: Stored, url: str, tokens: list[tuple[str, str, str]], seconds: 
     return {"taken": taken, "errors": errors, "disk": [*disk, made.disk_bytes()]}
 
 
-def _registered(api: Any, name: str, scope: str) -> tuple[str, str]:
+def registered(api: Any, name: str, scope: str) -> tuple[str, str]:
     database = api.take("POST", "/v1/databases", {"name": name, "engine": "postgresql"})["id"]
-    return database, _token(api, database, scope)
+    return database, token_of(api, database, scope)
 
 
-def _token(api: Any, database: str, scope: str) -> str:
+def token_of(api: Any, database: str, scope: str) -> str:
     made = api.take("POST", f"/v1/databases/{database}/tokens", {"name": scope, "scopes": [scope]})
     return str(made["token"])
 

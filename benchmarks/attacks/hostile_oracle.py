@@ -64,7 +64,7 @@ class Oracle:
         self._started = self._engine.health.started()
 
     def look(self) -> Server:
-        facts = self._probe.facts(self._engine.health.process_id(), self.config.restart.data_dir)
+        facts = self._probe.facts(self._engine.health.place().process, self.config.restart.data_dir)
         return self._engine.server(facts)
 
     def check(self, at: datetime) -> Moment | None:

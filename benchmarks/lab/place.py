@@ -62,10 +62,9 @@ class Place:
         self._executor = self._database.executor
         self._measure = Measure(
             self._database.engine.telemetry,
-            self._database.engine.health,
             self._database.probe,
             self._clock,
-            self._database.data_dir,
+            self._database.place,
         )
 
     def look(self) -> Server:

@@ -74,7 +74,7 @@ class Store:
         self._driver = drivers.build(driver, database)
         self._clock = clock
         local = self._local
-        self._measure = Measure(local.engine.telemetry, local.engine.health, local.probe, clock, local.data_dir)
+        self._measure = Measure(local.engine.telemetry, local.probe, clock, local.place)
 
     def look(self) -> Server:
         return self._local.read_server()

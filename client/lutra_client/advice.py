@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from functools import wraps
 from itertools import islice
 from statistics import median
@@ -10,24 +13,36 @@ from typing import Any
 
 import click
 from lutra_models.errors import LutraError, printable
+from lutra_models.maintenance import ago, duration
 
-from lutra_client import shown
+from lutra_client import changes, shown
 from lutra_client.client import Client
-from lutra_client.errors import Unreachable
+from lutra_client.errors import Conflict, Unreachable
 from lutra_client.schemas import RecommendationAnswer
 from lutra_client.waiting import LONGEST_WAIT_S
 
 OPEN = ("running", "settled", "paused")
 SHOWN = 3
 """Sessions of a database, the newest ones."""
+LINES = 12
+"""Of what happened of late, the newest ones."""
 WINDOWS = 12
 """The newest ones, whose medians stand beside what is expected."""
+NEAR = 5
+"""Names that are told where there are many."""
 QUIET_S = 3.0
 """After so long somebody who waits is told so."""
 TO_COME = ("observing", "computing", "approved", "applied")
 PATIENCE_S = 3600.0
 
 Database = click.argument("database", required=False)
+
+
+def within(text: str) -> timedelta:
+    try:
+        return duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 class Commands(click.Group):
@@ -37,8 +52,7 @@ class Commands(click.Group):
         try:
             return super().invoke(context)
         except Unreachable as error:
-            way_out = "start the service, or set LUTRA_URL to where it answers"
-            raise click.ClickException(f"{printable(str(error))}: {way_out}") from error
+            raise click.ClickException(f"{printable(str(error))}: {error.way_out}") from error
         except (LutraError, ValueError) as error:  # an id that is empty, a token that is none
             raise click.ClickException(printable(str(error))) from error
 
@@ -48,14 +62,16 @@ class Commands(click.Group):
 def main() -> None:
     """Read what Lutra advises for a database, and decide.
 
-    LUTRA_URL names the service (default: this machine's), LUTRA_TOKEN holds a token with the scope `operate`. DATABASE
-    is a name or an id, and may be left out where the token sees a single one.
+    LUTRA_URL names the service (default: this machine's), LUTRA_TOKEN holds a token with the scope `operate`.
+    LUTRA_CA_FILE names the certificate of an authority of your own. DATABASE is a name or an id, and may be left out
+    where the token sees a single one.
 
     \b
     lutra-advice open shop --metric p99_ms
     lutra-advice next shop
     lutra-advice approve rec_… work_mem max_wal_size
     lutra-advice status shop
+    lutra-advice changes shop --since 7d
     """
 
 
@@ -95,10 +111,14 @@ def open_(client: Client, database: str | None, metric: str, mode: Any, changes:
 
 @main.command()
 @Database
+@click.option("--since", default="1d", show_default=True, type=within, help="What happened within this time.")
 @asking
-def status(client: Client, database: str | None) -> None:
-    """What its newest sessions say, and which recommendation waits for you."""
-    found = list(islice(client.list_sessions(_id(client, database), limit=SHOWN), SHOWN))
+def status(client: Client, database: str | None, since: timedelta) -> None:
+    """What happened of late, what its newest sessions say, and which recommendation waits for you."""
+    of = _id(client, database)
+    _happened(client, of, since)
+    _not_active(client, of)
+    found = list(islice(client.list_sessions(of, limit=SHOWN), SHOWN))
     for session in found:
         click.echo(shown.session(session))
     waiting = [s[name] for s in found if s["state"] in OPEN for name in ("current", "for_maintenance_window")]
@@ -108,6 +128,22 @@ def status(client: Client, database: str | None) -> None:
             _show(client, client.get_recommendation(id_))
     if not found:
         click.echo("no session yet: `lutra-advice open` begins one")
+
+
+@main.command("changes")
+@Database
+@click.option("--since", default="7d", show_default=True, type=within, help="What happened within this time.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@asking
+def changes_(client: Client, database: str | None, since: timedelta, as_json: bool) -> None:
+    """What was applied, confirmed and undone, when, by whom and why, newest first; of every database without a name."""
+    known = {d["id"]: d["name"] for d in client.list_databases()}
+    wanted = known if database is None else [_id(client, database)]
+    after = ago(datetime.now(UTC), since)
+    found = [h for id_ in wanted for h in changes.happenings(client, id_, known.get(id_, id_), after)]
+    found.sort(key=lambda h: h.at, reverse=True)
+    for line in (json.dumps(h.document) for h in found) if as_json else changes.table(found):
+        click.echo(line)
 
 
 @main.command("next")
@@ -191,6 +227,62 @@ def stop(client: Client, database: str | None) -> None:
     click.echo(shown.session(client.stop_session(_open_one(client, database))))
 
 
+@main.command()
+@Database
+@asking
+def retire(client: Client, database: str | None) -> None:
+    """Hide a database that is out of use, and refuse its agent's reports. What was stored stays."""
+    click.echo(shown.database(client.retire_database(_id(client, database))))
+
+
+@main.command()
+@Database
+@asking
+def unretire(client: Client, database: str | None) -> None:
+    """Put a retired database into use again: its agent's reports are stored again."""
+    click.echo(shown.database(client.unretire_database(_id(client, database, retired=True))))
+
+
+@main.command()
+@Database
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@asking
+def delete(client: Client, database: str | None, yes: bool) -> None:
+    """Delete a retired database for good, with all that was stored of it. It needs a token with the scope `admin`."""
+    found = client.get_database(_id(client, database, retired=True))
+    if not yes:
+        click.confirm(
+            f"Delete {printable(found['name'])} ({printable(found['id'])}) and all that is stored of it?", abort=True
+        )
+    click.echo(f"{shown.database(client.delete_database(found['id']))}: deleted")
+
+
+def _happened(client: Client, database: str, since: timedelta) -> None:
+    now = datetime.now(UTC)
+    after = ago(now, since)
+    found = changes.happenings(client, database, database, after)
+    if found:
+        click.echo(f"since {after:%Y-%m-%d %H:%M} (UTC):")
+    for happening in found[:LINES]:
+        click.echo(f"  {changes.sentence(happening, now)}")
+    if len(found) > LINES:
+        click.echo(f"  and {len(found) - LINES} more: `lutra-advice changes` lists them")
+    if found:
+        click.echo()
+
+
+def _not_active(client: Client, database: str) -> None:
+    """The settings whose file says something else than the server; nothing before its agent's first report."""
+    try:
+        found = [s for s in client.list_settings(database) if s["not_active"]]
+    except Conflict:
+        return
+    for setting in found:
+        click.echo(printable(f"{setting['setting']} is {setting['text']}; {setting['not_active']}"))
+    if found:
+        click.echo()
+
+
 def _open_one(client: Client, database: str | None) -> str:
     newest = next(iter(client.list_sessions(_id(client, database), limit=1)), None)
     if newest is None or newest["state"] not in OPEN:
@@ -198,17 +290,30 @@ def _open_one(client: Client, database: str | None) -> str:
     return newest["id"]
 
 
-def _id(client: Client, database: str | None) -> str:
+def _id(client: Client, database: str | None, retired: bool = False) -> str:
     if database is not None and database.startswith("db_"):
         return database
-    known = {d["name"]: d["id"] for d in client.list_databases()}
+    known = {d["name"]: d["id"] for d in client.list_databases(retired=retired)}
     if database is None and len(known) == 1:
         return next(iter(known.values()))
     if database in known:
         return known[database]
-    names = printable(", ".join(sorted(known))) or "none"
-    wanted = "name a database:" if database is None else f"there is no database {printable(database)!r}:"
-    raise click.ClickException(f"{wanted} this token sees {names}")
+    kind = "retired database" if retired else "database"
+    wanted = f"name a {kind}" if database is None else f"there is no {kind} {printable(database)!r}"
+    raise click.ClickException(f"{wanted}: {_near(database or '', known)}")
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    """The names that somebody may have meant, and how many there are."""
+    if not known:
+        return "this token sees none"
+    if len(known) <= NEAR:
+        return f"this token sees {printable(', '.join(sorted(known)))}"
+    alike = {n.lower(): n for n in sorted(known)}
+    within = [n for n in alike if name and name.lower() in n]
+    near = list(dict.fromkeys([*get_close_matches(name.lower(), alike, n=NEAR), *within]))[:NEAR]
+    told = f"did you mean {printable(', '.join(alike[n] for n in near))}? " if near else ""
+    return f"{told}This token sees {len(known)}"
 
 
 def _named(found: RecommendationAnswer) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from ipaddress import ip_address
 from types import TracebackType
 from typing import Any, Self
@@ -22,8 +23,9 @@ class Client(Sync, Calls):
     """Talks to one service, with one token. Close it, or use it in a `with`.
 
     Plain http is for loopback alone: elsewhere the token would travel in clear text. No proxy carries what is for this
-    machine. `http` is an httpx client of your own, whose base URL is the service's: for certificates, proxies, other
-    time limits, a network that you trust. Every method may raise Problem with the service's words, and Unreachable.
+    machine. `ca_file` holds the authority that signed the service's certificate, in place of the usual ones. `http` is
+    an httpx client of your own, whose base URL is the service's: for proxies, other time limits, a network that you
+    trust. Every method may raise Problem with the service's words, and Unreachable.
     """
 
     def __init__(
@@ -33,17 +35,22 @@ class Client(Sync, Calls):
         *,
         timeout_s: float = TIMEOUT_S,
         retries: Retries | None = None,
+        ca_file: str | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        """Raises ValueError for plain http beyond loopback, and for a token that is none."""
-        http = httpx.Client(**_reached(url), timeout=timeout_s) if http is None else http
+        """Raises ValueError for plain http beyond loopback, for a token that is none, and a `ca_file` without
+        certificates.
+        """
+        http = httpx.Client(**_reached(url, ca_file), timeout=timeout_s) if http is None else http
         http.headers.update(_bearer(token))
         self.driver = Blocking(http, retries or Retries())
 
     @classmethod
     def from_environment(cls) -> Self:
-        """By `LUTRA_URL` (default: this machine's service) and `LUTRA_TOKEN`. Raises ValueError without a token."""
-        return cls(*_named())
+        """By `LUTRA_URL` (default: this machine's service), `LUTRA_TOKEN` and `LUTRA_CA_FILE` (default: the usual
+        authorities). Raises ValueError without a token.
+        """
+        return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
 
     @property
     def url(self) -> str:
@@ -70,17 +77,22 @@ class AsyncClient(Async, Calls):
         *,
         timeout_s: float = TIMEOUT_S,
         retries: Retries | None = None,
+        ca_file: str | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        """Raises ValueError for plain http beyond loopback, and for a token that is none."""
-        http = httpx.AsyncClient(**_reached(url), timeout=timeout_s) if http is None else http
+        """Raises ValueError for plain http beyond loopback, for a token that is none, and a `ca_file` without
+        certificates.
+        """
+        http = httpx.AsyncClient(**_reached(url, ca_file), timeout=timeout_s) if http is None else http
         http.headers.update(_bearer(token))
         self.driver = Awaiting(http, retries or Retries())
 
     @classmethod
     def from_environment(cls) -> Self:
-        """By `LUTRA_URL` (default: this machine's service) and `LUTRA_TOKEN`. Raises ValueError without a token."""
-        return cls(*_named())
+        """By `LUTRA_URL` (default: this machine's service), `LUTRA_TOKEN` and `LUTRA_CA_FILE` (default: the usual
+        authorities). Raises ValueError without a token.
+        """
+        return cls(*_named(), ca_file=os.environ.get("LUTRA_CA_FILE") or None)
 
     async def close(self) -> None:
         await self.driver.http.aclose()
@@ -94,18 +106,26 @@ class AsyncClient(Async, Calls):
         await self.close()
 
 
-def _reached(url: str) -> dict[str, Any]:
+def _reached(url: str, ca_file: str | None) -> dict[str, Any]:
     """What httpx is told of the service's address: a proxy of the environment is for other machines."""
     place = httpx.URL(url)
+    trusted = {} if ca_file is None else {"verify": _trusting(ca_file)}
     if _is_loopback(place.host):
-        return {"base_url": place, "mounts": dict.fromkeys(("http://", "https://", "all://"))}
+        return {"base_url": place, **trusted, "mounts": dict.fromkeys(("http://", "https://", "all://"))}
     if place.scheme == "http":
         raise ValueError(
             f"plain http is for loopback only, got host {place.host!r}, and the token would travel in clear text: use "
             "https, or a tunnel to this machine (ssh -L 8000:127.0.0.1:8000 HOST); on a network that you trust pass "
             "Client an http=httpx.Client(base_url=…) of your own"
         )
-    return {"base_url": place}
+    return {"base_url": place, **trusted}
+
+
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # one of OpenSSL's errors is one too
+        raise ValueError(f"{ca_file} holds no certificates that can be read: {error}") from error
 
 
 def _is_loopback(host: str) -> bool:

@@ -13,9 +13,19 @@ SHOWN = 300
 
 
 class Unreachable(LutraError):
-    """No answer came: the service is away, or the connection broke."""
+    """No answer came: the service is away, its certificate is not trusted, or the connection broke."""
 
     code = "unreachable"
+
+    @property
+    def way_out(self) -> str:
+        """What the person who asked may do."""
+        if "CERTIFICATE_VERIFY_FAILED" in str(self):
+            return (
+                "set LUTRA_CA_FILE to the certificate (PEM) of the authority that signed the service's, or LUTRA_URL "
+                "to a name that this certificate holds"
+            )
+        return "start the service, or set LUTRA_URL to where it answers"
 
 
 class TimedOut(LutraError):

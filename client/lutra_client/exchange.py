@@ -27,8 +27,8 @@ Wish = Request[Any] | Pause
 Reply = httpx.Response | httpx.TransportError | None
 """An answer whose body is read, why there is none, or nothing after a pause."""
 Flow = Generator[Wish, Reply, T]
-REFUSED_UNREAD = ("busy", "too_many_requests")
-"""Codes of requests that were turned away before anything was done."""
+REFUSED_UNREAD = ("busy", "store_unavailable", "too_many_requests")
+"""Codes of requests that changed nothing."""
 GATEWAYS = (502, 503, 504)
 
 

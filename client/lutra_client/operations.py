@@ -23,12 +23,15 @@ class Operations:
         return Request("POST", path("/v1/databases"), headers=key(idempotency_key), body=body, once=True)
 
     @pages
-    def list_databases(self, *, name: str | None = None, limit: int | None = None) -> Request[schemas.DatabaseAnswer]:
+    def list_databases(
+        self, *, name: str | None = None, retired: bool | None = None, limit: int | None = None
+    ) -> Request[schemas.DatabaseAnswer]:
         """Those that the token reaches, the oldest first.
 
         name: Only the one of exactly this name.
+        retired: Those that are retired, in place of those in use.
         limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/databases"), query=given(name=name, limit=limit))
+        return Request("GET", path("/v1/databases"), query=given(name=name, retired=retired, limit=limit))
 
     @call
     def get_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
@@ -43,6 +46,25 @@ class Operations:
 
         The label decides which databases share what was learned, so a token that is bound to one database cannot set it."""
         return Request("PATCH", path("/v1/databases/{database}", database=database), body=body)
+
+    @call
+    def delete_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+        """Delete a retired database for good: its windows, sessions, recommendations, models, memory and tokens.
+
+        The audit trail keeps what was done to it, and that it was deleted. 409 for a database that is not retired."""
+        return Request("DELETE", path("/v1/databases/{database}", database=database))
+
+    @call
+    def retire_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+        """Hide it from lists, and refuse its agent's reports from now on. What was stored stays.
+
+        409 while a session is open or an agent has a change in hand."""
+        return Request("PUT", path("/v1/databases/{database}/retired", database=database))
+
+    @call
+    def unretire_database(self, database: str, /) -> Request[schemas.DatabaseAnswer]:
+        """Put a retired database into use again: its agent's reports are stored again."""
+        return Request("DELETE", path("/v1/databases/{database}/retired", database=database))
 
     @call
     def create_token(
@@ -111,23 +133,35 @@ class Operations:
         )
 
     @pages
-    def list_audit(self, *, action: str | None = None, limit: int | None = None) -> Request[schemas.AuditAnswer]:
+    def list_audit(
+        self, *, action: str | None = None, since: datetime | str | None = None, limit: int | None = None
+    ) -> Request[schemas.AuditAnswer]:
         """Who did what, on every database and to every token, newest first.
 
         action: Only this action, such as `recommendation.approve`.
+        since: Only what was done after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/audit"), query=given(action=action, limit=limit))
+        return Request("GET", path("/v1/audit"), query=given(action=action, since=since, limit=limit))
 
     @pages
     def list_database_audit(
-        self, database: str, /, *, action: str | None = None, limit: int | None = None
+        self,
+        database: str,
+        /,
+        *,
+        action: str | None = None,
+        since: datetime | str | None = None,
+        limit: int | None = None,
     ) -> Request[schemas.AuditAnswer]:
         """Who did what to this database, newest first.
 
         action: Only this action, such as `recommendation.approve`.
+        since: Only what was done after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
         return Request(
-            "GET", path("/v1/databases/{database}/audit", database=database), query=given(action=action, limit=limit)
+            "GET",
+            path("/v1/databases/{database}/audit", database=database),
+            query=given(action=action, since=since, limit=limit),
         )
 
     @pages
@@ -183,11 +217,16 @@ class Operations:
         return Request("PUT", path("/v1/databases/{database}/guardrails", database=database), body=body)
 
     @pages
-    def list_events(self, database: str, /, *, limit: int | None = None) -> Request[schemas.EventAnswer]:
+    def list_events(
+        self, database: str, /, *, since: datetime | str | None = None, limit: int | None = None
+    ) -> Request[schemas.EventAnswer]:
         """Guards that fired, with the figures, newest first.
 
+        since: Only those that happened after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
-        return Request("GET", path("/v1/databases/{database}/events", database=database), query=given(limit=limit))
+        return Request(
+            "GET", path("/v1/databases/{database}/events", database=database), query=given(since=since, limit=limit)
+        )
 
     @call
     def get_maintenance_windows(self, database: str, /) -> Request[schemas.MaintenanceBody]:
@@ -266,16 +305,18 @@ class Operations:
             "unneeded",
         ]
         | None = None,
+        since: datetime | str | None = None,
         limit: int | None = None,
     ) -> Request[schemas.RecommendationAnswer]:
         """Newest first.
 
         state: Only those in this state.
+        since: Only those that were decided, made active or ended after it.
         limit: How many items a page has at most. The others follow when they are looked at."""
         return Request(
             "GET",
             path("/v1/databases/{database}/recommendations", database=database),
-            query=given(state=state, limit=limit),
+            query=given(state=state, since=since, limit=limit),
         )
 
     @call
@@ -560,5 +601,6 @@ class Operations:
 
     @call
     def get_metrics(self) -> Request[str]:
-        """For Prometheus."""
+        """For Prometheus: of this process, and of all databases together; with a token of the scope `read` of each one
+        that it reaches, by name."""
         return Request("GET", path("/metrics"))

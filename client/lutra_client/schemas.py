@@ -119,7 +119,8 @@ class AuditAnswer(TypedDict):
     database: str | None
     """The database that it concerns; null where it concerns none."""
     token: str | None
-    """The id of the token that did it; null where the service decided, or somebody at its command line."""
+    """The id of the token that did it; null where the service decided, an agent or its guard acted, or somebody at
+    the service's command line."""
     token_name: str
     """That token's name, or who else did it."""
     address: str
@@ -233,6 +234,8 @@ class CureAnswer(TypedDict):
     """Where somebody has set the active value; null where it is the server's default."""
     obstacle: str | None
     """Why nothing, or no more, may be offered."""
+    unreached: str | None
+    """Who has a value of their own, which the change does not reach; null for nobody."""
 
 
 class DataAnswer(TypedDict):
@@ -275,6 +278,8 @@ class DatabaseAnswer(TypedDict):
     """When its agent's last report came."""
     last_window_end: str | None
     """The end of the last window that was measured."""
+    retired_at: str | None
+    """When it was retired: since then no report of it is taken. Null while it is in use."""
 
 
 class DatabasePatch(TypedDict):
@@ -577,6 +582,18 @@ class Host(TypedDict):
     """Who gets transparent huge pages, and whether explicit ones are reserved."""
     machine: NotRequired[str | None]
     """What the firmware calls the machine; in some clouds the instance type."""
+    others_bytes: NotRequired[int | None]
+    """The most of the memory that others held in the last seven days, the kernel included."""
+    resident_bytes: NotRequired[int | None]
+    """What the server's own processes hold, shared memory counted once."""
+    shm_bytes: NotRequired[int | None]
+    """The size of the server's /dev/shm."""
+    open_files: NotRequired[int | None]
+    """How many files the server's process may have open."""
+    tasks: NotRequired[int | None]
+    """How many processes and threads the server's control group leaves it."""
+    write_iops: NotRequired[int | None]
+    """How many writes a second the server's control group lets it ask of the data's disk."""
 
 
 class HostRollback(TypedDict):
@@ -1122,6 +1139,7 @@ class Outcome(TypedDict):
     code: NotRequired[
         Literal[
             "memory_budget_exceeded",
+            "limit_exceeded",
             "durability_not_allowed",
             "restart_not_allowed",
             "outside_maintenance_window",
@@ -1290,6 +1308,7 @@ class Problem(TypedDict):
         "broken_extension",
         "busy",
         "conflict",
+        "database_retired",
         "fit_failed",
         "forbidden",
         "idempotency_key_reused",
@@ -1304,12 +1323,14 @@ class Problem(TypedDict):
         "memory_budget_exceeded",
         "method_not_allowed",
         "missing_extension",
+        "name_taken",
         "not_enough_observations",
         "not_found",
         "outcome_unknown",
         "quota_exceeded",
         "session_closed",
         "space_exhausted",
+        "store_unavailable",
         "too_large",
         "too_many_requests",
         "too_slow",
@@ -1481,12 +1502,19 @@ class RecommendationAnswer(TypedDict):
     """When it was approved or rejected."""
     decided_by: str | None
     """The token that decided; `automatic` where the session did, `service` where the service itself did."""
+    decided_by_name: str | None
+    """That token's name; else as `decided_by`."""
     applied_at: str | None
     """When its agent made it active."""
+    confirmed_at: str | None
+    """When it was confirmed: from then on no lapse of time undoes it."""
     expires_at: str | None
     """Until when the approval lasts."""
     ended_at: str | None
-    """When it ended."""
+    """When it ended: was confirmed, undone, or came to nothing."""
+    undone_by: str | None
+    """Who undid it, where it was undone: a guard, its agent, a token by its name, the service, or an operator on the
+    host."""
     handed_out_at: str | None
     """Since when its agent has it as a directive."""
     withdrawn_at: str | None
@@ -1672,7 +1700,8 @@ class ServerSetting(TypedDict):
     `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` say what it takes.
     `persisted` is the text in the file that the agent writes, None where that file does not mention it:
     the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so that a
-    change would have no effect; it names what."""
+    change would have no effect; it names what. `unreached` names those who have a value of their own, as a role or a
+    database may: a change reaches everybody but them."""
 
     value: str
     """As the server prints it, in its own unit."""
@@ -1696,6 +1725,8 @@ class ServerSetting(TypedDict):
     """What outranks that file, so that a change would have no effect."""
     pending_restart: NotRequired[bool]
     """Whether another value becomes active at the next restart."""
+    unreached: NotRequired[str | None]
+    """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
 
 
 class SessionAnswer(TypedDict):
@@ -1817,8 +1848,13 @@ class SettingAnswer(TypedDict):
     """Its text in the settings file that the agent writes; null where the file has none."""
     shadowed: str | None
     """What outranks that file, so that a change would have no effect."""
+    unreached: str | None
+    """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
     pending_restart: bool
     """Whether another value becomes active at the next restart."""
+    not_active: str | None
+    """What the settings file has and the running server has not, with what makes it active; null where that is
+    nothing."""
     range: str | None
     """Where it is searched now; null where it stays as it is."""
 
@@ -1869,7 +1905,7 @@ class SymptomAnswer(TypedDict):
 
     name: str
     """Its name."""
-    kind: Literal["fault", "elsewhere", "enough"]
+    kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
     """A setting at fault, time lost elsewhere, or a setting that is large enough."""
     group: str
     """What it belongs to."""

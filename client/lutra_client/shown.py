@@ -10,6 +10,7 @@ from lutra_models.errors import printable
 
 from lutra_client.schemas import (
     ChangeAnswer,
+    DatabaseAnswer,
     PredictionAnswer,
     ReasonAnswer,
     RecommendationAnswer,
@@ -37,7 +38,19 @@ def session(found: SessionAnswer) -> str:
     goal = f"{found['objective']['goal']} {found['objective']['metric']}"
     trials = f"{found['trials_done']} of {found['max_trials']} trials"
     lines = [printable(f"{found['id']}  {found['state']}: {goal}, {found['effective_mode']}, {trials}")]
+    if found["mode"] != found["effective_mode"]:
+        lines += _paragraph(
+            f"{found['mode']} is asked for, and the agent's newest report allows {found['effective_mode']}: set "
+            f'mode = "{found["mode"]}" in [agent] of its file and restart it; the session goes on in that mode',
+            "  ",
+        )
     return "\n".join([*lines, *_paragraph(found["message"], "  ")])
+
+
+def database(found: DatabaseAnswer) -> str:
+    """Its id, name and engine, and since when it is retired."""
+    since = f", retired at {found['retired_at']}" if found["retired_at"] else ""
+    return printable(f"{found['id']}  {found['name']}: {found['engine']}{since}")
 
 
 def _recommendation(found: RecommendationAnswer, now: Mapping[str, float]) -> Iterator[str]:

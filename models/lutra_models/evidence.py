@@ -13,8 +13,12 @@ from typing import Literal
 
 from lutra_models.knobs import Value
 
-Ground = Literal["fault", "enough", "elsewhere", "rule"]
-"""A symptom of one of the catalogue's three kinds, or a rule for this hardware."""
+Ground = Literal["outage", "danger", "fault", "elsewhere", "enough", "note", "rule", "outlying"]
+"""A symptom of one of the catalogue's kinds; a rule for this hardware, or a value far outside of what serves it."""
+URGENT: tuple[Ground, ...] = ("outage", "danger")
+"""What a person is told before all that only costs time, in this order."""
+CURABLE: tuple[Ground, ...] = ("outage", "danger", "fault")
+"""Of which a setting may be the cure."""
 Way = Literal["raise", "lower", "set"]
 How = Literal["rejected", "left_out", "rolled_back", "reverted", "refused", "failed"]
 """By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard; by the agent
@@ -55,7 +59,8 @@ class Finding:
     """Something known, with a `strength` above 0 and at most 1, and the moves that belong together for it.
 
     `name` is the symptom's, or for a rule its setting's. `settings` are all that it speaks of. `gain` is by which share
-    p99 is expected to fall where it is right, of which the strength is the probability.
+    p99 is expected to fall where it is right, of which the strength is the probability. `statements` are for a person,
+    where no move is offered.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Finding:
     settings: tuple[str, ...] = ()
     moves: tuple[Move, ...] = ()
     gain: float = 1.0
+    statements: tuple[str, ...] = ()
 
     @property
     def worth(self) -> float:
@@ -150,7 +156,7 @@ class Evidence:
     def basis(self, settings: Iterable[str]) -> Basis:
         """What an answer about these settings depends on: faults, version and hardware."""
         asked = set(settings)
-        strengths = {f.name: f.strength for f in self.findings if f.ground == "fault" and asked & set(f.settings)}
+        strengths = {f.name: f.strength for f in self.findings if f.ground in CURABLE and asked & set(f.settings)}
         return Basis(self.version, self.memory_bytes, self.cores, strengths)
 
 
@@ -211,6 +217,11 @@ def _changed(turned_down: TurnedDown, evidence: Evidence | None, setting: str | 
     if evidence is None:
         return False
     return turned_down.basis.changed(evidence.basis(() if setting is None else [setting]))
+
+
+def harm(ground: Ground) -> int:
+    """The place of a ground in the order in which a person is told: 0 for an outage."""
+    return URGENT.index(ground) if ground in URGENT else len(URGENT)
 
 
 def way(before: Value, after: Value) -> Way:

@@ -10,10 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from lutra_models.metrics import MOST_TAKEN, TAKEN
+
 GuardName = Literal["p99", "qps", "errors", "memory", "replication_lag", "disk", "unreachable"]
 Against = Literal["times_baseline", "above_baseline", "absolute"]
 
 LONGEST_HOLD_S = 3600.0
+ERRORS = 2.0
+"""Standard errors by which a reading has to be beyond its bound."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,9 @@ class Guard:
 
     The bound is the limit itself, or the limit and the baseline of that metric, which is its median in the windows
     before the change. A metric may carry its source behind an `@`: a p99 is compared with its like alone.
+
+    A reading whose own `error` is told has to lie beyond the bound by twice that. Where others slow the server more
+    than before the change, the bound moves with the power `slows` of how many times slower they make it.
     """
 
     name: GuardName
@@ -45,6 +52,8 @@ class Guard:
     against: Against
     default: Guardrail
     meaning: str
+    error: str = ""
+    slows: float = 0.0
 
     def reading(self, values: Mapping[str, float]) -> tuple[str, float] | None:
         for metric in self.metrics:
@@ -60,6 +69,14 @@ class Guard:
         if baseline is None:
             return None
         return limit * baseline if self.against == "times_baseline" else limit + baseline
+
+    def allowed(self, bound: float, values: Mapping[str, float], usual: Mapping[str, float]) -> float:
+        """The bound for the readings of one window: what its p99 may err, and what others took beyond the `usual`."""
+        slower = math.pow(
+            max((1 - usual.get(TAKEN, 0.0)) / (1 - min(values.get(TAKEN, 0.0), MOST_TAKEN)), 1.0), self.slows
+        )
+        erring = 1 + ERRORS * max(values.get(self.error, 0.0), 0.0)
+        return bound * slower * erring if self.side == "at_most" else bound / slower / erring
 
     def holds(self, value: float, bound: float) -> bool:
         return value <= bound if self.side == "at_most" else value >= bound
@@ -80,6 +97,8 @@ GUARDS: tuple[Guard, ...] = (
         "times_baseline",
         Guardrail(2.0, 30.0),
         "p99 is at most so many times what it was",
+        error="p99_error_share",
+        slows=3.0,
     ),
     Guard(
         "qps",
@@ -88,6 +107,7 @@ GUARDS: tuple[Guard, ...] = (
         "times_baseline",
         Guardrail(0.5, 60.0),
         "statements (else transactions) per second are at least this fraction of what they were",
+        slows=1.0,
     ),
     Guard(
         "errors",
@@ -131,8 +151,9 @@ GUARDS: tuple[Guard, ...] = (
     ),
 )
 
+P99_GUARD = GUARDS[0]
 DEFAULTS: Mapping[GuardName, Guardrail] = {g.name: g.default for g in GUARDS}
-WATCHED = frozenset(m for g in GUARDS for m in g.metrics)
+WATCHED = frozenset(m for g in GUARDS for m in (*g.metrics, g.error) if m) | {TAKEN}
 
 
 def laid_over(*layers: Mapping[GuardName, Guardrail]) -> dict[GuardName, Guardrail]:

@@ -1,4 +1,4 @@
-"""Maintenance windows: when a server may be restarted. Weekly, in a time zone of their own."""
+"""Maintenance windows: when a server may be restarted. Weekly, in a time zone of their own. And durations as text."""
 
 from __future__ import annotations
 
@@ -89,3 +89,20 @@ def known_zone(name: str) -> ZoneInfo | None:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError):
         return None
+
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def duration(text: str) -> timedelta:
+    """Such as 90d, 12h, 30m or 45s. Raises ValueError."""
+    found = re.fullmatch(r"(\d{1,6})([smhd])", text, re.ASCII)
+    if found is None:
+        raise ValueError(f"{text!r} is no duration: write 90d, 12h, 30m or 45s")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def ago(now: datetime, span: timedelta) -> datetime:
+    """So long before `now`, and no earlier than 1970."""
+    first = datetime(1970, 1, 1, tzinfo=UTC)
+    return now - span if span < now - first else first

@@ -11,6 +11,11 @@ P99Source = Literal["driver", "histogram", "prometheus", "estimated", "probe", "
 P99Of = Literal["statement", "transaction", "command"]
 
 
+TAKEN = "host.taken_share"
+"""The share by which others slowed the server, as its agent sees it."""
+MOST_TAKEN = 0.99
+
+
 @dataclass(frozen=True)
 class Metric:
     """A number per window. The unit is in the name as well (`p99_ms`), so that nobody need look it up."""

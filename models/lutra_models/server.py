@@ -23,6 +23,12 @@ SERVER = "server"
 LARGEST_BYTES = 2**64
 MOST_CORES = 1e6
 LONGEST_FACT = 100
+MARGIN = 1 / 16
+"""The share of the memory that stays free beside the server and all others."""
+LEAST_USABLE = 1 / 16
+"""Formulas count on this share of the memory at least, however much others hold."""
+LIMITS = ("shm_bytes", "open_files", "tasks", "write_iops")
+"""Facts of a `Host` that bound a server beside its memory."""
 STAND_FOR = {"memory_pages": "transparent_hugepage.enabled", "allocator": "server.allocator"}
 """Facts of a `Host` that stand for a setting where that is not reported: what may move is no circumstance."""
 
@@ -34,7 +40,8 @@ class ServerSetting:
     `value` is in `unit` ("8kB", "ms", …), the server's own. `low`, `high` and `options` say what it takes.
     `persisted` is the text in the file that the agent writes, None where that file does not mention it:
     the undo is exact. `shadowed` says that something outranks that file (a command line, a file read later), so that a
-    change would have no effect; it names what.
+    change would have no effect; it names what. `unreached` names those who have a value of their own, as a role or a
+    database may: a change reaches everybody but them.
     """
 
     value: str
@@ -48,6 +55,7 @@ class ServerSetting:
     persisted: str | None = None
     shadowed: str | None = None
     pending_restart: bool = False
+    unreached: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,29 @@ class Host:
     """Who gets transparent ones, and whether there are explicit ones."""
     machine: str | None = None
     """What the firmware calls it; in some clouds the instance type."""
+    others_bytes: int | None = None
+    """Of the memory, the most that others held in the windows seen, the kernel among them: the server cannot have it.
+    None where the server's process, or the memory of its host, is not seen."""
+    resident_bytes: int | None = None
+    """What the server's own processes hold now, what they share counted once."""
+    shm_bytes: int | None = None
+    """The size of the server's /dev/shm."""
+    open_files: int | None = None
+    """How many files the server's process may have open."""
+    tasks: int | None = None
+    """How many processes and threads the server's control group leaves it."""
+    write_iops: int | None = None
+    """How many writes a second the server's control group lets it ask of the data's disk."""
+
+    @property
+    def usable_bytes(self) -> int:
+        """The memory less what others hold: what formulas divide among the settings."""
+        left = self.memory_bytes - (self.others_bytes or 0)
+        return max(left, int(self.memory_bytes * LEAST_USABLE), 1)
+
+    @property
+    def margin_bytes(self) -> int:
+        return int(self.memory_bytes * MARGIN)
 
     @property
     def kind(self) -> dict[str, str]:
@@ -89,8 +120,10 @@ class Host:
                 f"memory and cores must be positive, and no more than {LARGEST_BYTES} and {MOST_CORES:g}, "
                 f"got {self.memory_bytes} and {self.cores}"
             )
-        if self.disk_bytes is not None and not 0 <= self.disk_bytes <= LARGEST_BYTES:
-            raise ValueError(f"disk_bytes must be within [0, {LARGEST_BYTES}], got {self.disk_bytes}")
+        for name in ("disk_bytes", "others_bytes", "resident_bytes", *LIMITS):
+            number = getattr(self, name)
+            if number is not None and not 0 <= number <= LARGEST_BYTES:
+                raise ValueError(f"{name} must be within [0, {LARGEST_BYTES}], got {number}")
 
 
 @dataclass(frozen=True)
@@ -118,9 +151,8 @@ class Server:
     @property
     def settings_hash(self) -> str:
         """Changes when any setting does; settings travel only then."""
-        return fingerprint(
-            {n: [s.value, s.unit, s.persisted, s.shadowed, s.pending_restart] for n, s in self.settings.items()}
-        )
+        told = ("value", "unit", "persisted", "shadowed", "pending_restart", "unreached")
+        return fingerprint({n: [getattr(s, part) for part in told] for n, s in self.settings.items()})
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,7 @@ class ReportedWindow(_Wire):
 
 ApplyCode = Literal[
     "memory_budget_exceeded",
+    "limit_exceeded",
     "durability_not_allowed",
     "restart_not_allowed",
     "outside_maintenance_window",

@@ -84,10 +84,13 @@ def serve(host: str | None, port: int | None) -> None:
         raise click.ClickException(refusal)
     from lutra_service.commands.opening import check_schema
     from lutra_service.main import create_app
+    from lutra_service.server import refusal_to_listen
     from lutra_service.server import serve as run
 
     check_schema(settings)
-
+    refusal = refusal_to_listen(settings)
+    if refusal is not None:
+        raise click.ClickException(refusal)
     run(create_app(settings), settings)
 
 

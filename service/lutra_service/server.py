@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import resource
@@ -47,6 +48,25 @@ def serve(app: FastAPI, settings: Settings) -> None:
     for said in misspelled(os.environ):
         log.warning("%s", said)
     Server(configured(app, settings)).run()
+
+
+def refusal_to_listen(settings: Settings) -> str | None:
+    """Why nobody can listen at the address of the settings, and the way out; None where somebody can."""
+    place = f"{settings.host}:{settings.port}"
+    try:
+        for family, kind, protocol, _, address in socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            with socket.socket(family, kind, protocol) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                tried.bind(address)
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        who = f"stop what listens there (`ss -ltnp 'sport = :{settings.port}'` names it), or " if taken else ""
+        return (
+            f"nothing can listen on {place}: {error.strerror}: {who}name another address by LUTRA_HOST and LUTRA_PORT"
+        )
+    return None
 
 
 def configured(app: FastAPI, settings: Settings) -> uvicorn.Config:

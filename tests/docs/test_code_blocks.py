@@ -18,13 +18,14 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 from lutra_agent import drivers
 from lutra_agent.commands.agent_file import parse
@@ -45,7 +46,7 @@ from tests.support.sessions import tune
 from tests.support.waiting import until
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
-LANGUAGES = ("sh", "python", "toml", "json", "ini", "sql", "text")
+LANGUAGES = ("sh", "python", "toml", "json", "ini", "sql", "yaml", "text")
 NOT_RUN = {
     "needs Docker": 3,
     "needs a database server": 6,
@@ -240,13 +241,23 @@ def test_json_is_what_its_reader_takes(block: Block, tmp_path: Path) -> None:
     JSON[block.marker](block.text, tmp_path)
 
 
+@pytest.mark.parametrize("block", of("yaml"))
+def test_yaml_can_be_read(block: Block) -> None:
+    assert yaml.safe_load(block.text)
+
+
 @pytest.mark.parametrize("block", of("ini"))
-def test_a_unit_starts_a_command_that_exists_and_entry_points_are_those_of_an_installed_package(block: Block) -> None:
+def test_a_unit_starts_a_command_that_exists_and_entry_points_are_those_of_an_installed_package(
+    block: Block, tmp_path: Path
+) -> None:
     read = configparser.ConfigParser(interpolation=None)
     read.read_string(block.text)
     if "Service" not in read:
         for group, name, value in ((g, *item) for g in read.sections() for item in read[g].items()):
             assert [e.value for e in entry_points(group=group, name=name)] == [value]
+        return
+    if "ExecStop" in read["Service"]:
+        pauses_the_agent(read["Service"], tmp_path)
         return
     if "ExecStart" not in read["Service"]:
         preload = read["Service"]["Environment"].removeprefix("LD_PRELOAD=")
@@ -259,6 +270,21 @@ def test_a_unit_starts_a_command_that_exists_and_entry_points_are_those_of_an_in
         return
     assert Path(program).name == "lutra-agent"
     assert CliRunner().invoke(lutra_agent, [*arguments, "--help"]).exit_code == 0
+
+
+def pauses_the_agent(service: Mapping[str, str], folder: Path) -> None:
+    """When the unit is stopped, and neither when it is restarted nor when its server crashes."""
+    agent, said = "/usr/local/bin/lutra-agent", folder / "said"
+    (folder / "systemctl").write_text('#!/bin/sh\necho "7 postgresql@16-main.service $JOB running"\n')
+    (folder / "lutra-agent").write_text(f'#!/bin/sh\necho "$@" >> {said}\n')
+    for program in ("systemctl", "lutra-agent"):
+        (folder / program).chmod(0o755)
+    for name, job in (("ExecStop", "restart"), ("ExecStop", "stop"), ("ExecStartPost", "start")):
+        words = shlex.split(service[name].removeprefix("-+").replace(agent, str(folder / "lutra-agent")))
+        subprocess.run(words, env={"PATH": f"{folder}:/usr/bin:/bin", "JOB": job})
+    verbs = said.read_text().split()
+    assert verbs == ["pause", "resume"]
+    assert all(CliRunner().invoke(lutra_agent, [verb, "--help"]).exit_code == 0 for verb in verbs)
 
 
 def test_every_block_names_a_language_that_is_tested() -> None:

@@ -14,6 +14,7 @@ from lutra_agent.engines.families import FAMILIES, family
 from lutra_agent.errors import ConfigError
 from lutra_models.guardrails import GUARDS
 from lutra_models.wire import ApplyCode
+from lutra_service.app.access.audit import Action
 from lutra_service.common.settings import Settings
 from prometheus_client import REGISTRY
 
@@ -39,6 +40,11 @@ def test_every_code_with_which_an_agent_refuses_is_explained() -> None:
     assert not [code for code in get_args(ApplyCode) if f"`{code}`" not in explained]
 
 
+def test_every_action_of_the_audit_trail_is_listed() -> None:
+    listed = (ROOT / "docs" / "operate" / "access.md").read_text()
+    assert not [action for action in get_args(Action) if f"`{action}`" not in listed]
+
+
 def test_every_metric_of_the_service_itself_is_listed() -> None:
     listed = (REFERENCE / "metrics.md").read_text()
     ours = [
@@ -46,6 +52,13 @@ def test_every_metric_of_the_service_itself_is_listed() -> None:
     ]
     assert ours
     assert not [n for n in ours if f"`{n}`" not in listed]
+
+
+def test_the_alert_rules_name_metrics_that_exist() -> None:
+    page, listed = (ROOT / "docs" / "operate" / "monitoring.md").read_text(), (REFERENCE / "metrics.md").read_text()
+    named = set(re.findall(r"\blutra_\w+", page))
+    assert len(named) > 5
+    assert not [name for name in named if f"`{name}`" not in listed]
 
 
 def test_every_benchmark_is_in_its_index() -> None:

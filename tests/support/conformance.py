@@ -19,6 +19,8 @@ from lutra_agent.changes.executor import DirectiveExecutor
 from lutra_agent.changes.restore import restore
 from lutra_agent.changes.snapshots import take_snapshots
 from lutra_agent.clock import Clock, SystemClock
+from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.downtime import Downtime
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.source import SettingSource
@@ -114,12 +116,15 @@ class HealthConformance:
 
     def test_a_server_that_is_down_is_unavailable_and_comes_back_as_another_one(self, subject: Subject) -> None:
         before, started = subject.sample(), subject.engine.health.started()
+        downtime = Downtime(RestartConfig(), subject.engine.health, None)
+        downtime.seen_up()
         assert started == subject.engine.health.started() != ""
         assert subject.read_server().role == "primary"
         subject.stop()
         for ask in (subject.engine.health.ping, subject.sample, subject.read_server):
             with pytest.raises(DatabaseUnavailable):
                 ask()
+        assert downtime.held_down()
         subject.control.start()
         subject.engine.health.ping()
         assert subject.engine.health.started() != started

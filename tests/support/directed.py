@@ -16,6 +16,7 @@ from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.store import State
 from lutra_models.history import Mode
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
+from lutra_models.server import Host
 from lutra_models.wire import Directive, Outcome
 
 from tests.support.fake_clock import FakeClock
@@ -43,6 +44,7 @@ class Directed:
     driver: bool = False
     pace: Pace = field(default_factory=lambda: Pace(1000, 1000))
     given: int = 0
+    host: Host = HOST
 
     def bounds(self) -> Bounds:
         change = self.changes.provisional
@@ -71,7 +73,7 @@ class Directed:
     def executor(self) -> DirectiveExecutor:
         """Another run of the agent over the same folder."""
         return DirectiveExecutor(
-            self.engine.opened, self.state, self.control, self.clock, lambda: self.engine.server(HOST), self.bounds
+            self.engine.opened, self.state, self.control, self.clock, lambda: self.engine.server(self.host), self.bounds
         )
 
     def confirm(self) -> None:

@@ -100,9 +100,9 @@ def installed(name: str) -> Path:
         raise
 
 
-def made(name: str, directory: Path, **options: str) -> ScratchServer:
+def made(name: str, directory: Path, port: int | None = None, **options: str) -> ScratchServer:
     """A server in this folder, not started yet. Its new data are a copy of those of the first of its name."""
-    return _copying(name)(directory, options=options, programs=installed(name))
+    return _copying(name)(directory, port, options, installed(name))
 
 
 @cache

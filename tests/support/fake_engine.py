@@ -14,7 +14,8 @@ from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
@@ -43,7 +44,8 @@ HOST = Host(memory_bytes=8 << 30, cores=4)
 class FakeEngine:
     """`breaks` says whether a server with this file starts; `file` is the settings file, kept on disk as well.
 
-    `coming_up` says of one that is not up that it runs all the same.
+    `coming_up` says of one that is not up that it runs all the same. `here` says whether it is known to run on this
+    host, and `names` whose data a folder holds, where another server's may lie there.
     """
 
     path: Path
@@ -68,6 +70,7 @@ class FakeEngine:
     statements: list[str] = field(default_factory=list)
     family: str = "postgresql"
     programs: tuple[str, ...] = ("postgres", "postmaster")
+    managers: tuple[str, ...] = ("patroni",)
     name: str = SERVER
     scope: Scope = "server"
     peak_connections: int = 0
@@ -76,11 +79,20 @@ class FakeEngine:
     reads_file_at_start_alone: bool = False
     held_while_down: frozenset[str] = frozenset()
     host: FakeHost | None = None
+    here: bool = True
+    identifier: str = ""
+    names: dict[Path, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.path.exists():
             self.path.write_text("")
+            self.pid_file.touch()
         self.catalogue = self.family
+
+    @property
+    def pid_file(self) -> Path:
+        """There while the server runs, and after a crash."""
+        return self.path.with_name("server.pid")
 
     @property
     def opened(self) -> Engine:
@@ -103,7 +115,7 @@ class FakeEngine:
 
     def identity(self) -> ServerIdentity:
         self.ping()
-        return ServerIdentity(self.version, self.role, "")
+        return ServerIdentity(self.version, self.role, self.identifier)
 
     def server(self, host: Host) -> Server:
         return self.opened.server(host)
@@ -161,7 +173,7 @@ class FakeEngine:
 
     def settings_file(self) -> Path | None:
         self.ping()
-        return self.path
+        return self.path if self.here else None
 
     def settings_file_in(self, data_dir: Path | None) -> Path | None:
         return None if data_dir is None else data_dir / self.path.name
@@ -174,11 +186,12 @@ class FakeEngine:
     def file_says(self, content: bytes) -> dict[str, str]:
         return dict(re.findall(r"^(\w+) = '(.*)'$", content.decode(), re.MULTILINE))
 
-    def data_dir(self) -> Path | None:
-        return self.path.parent
+    def place(self) -> Place:
+        self.ping()
+        return Place(folder=self.path.parent) if self.here else Place(doubt="it runs elsewhere")
 
-    def process_id(self) -> int | None:
-        return None
+    def name_in(self, folder: Path) -> str:
+        return self.names.get(folder, str(folder))
 
     def visible(self) -> tuple[Visible, ...]:
         return (Visible("pg_stat_database", True),)
@@ -186,9 +199,23 @@ class FakeEngine:
     def close(self) -> None:
         self.calls += 1
 
+    def traces(self) -> Traces:
+        return Traces((self.pid_file,))
+
+    def was_shut_down(self, traces: Traces) -> bool | None:
+        return shut_down_by(traces)
+
+    def shut_down(self) -> None:
+        self.up = False
+        self.pid_file.unlink()
+
     def start(self) -> None:
         """What a start does: the file decides whether the server comes up."""
         self.up = not self.breaks(self.file)
+        if self.up:
+            self.pid_file.touch()
+        else:
+            self.pid_file.unlink(missing_ok=True)
         if self.up and self.host is not None:
             self.host.server_started()
         if self.up:

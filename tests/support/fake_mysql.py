@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lutra_agent.engines.common.peer import Peer
+
 
 class FakeConnection:
     """`answers` are by the beginning of the statement: rows, one row by name, an error, or an iterator of rows."""
@@ -21,6 +23,9 @@ class FakeConnection:
         self.durations_s: list[float] = []
         self.further_questions = 0
         self.closed = False
+
+    def peer(self) -> Peer:
+        return Peer()
 
     def admitted(self) -> bool:
         return self.admits

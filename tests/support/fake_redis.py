@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from lutra_agent.changes.recorded_progress import RecordedProgress
 from lutra_agent.config.types import RestartConfig
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.peer import Peer
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.redis.health import RedisHealth
 from lutra_agent.engines.redis.server.section import RedisDatabase
-from lutra_agent.engines.redis.server.session import PRODUCTS, Session
+from lutra_agent.engines.redis.server.session import PRODUCTS, Info, Session
 from lutra_agent.engines.redis.sources import conf
 from lutra_agent.engines.redis.sources.source import RedisSource
 from lutra_agent.engines.redis.telemetry.telemetry import RedisTelemetry
@@ -88,6 +91,9 @@ class FakeRedis:
         found = self.ask(*words)
         return dict(zip(found[::2], found[1::2], strict=True))
 
+    def peer(self) -> Peer:
+        return Peer()
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -128,12 +134,20 @@ class FakeRedisControl(ServerControl):
         return (0 if self.fake.up else 1), ""
 
 
+class SessionHere(Session):
+    """With a server that runs on this host, in this process."""
+
+    def _place(self, info: Info) -> Place:
+        assert self.database.config_file is not None
+        return Place(os.getpid(), self.database.config_file.parent)
+
+
 class RedisEngine:
     """The agent's engine over a Redis in memory, as `Directed` asks it."""
 
     def __init__(self, fake: FakeRedis) -> None:
         connection: Any = fake
-        session = Session(
+        session = SessionHere(
             RedisDatabase(engine="redis", host="127.0.0.1", port=1, config_file=fake.file), PRODUCTS["redis"]
         )
         session.connection = connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -10,6 +11,7 @@ from typing import Any
 
 from lutra_agent.config.types import AgentConfig, Config, DatabaseConfig, GuardConfig, ServiceConfig
 from lutra_agent.drivers.base import Measurement, Moment, nothing
+from lutra_agent.engines.common.place import Place
 from lutra_agent.errors import DriverFailed, ServiceUnavailable
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.metrics.measure import Measure
@@ -171,7 +173,7 @@ def bench(
     spool = Spool(folder / "spool")
     link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
     reports = Reports("host.example", spool, clock, lambda: AgentStatus(mode=mode))
-    measure = Measure(engine, engine, probe, clock, lambda: None)
+    measure = Measure(engine, probe, clock, lambda: Place(os.getpid()) if engine.here else Place())
     loads = {"few": FakeDriver(clock, engine, clients=2), "many": FakeDriver(clock, engine, clients=16)}
     lab: tuple[Any, ...] = (driver, NoSignals(), loads) if with_driver else (None, NoSignals())
     loop = Loop(database, measure, reports, link, *lab)

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 from tests.support.fakes import Document, Fakes
@@ -66,7 +67,14 @@ def _tells_its_environment(request: Mapping[str, Any]) -> Document:
     return {"environment": sorted(os.environ)}
 
 
-ENDS, KILLED, HANGS, STOPS, GROWS, NO_NUMBER, TALKS, LONG, ENVIRONMENT = range(9001, 9010)
+def _forks(request: Mapping[str, Any]) -> NoReturn:
+    child = os.fork()
+    if child:
+        Path(request["told"]).write_text(str(child))
+    _hangs(request)
+
+
+ENDS, KILLED, HANGS, STOPS, GROWS, NO_NUMBER, TALKS, LONG, ENVIRONMENT, FORKS = range(9001, 9011)
 _ACTIONS: dict[int, Callable[[Mapping[str, Any]], Document]] = {
     ENDS: _ends,
     KILLED: _is_killed,
@@ -77,4 +85,5 @@ _ACTIONS: dict[int, Callable[[Mapping[str, Any]], Document]] = {
     TALKS: _talks,
     LONG: _talks_too_much,
     ENVIRONMENT: _tells_its_environment,
+    FORKS: _forks,
 }

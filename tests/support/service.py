@@ -80,6 +80,9 @@ class FakeWorker:
     def run(self, task: str, payload: Mapping[str, Any]) -> Document:
         return opened(sealed(lambda: getattr(self._fakes, task)(json.loads(json.dumps(payload)))))
 
+    def pause(self, on: bool) -> None:
+        return
+
     def kill(self) -> None:
         return
 
@@ -284,6 +287,24 @@ def applied(service: Service, agent: Agent) -> Document:
     return made
 
 
+def guard_event(agent: Agent, made: Document | None = None, identifier: str = "ev_1") -> Document:
+    return {
+        "id": identifier,
+        "guard": "p99",
+        "metric": "p99_ms@histogram",
+        "value": 60.0,
+        "bound": 25.0,
+        "limit": 2.0,
+        "baseline": 12.5,
+        "held_s": 30.0,
+        "hold_s": 30.0,
+        "since": agent.clock.isoformat(),
+        "at": agent.clock.isoformat(),
+        "directive": made and made["id"],
+        "message": "p99: p99_ms@histogram is 60 for 30 s, bound 25, 12.5 before",
+    }
+
+
 def look(service: Service, made: Document) -> Document:
     found: Document = service.take("GET", f"/v1/recommendations/{made['id']}")
     return found
@@ -307,6 +328,8 @@ def silent_for(service: Service, agent: Agent, minutes: int = 5) -> None:
         last = unit.reports._one(*of_agent, c.sequence == agent.sequence)
         assert last is not None
         unit.reports.replace(last.id, received_at=last.received_at - timedelta(minutes=minutes))
+        known = unit.databases.get(agent.database).last_report_at
+        unit.databases.change(agent.database, last_report_at=known and known - timedelta(minutes=minutes))
 
     service.store.write(earlier)
 

@@ -51,6 +51,11 @@ class Plan:
     def names(self) -> list[str]:
         return [c.name for c in self.changes]
 
+    @property
+    def texts(self) -> dict[str, tuple[str, str]]:
+        """By setting the values before and after, as people write them."""
+        return {c.name: (c.before_text, c.after_text) for c in self.changes}
+
 
 def make_plan(
     directive: Directive, live: LiveSettings, bounds: Bounds, now: datetime, past: PastConfigurations
@@ -68,7 +73,10 @@ def make_plan(
         message = f"needs a reboot of the host, which is left to its operator: {', '.join(rebooting)}"
         raise ApplyRefused("restart_not_allowed", message)
     alike = [a for a in past.configurations if leads_to(live, plan.changes, a)]
-    _within_memory(live, bounds, plan, alike, past.lasting)
+    # What others took meanwhile, a new proposal does not get back by being an old one.
+    restores = directive.rollback or directive.restore or live.server.host.others_bytes is None
+    _within_memory(live, bounds, plan, alike if restores else (), past.lasting)
+    _within_limits(live, plan, alike, past.lasting)
     if not bounds.durability:
         _keeps_commits(live, plan, past.lasting)
     if bounds.by_catalogue and not alike:
@@ -169,6 +177,14 @@ def _within_memory(
     needed = live.memory(policy, active).total_bytes
     if all(needed > live.memory(policy, values_of(live, a)).total_bytes for a in alike):
         raise ApplyRefused("memory_budget_exceeded", refusal.message)
+
+
+def _within_limits(live: LiveSettings, plan: Plan, alike: Sequence[Active], lasting: Sequence[Active]) -> None:
+    """What the host bounds beside memory. Going back to what ran is nothing new."""
+    known = [values_of(live, a) for a in (*alike, *lasting)]
+    refusal = live.limit_refusal(plan.target, known) if plan.changes else None
+    if refusal is not None:
+        raise ApplyRefused("limit_exceeded", refusal.message)
 
 
 def _waiting(live: LiveSettings) -> dict[str, Value]:

@@ -38,7 +38,7 @@ from lutra_agent.state.change_events import (
     UndoPrevented,
 )
 from lutra_agent.state.change_machine import IllegalEvent
-from lutra_agent.state.change_record import ChangeRecord
+from lutra_agent.state.change_record import ChangeRecord, moves
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.snapshot import Snapshots, active_in
 from lutra_agent.state.store import State
@@ -106,7 +106,7 @@ class DirectiveExecutor:
         if record.undo is None:
             code: ApplyCode = "did_not_start" if record.restarted and not self._control.up() else "internal_error"
             self._changes.write_or_hold(UndoBegun(record.directive, code, "the agent ended while it carried this out"))
-        log.warning("directive %s: restoring what was active before", record.directive)
+        log.warning("directive %s: restoring what was active before: %s", record.directive, record.words_back)
         return self._restore(record.names)
 
     def undo(self, change: ChangeRecord, code: ApplyCode, message: str) -> Outcome:
@@ -117,7 +117,7 @@ class DirectiveExecutor:
     def confirm(self, confirmation: Confirmation) -> None:
         """From now on no lapse of time undoes the change. The next report has this outcome."""
         change = confirmation.change
-        outcome = self._outcomes.make(change.directive, "confirmed", names=change.names)
+        outcome = self._outcomes.make(change.directive, "confirmed", names=change.names, moves=change.words)
         self._changes.write(Confirmed(outcome, confirmation.at, confirmation.watch_until))
 
     def _restore(self, names: Sequence[str]) -> Outcome:
@@ -129,7 +129,13 @@ class DirectiveExecutor:
         restart = record.restarted or was_restarted(self._engine, record.before, record.names)
         restore(self._engine, self._control, record.before, record.names, restart)
         outcome = self._outcomes.make(
-            record.directive, "reverted", record.undo.code, record.undo.reason, tuple(names), restart
+            record.directive,
+            "reverted",
+            record.undo.code,
+            record.undo.reason,
+            tuple(names),
+            restart,
+            moves=record.words_back,
         )
         try:
             self._changes.write_or_hold(Restored(outcome))
@@ -147,7 +153,8 @@ class DirectiveExecutor:
     def _change(self, directive: Directive, plan: Plan, before: Snapshots, preferred: list[Step]) -> Outcome:
         self._remember(plan, before)
         undone = concerned(self._engine, before, plan.names)
-        self._changes.write(Begun(directive.id, tuple(plan.names), undone, directive.measure))
+        self._changes.write(Begun(directive.id, tuple(plan.names), undone, directive.measure, plan.texts))
+        log.info("directive %s: changing %s", directive.id, moves(plan.texts))
         try:
             rounded = self._applier.apply(plan, lambda: self._changes.write(Restarting(directive.id)), preferred)
             return self._applied(directive, plan, rounded)
@@ -161,7 +168,8 @@ class DirectiveExecutor:
     def _applied(self, directive: Directive, plan: Plan, rounded: str) -> Outcome:
         confirm_s = None if self._needs_no_confirmation(directive, plan) else self._bounds().confirm_s
         names = tuple(plan.target)
-        outcome = self._outcomes.make(directive.id, "applied", None, rounded, names, plan.restart, confirm_s)
+        made = moves(plan.texts)
+        outcome = self._outcomes.make(directive.id, "applied", None, rounded, names, plan.restart, confirm_s, made)
         self._changes.write(Applied(outcome))
         return outcome
 

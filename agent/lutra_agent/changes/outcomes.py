@@ -33,8 +33,11 @@ class Outcomes:
         names: tuple[str, ...] = (),
         restarted: bool = False,
         confirm_s: float | None = None,
+        moves: str = "",
     ) -> Outcome:
-        """`names` are the settings whose active values it has; the change is provisional for `confirm_s`."""
+        """`names` are the settings whose active values it has; the change is provisional for `confirm_s`. `moves` says
+        for the log what went from where to where.
+        """
         now = self._clock.now()
         outcome = Outcome.model_validate(
             {
@@ -48,7 +51,8 @@ class Outcomes:
                 "at": now,
             }
         )
-        log.info("directive %s: %s", directive, " ".join(filter(None, (state, code, outcome.message))))
+        why = " ".join(filter(None, (code, outcome.message)))
+        log.info("directive %s: %s", directive, ": ".join(filter(None, (state, moves, why))))
         return outcome
 
     def _active(self, names: tuple[str, ...]) -> dict[str, Value]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from lutra_models.server import SERVER
 
 from lutra_agent.changes.source_restore import SourceRestore
 from lutra_agent.changes.verify import is_restored, verify_restored
@@ -12,6 +14,11 @@ from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable, DidNotStart, LoginRefused
 from lutra_agent.state.snapshot import Snapshots, texts_in
+
+NOT_OURS = (
+    "the server is down, and its settings file is not the agent's to restore: it was not taken, or its folder holds "
+    "another server's data by now; start the server by hand, and the agent restores its settings by statements"
+)
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +30,42 @@ def restore(engine: Engine, control: ServerControl, before: Snapshots, names: Se
     they are restored whether or not the server answers, and it may read them at its start. Where one cannot be
     restored, the others are all the same. A server that is down is started with what the files said of `names`, and
     with the whole files where it does not start so, or where there are no `names`. Raises DidNotStart, ApplyRefused,
-    also where a restart would lose data, and DatabaseUnavailable.
+    also where a restart would lose data or another server answers than the snapshots are of, and DatabaseUnavailable.
+
+    A settings file is written while the folder of the data has the name that it had when its bytes were taken.
     """
-    _Restore(engine, control, before, list(names), restart).run()
+    _Restore(engine, control, whose_files_are_there(engine, before), list(names), restart).run()
+
+
+def require_same_server(engine: Engine, before: Snapshots) -> None:
+    """Raises ApplyRefused where another server answers than the snapshots are of, and DatabaseUnavailable."""
+    own, identity, place = before[SERVER], engine.health.identity(), engine.health.place()
+    name = "" if place.folder is None else engine.health.name_in(place.folder)
+    if own.name:  # its data lay on this host
+        same = place.folder is not None and (name == own.name or own.identifier == identity.identifier != "")
+    else:
+        same = own.identifier in ("", identity.identifier)
+    if same:
+        return
+    was, now = own.name or own.identifier, name or identity.identifier or "one without a name of its own"
+    message = f"the settings to restore are those of another server ({was}) than the one that answers ({now})"
+    how = "connect the agent to the former one again: until then neither is changed"
+    raise ApplyRefused("server_changed", "; ".join(filter(None, (message, how, place.doubt))))
+
+
+def whose_files_are_there(engine: Engine, before: Snapshots) -> Snapshots:
+    """The snapshots without the server's settings file where its folder holds other data by now."""
+    own = before.get(SERVER)
+    if own is None or own.file is None:
+        return before
+    name = "" if own.data_dir is None else engine.health.name_in(own.data_dir)
+    if name and name == own.name:
+        return before
+    message = (
+        "%s is left as it is: %s is not known to hold the data of the server that it was saved for (now %s, then %s)"
+    )
+    log.warning(message, own.file.path, own.data_dir, name or "unknown", own.name or "unknown")
+    return {**before, SERVER: replace(own, file=None)}
 
 
 @dataclass(frozen=True)
@@ -39,6 +79,7 @@ class _Restore:
     def run(self) -> None:
         if self._up():
             try:
+                self._require_same_server()
                 self._online()
                 return
             except CollectionFailed as error:
@@ -57,6 +98,15 @@ class _Restore:
             self._others(up=True)
             raise
 
+    def _require_same_server(self) -> None:
+        """Where another server answers, its settings stay, and what was written is taken out where it was written."""
+        try:
+            require_same_server(self.engine, self.before)
+        except ApplyRefused:
+            if self._own.names:
+                self._own.lines(up=True)
+            raise
+
     def _online(self) -> None:
         prevented = self._others(up=True)
         refused = bool(self._own.names) and self._own.by_steps(self.restart, self.control.may_restart)
@@ -72,10 +122,10 @@ class _Restore:
 
     def _offline(self) -> None:
         prevented = self._others(up=False)
-        self.control.require_not_paused()
+        self.control.require_not_held()
         own = self._own
         if own.source.keeps_file and own.snapshot.file is None and (own.names or not self.names):
-            raise DidNotStart("the server is down, and its settings file is not the agent's to restore")
+            raise DidNotStart(NOT_OURS)
         restarted = self._start(own)
         if prevented is not None:
             raise prevented

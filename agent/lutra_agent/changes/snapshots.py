@@ -36,8 +36,12 @@ def take_snapshots(engine: Engine, server: Server) -> Snapshots:
 def _taken(engine: Engine, source: SettingSource, server: Server, names: Sequence[str]) -> Snapshot:
     texts = {n: server.settings[n].persisted for n in names}
     active = {n: server.settings[n].value for n in names}
-    data_dir = engine.health.data_dir() if source.name == SERVER else None
-    return Snapshot(texts, active, save_file(source.settings_file()), data_dir)
+    file = save_file(source.settings_file())
+    if source.name != SERVER:
+        return Snapshot(texts, active, file)
+    folder = engine.health.place().folder
+    name = "" if folder is None else engine.health.name_in(folder)
+    return Snapshot(texts, active, file, folder, name, server.identifier)
 
 
 def concerned(engine: Engine, snapshots: Snapshots, names: Sequence[str]) -> Snapshots:

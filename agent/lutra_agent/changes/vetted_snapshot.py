@@ -44,7 +44,7 @@ def _vetted(source: SettingSource, snapshot: Snapshot, data_dir: Path | None) ->
     if odd := sorted(set(snapshot.texts) - set(names)):
         log.warning("left as they are, for they are no settings or no values of the catalogue: %s", ", ".join(odd))
     texts, active = {n: snapshot.texts[n] for n in names}, {n: snapshot.active[n] for n in names}
-    found = replace(snapshot, texts=texts, active=active, data_dir=data_dir)
+    found = replace(snapshot, texts=texts, active=active, data_dir=data_dir or snapshot.data_dir)
     path = _settings_file(source, data_dir) if source.keeps_file else None
     return replace(found, file=None if path is None else _file(source, found, path))
 

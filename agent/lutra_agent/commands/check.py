@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lutra_models.catalog import LiveSettings, meet
-from lutra_models.server import Policy, Server
+from lutra_models.catalog.limits import Limited
+from lutra_models.server import Host, Policy, Server
 
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.measured_once import MeasuredOnce, measure_once
@@ -19,6 +20,7 @@ from lutra_agent.drivers import build_loads
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.common.sources import permissions as permissions_of
 from lutra_agent.engines.common.telemetry import Visible
+from lutra_agent.errors import DatabaseUnavailable
 from lutra_agent.files.saved_file import save_file
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
@@ -41,6 +43,7 @@ class Examination:
     permissions: Permissions
     shadowed: dict[str, str]
     memory: dict[str, int]
+    limits: tuple[Limited, ...]
     movable: tuple[str, ...]
     missing: tuple[str, ...]
     service: str
@@ -64,8 +67,7 @@ def examine(config: Config) -> Examination:
         found = live.memory(policy, {})
         measured = measure_once(database.engine.telemetry, clock, config.prometheus)
         service = ask_service(config.service)
-        lacks = [*_missing(config, database, permissions, movable, visible), *measured.problems]
-        lacks += database.unreadable
+        lacks = [*_missing(config, database, permissions, movable, visible), *measured.problems, *database.problems]
         lacks += [*missing_programs(config), *filter(None, (service.remedy,))]
         return Examination(
             server=server,
@@ -81,10 +83,13 @@ def examine(config: Config) -> Examination:
                 "worst_case_bytes": found.worst_case_bytes,
                 "limit_bytes": live.memory_limit(policy),
             },
+            limits=live.limited({}),
             movable=movable,
             missing=tuple(dict.fromkeys(lacks)),
             service=service.said,
         )
+    except DatabaseUnavailable as error:
+        raise DatabaseUnavailable("; ".join(filter(None, (str(error), database.why_down(error))))) from error
     finally:
         database.engine.health.close()
 
@@ -159,15 +164,31 @@ def _lines(found: Examination) -> Iterator[str]:
     yield f"settings: {known} known; of the {tuned} that it may tune, this account may change {changeable}"
     for name, by in found.shadowed.items():
         yield f"  {name} is outranked by {by}"
+    for name, setting in server.settings.items():
+        if setting.unreached:
+            yield f"  {name}: {setting.unreached} have a value of their own, which a change does not reach"
     counted, worst, limit = (_size(memory[f"{part}_bytes"]) for part in ("counted", "worst_case", "limit"))
     if server.settings:
         yield f"memory: {counted} counted, {worst} in the worst case, limit {limit}"
     else:
         yield "memory: unknown, since the server tells no settings"
+    yield f"others: {_others(server.host)}"
+    yield from (
+        f"limit: {limit.told}{f'; too little: {limit.row.remedy}' if limit.exceeded else ''}" for limit in found.limits
+    )
     yield f"service: {found.service}"
     yield ""
     yield "nothing is missing" if found.complete else "missing:"
     yield from (f"  {remedy}" for remedy in found.missing)
+
+
+def _others(host: Host) -> str:
+    """What is known of the memory of others on the server's host."""
+    if host.others_bytes is None:
+        why = "the agent does not see the server's process and its host's memory"
+        return f"unknown, as {why}; the limit is a share of {_size(host.memory_bytes)} and leaves out what others hold"
+    share = f"hold up to {_size(host.others_bytes)} of {_size(host.memory_bytes)}"
+    return f"{share}, the kernel included; the server's processes hold {_size(host.resident_bytes or 0)} now"
 
 
 def _document(found: Examination) -> dict[str, Any]:
@@ -186,7 +207,12 @@ def _document(found: Examination) -> dict[str, Any]:
         "changeable": sorted(found.permissions.changeable),
         "may_reload": found.permissions.may_reload,
         "shadowed": found.shadowed,
+        "unreached": {n: s.unreached for n, s in found.server.settings.items() if s.unreached},
         "memory": found.memory,
+        "limits": [
+            {"name": n.row.name, "has": n.has, "needs": n.needs, "what": n.row.what, "remedy": n.row.remedy}
+            for n in found.limits
+        ],
         "missing": list(found.missing),
         "service": found.service,
         "complete": found.complete,

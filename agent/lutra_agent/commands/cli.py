@@ -55,7 +55,9 @@ class Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
-        except (LutraError, PermissionError) as error:
+        except BrokenPipeError:
+            raise
+        except (LutraError, OSError) as error:
             raise click.ClickException(shown(str(error))) from error
 
 
@@ -77,7 +79,8 @@ def run(config_file: Path) -> None:
     signals.install()
     try:
         with running(config, signals=signals) as loop:
-            logging.getLogger(__name__).info("mode %s, every %g s", config.agent.mode, config.agent.interval_s)
+            begins = f"mode {config.agent.mode}, every {config.agent.interval_s:g} s"
+            logging.getLogger(__name__).info("%s", "; ".join(filter(None, (begins, loop.pending))))
             loop.run()
     except Stopped:
         logging.getLogger(__name__).info("ended")
@@ -211,14 +214,24 @@ def dialling(config_file: Path, quiet: bool = False) -> Config:
 
 
 def configured(config_file: Path, quiet: bool = False) -> Config:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Shown("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler, shown_ = logging.StreamHandler(sys.stderr), Shown()
+    handler.setFormatter(shown_)
     logging.basicConfig(level=logging.WARNING if quiet else logging.INFO, handlers=[handler])
-    return load(config_file)
+    config = load(config_file)
+    shown_.of = f"{config.database}: "
+    return config
 
 
 class Shown(logging.Formatter):
-    """A database, or a service, chooses some of the words."""
+    """A database, or a service, chooses some of the words. `of` begins each line: whose agent writes."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(of)s%(name)s: %(message)s")
+        self.of = ""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  (logging's own name)
+        record.of = self.of
+        return super().formatMessage(record)
 
     def format(self, record: logging.LogRecord) -> str:
         return shown(super().format(record))

@@ -34,6 +34,7 @@ class MeasuredOnce:
 
 def measure_once(telemetry: Telemetry, clock: Clock, prometheus: PrometheusConfig | None) -> MeasuredOnce:
     """Raises DatabaseUnavailable."""
+    clock.sleep(SECONDS)  # what the agent asked until now has reached the server's counters by then
     before = telemetry.sample(clock.now(), clock.monotonic())
     clock.sleep(SECONDS)
     after = telemetry.sample(clock.now(), clock.monotonic())

@@ -11,7 +11,7 @@ from lutra_models.wire import HostRollback
 
 from lutra_agent.admission.past_configurations import values_of
 from lutra_agent.changes.outcomes import Outcomes
-from lutra_agent.changes.restore import restore
+from lutra_agent.changes.restore import require_same_server, restore
 from lutra_agent.changes.snapshots import differences
 from lutra_agent.changes.vetted_snapshot import vetted
 from lutra_agent.clock import SystemClock
@@ -39,7 +39,11 @@ def roll_back(config: Config, target: str, restart: bool, reason: str = "") -> I
     running = not database.state.lock()
     if running and database.changes.load().in_hand is not None:
         raise ApplyRefused("paused", "the running agent is carrying out a change just now; try again in a moment")
-    database.state.pause()
+    paused = "the agent is paused; `lutra-agent resume` lets it take directives again"
+    try:
+        database.state.pause()
+    except OSError as error:
+        paused = f"the agent cannot be paused, as {database.state.folder} cannot be written: {error.strerror}"
     try:
         before = _active(database)
         yield from _restore(database, snapshots, restart)
@@ -47,7 +51,7 @@ def roll_back(config: Config, target: str, restart: bool, reason: str = "") -> I
     finally:
         database.engine.health.close()
         database.state.unlock()
-    yield "the agent is paused; `lutra-agent resume` lets it take directives again"
+    yield paused
 
 
 def _restore(database: LocalDatabase, snapshots: Snapshots, restart: bool) -> Iterator[str]:
@@ -56,6 +60,7 @@ def _restore(database: LocalDatabase, snapshots: Snapshots, restart: bool) -> It
         yield "the state folder is another account's: its settings are restored, and no other line of a settings file"
         snapshots = vetted(database.engine.sources, snapshots, database.config.restart.data_dir)
     if control.up():
+        require_same_server(database.engine, snapshots)
         names = differences(database.read_server(), snapshots)
         yield from _restore_settings(database, control, snapshots, names, restart)
         if not names:
@@ -67,7 +72,7 @@ def _restore(database: LocalDatabase, snapshots: Snapshots, restart: bool) -> It
         own = snapshots[SERVER].texts
         left = [n for n in differences(database.read_server(), snapshots) if n not in own]
         yield from _restore_settings(database, control, snapshots, left, restart=False)
-    _close_records(database)
+    yield from _close_records(database)
 
 
 def _active(database: LocalDatabase) -> dict[str, Value]:
@@ -115,9 +120,13 @@ def _restore_settings(
         yield f"active after the next reboot of the host: {', '.join(rebooting)}"
 
 
-def _close_records(database: LocalDatabase) -> None:
+def _close_records(database: LocalDatabase) -> Iterator[str]:
     """Nothing is half done or under watch any more; each change that was is reported as reverted."""
     outcomes, changes = Outcomes(SystemClock(), database.read_server), database.changes.load()
     alive = [c for c in (changes.watched, changes.in_hand) if c is not None]
     made = tuple(outcomes.make(c.directive, "reverted", message=WHY, names=c.names) for c in alive)
-    database.changes.write(RolledBack(made))
+    try:
+        database.changes.write(RolledBack(made))
+    except OSError as error:
+        names = ", ".join(c.directive for c in alive)
+        yield f"{database.state.folder} cannot be written: {error.strerror}: the agent will undo {names} once more"

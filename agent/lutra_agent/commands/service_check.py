@@ -8,6 +8,12 @@ from lutra_agent.config.types import TOKEN_VARIABLE, ServiceConfig
 from lutra_agent.errors import ConfigError, NotAdmitted, ServiceRefused, ServiceUnavailable
 from lutra_agent.reporting.transport import Transport
 
+NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
+TRUST = (
+    "set service.ca_file to the certificate (PEM) of the authority that signed the service's, or service.url to a name "
+    "that this certificate holds"
+)
+
 
 @dataclass(frozen=True)
 class ServiceAnswer:
@@ -32,6 +38,8 @@ def ask_service(config: ServiceConfig) -> ServiceAnswer:
         how = f"set service.database to the id that the service gave this database: it refuses {config.database!r}"
         return _refused(config, error, how)
     except ServiceUnavailable as error:
+        if NOT_TRUSTED in str(error):
+            return _refused(config, error, TRUST)
         return _refused(config, error, f"start the service at {config.url}, or set service.url to where it answers")
     finally:
         transport.close()

@@ -45,7 +45,7 @@ def show(found: Diagnosis, as_json: bool) -> str:
 
 def _windows(database: LocalDatabase, seconds: float, clock: Clock) -> Iterator[MeasuredWindow]:
     engine = database.engine
-    measure = Measure(engine.telemetry, engine.health, database.probe, clock, database.data_dir)
+    measure = Measure(engine.telemetry, database.probe, clock, database.place)
     before, end = measure.sample(), clock.monotonic() + seconds
     while (left := end - clock.monotonic()) > 0:
         clock.sleep(min(left, LONGEST_WINDOW_S))
@@ -71,4 +71,5 @@ def _cure(cure: Cure) -> str:
         return f"{cure.setting} stays at {cure.before_text}: {cure.obstacle}"
     was = f", set in {cure.set_by}" if cure.set_by else ""
     bound = f" (no more: {cure.obstacle})" if cure.obstacle else ""
-    return f"{cure.setting} {cure.before_text} → {cure.after_text} ({cure.applies}{was}): {cure.reason}{bound}"
+    but = f" (not for {cure.unreached}, with a value of their own)" if cure.unreached else ""
+    return f"{cure.setting} {cure.before_text} → {cure.after_text} ({cure.applies}{was}): {cure.reason}{bound}{but}"

@@ -64,11 +64,15 @@ OneGuard = Annotated[Guardrail | None, BeforeValidator(_completed)]
 
 @dataclass(frozen=True)
 class ServiceConfig(Section):
-    """Where reports go. The token is read when it is needed: `check`, `rollback` and `pause` work without one."""
+    """Where reports go. The token is read when it is needed: `check`, `rollback` and `pause` work without one.
+
+    `ca_file`: the authority that signed the service's certificate, in place of those that the system trusts.
+    """
 
     url: Annotated[Url, AfterValidator(_encrypted), required("where the service answers: https://host[:port]")]
     database: Annotated[str, required("the id that the service gave it, as in db_…")]
     token_file: OptionalPath = None
+    ca_file: OptionalPath = None
 
     def token(self) -> str:
         """From the environment, else from `token_file`. Raises ConfigError where neither gives one.
@@ -105,6 +109,13 @@ class DatabaseConfig(Section):
     password_file: OptionalPath = field(default=None, kw_only=True)
     tls_ca: OptionalPath = field(default=None, kw_only=True)
     tls_verify: Literal["identity", "ca"] = field(default="identity", kw_only=True)
+
+    def __str__(self) -> str:
+        """The engine, the database's name where it has one, and where it is."""
+        name = getattr(self, "dbname", "")
+        return (
+            f"{self.engine} {name} at {self.host}:{self.port}" if name else f"{self.engine} at {self.host}:{self.port}"
+        )
 
     @property
     def by_socket(self) -> bool:

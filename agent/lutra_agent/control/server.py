@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lutra_agent.clock import Clock
 from lutra_agent.config.types import RestartConfig
+from lutra_agent.control.downtime import Downtime
 from lutra_agent.control.processes import works_in
 from lutra_agent.control.restore_progress import RestoreProgress
 from lutra_agent.control.run_command import run_command
@@ -16,6 +17,7 @@ from lutra_agent.errors import (
     CollectionFailed,
     DatabaseUnavailable,
     DidNotStart,
+    HeldDown,
     LoginRefused,
     NotRestarted,
     ServerStarting,
@@ -32,7 +34,8 @@ log = logging.getLogger(__name__)
 class ServerControl:
     """Starts and restarts one server.
 
-    Raises DidNotStart when the server does not accept connections within the configured time, and when the agent is
+    Raises DidNotStart when the server does not accept connections within the configured time, HeldDown
+    where somebody shut it down, where another program of this host decides whether it runs, and where the agent is
     paused: a paused agent starts and restarts no server. Raises LoginRefused when the server runs and refuses the
     agent's login. The operator's commands do not see the environment variables named by `secrets`.
     """
@@ -54,6 +57,7 @@ class ServerControl:
         self._secrets = secrets
         self._by_operator = by_operator
         self.progress = progress or RestoreProgress()
+        self._downtime = Downtime(config, health, state)
 
     def for_operator(self) -> ServerControl:
         """The same for an operator's own command: it works while the agent is paused, and starts a new restore.
@@ -68,9 +72,19 @@ class ServerControl:
         return bool(self._config.command)
 
     def require_not_paused(self) -> None:
-        """Raises DidNotStart where the agent is paused: whoever paused it may have stopped the server."""
+        """Raises HeldDown where the agent is paused: whoever paused it may have stopped the server."""
         if self._state is not None and self._state.paused and not self._by_operator:
-            raise DidNotStart("the agent is paused: it starts and restarts no server")
+            raise HeldDown("the agent is paused: it starts and restarts no server")
+
+    def require_not_held(self) -> None:
+        """Of a server that is down. Raises HeldDown where the agent is paused, or the server was shut down."""
+        self.require_not_paused()
+        if not self._by_operator and (why := self._downtime.held_down()):
+            raise HeldDown(why)
+
+    def seen_up(self) -> None:
+        """The server answers: whatever stops it from now on is no command of the agent's that ran before."""
+        self._downtime.seen_up()
 
     def up(self) -> bool:
         """Raises LoginRefused where the server runs and does not let the agent in: it is not to be started."""
@@ -87,6 +101,8 @@ class ServerControl:
         if not self.may_restart:
             raise NotRestarted("restart.command is not configured")
         before = self._before()
+        if before is None:
+            self.require_not_held()
         self._health.close()
         self._run_and_wait(self._config.command, before)
 
@@ -110,6 +126,8 @@ class ServerControl:
                 self._wait(f"waited {self._config.timeout_s:g} s", self._deadline(), False)
             else:
                 self._bring_up(self._config.start_command or self._config.command)
+        except HeldDown:
+            raise
         except DidNotStart as error:
             ours = not runs and (not self._config.start_command or self.runs(data_dir))
             if started or ours or not self.may_restart:
@@ -137,19 +155,22 @@ class ServerControl:
         except ServerStarting:
             return True
         except DatabaseUnavailable:
-            folder = self._config.data_dir or data_dir
+            folder = data_dir or self._config.data_dir
             return folder is not None and works_in(folder, self._health.programs)
         return True
 
     def _bring_up(self, command: Sequence[str]) -> None:
         if not command:
             raise DidNotStart("restart.start_command and restart.command are not configured")
+        if not self._by_operator and (manager := self._downtime.manager):
+            raise HeldDown(f"{manager} decides whether the server runs: the agent does not start it")
         self.progress.note("started")
         self._run_and_wait(command)
 
     def _run_and_wait(self, command: Sequence[str], before: str | None = None) -> None:
         """`before` identifies the start of the server that is to be restarted; empty where nothing does."""
         deadline = self._deadline()
+        self._downtime.commanded()
         status, output = self._run(command)
         detail = f": {output}" if output else ""
         self._wait(f"{Path(command[0]).name} ended with {status}", deadline, status != 0, before, detail)
@@ -162,6 +183,7 @@ class ServerControl:
             try:
                 left = self._left(before, failed)
                 if not left:
+                    self.seen_up()
                     return
                 # A command that fails has said why; one that only started the server leaves the waiting to us.
                 if failed or self._clock.monotonic() > deadline:

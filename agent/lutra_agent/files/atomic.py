@@ -18,6 +18,9 @@ LONGEST = 16 << 20
 
 NO_FILE_OF_OURS = (errno.ELOOP, errno.EINVAL, errno.EFBIG, errno.EISDIR, errno.ENXIO)
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""The disk takes nothing, whoever asks."""
+
 log = logging.getLogger(__name__)
 
 
@@ -97,6 +100,11 @@ def made_in(folder: Path) -> tuple[int, int]:
         return os.geteuid(), os.getegid()
     status = folder.stat()
     return status.st_uid, status.st_gid
+
+
+def is_read_only(folder: Path) -> bool:
+    """Whether nobody may write there, whatever the rights of the account."""
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 def make_folder(path: Path) -> None:

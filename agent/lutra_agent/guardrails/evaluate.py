@@ -47,12 +47,16 @@ class Violation:
     baseline: float | None
     since: datetime
     held_s: float
+    why: str = ""
+    """In words, where more than the last reading says so."""
 
     @property
     def fires(self) -> bool:
         return self.held_s >= self.guardrail.hold_s
 
     def __str__(self) -> str:
+        if self.why:
+            return f"{self.guard}: {self.why}"
         was = "" if self.baseline is None else f", {self.baseline:.4g} before"
         return f"{self.guard}: {self.metric} is {self.value:.4g} for {self.held_s:.0f} s, bound {self.bound:.4g}{was}"
 
@@ -102,7 +106,10 @@ def _violation(
             continue
         name, value = reading
         bound = guard.bound(guardrail.limit, baseline.get(name))
-        if bound is None or guard.holds(value, bound):
+        if bound is None:
+            break
+        bound = guard.allowed(bound, one.values, baseline)
+        if guard.holds(value, bound):
             break
         run.append((one, name, value, bound))
     if not run:

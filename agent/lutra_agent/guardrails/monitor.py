@@ -16,15 +16,18 @@ from lutra_models.wire import ApplyCode, GuardEvent
 
 from lutra_agent.config.types import GuardConfig
 from lutra_agent.guardrails.evaluate import BASELINE_WINDOWS, Violation, WindowReading, baseline, evaluate, needed
-from lutra_agent.state.change_events import WatchEnded, WindowPassed
+from lutra_agent.guardrails.regression import TELL, regression
+from lutra_agent.state.change_events import Waited, WatchEnded, WindowPassed
 from lutra_agent.state.change_record import ChangeRecord
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.guard_events import GuardEvents
 from lutra_agent.state.store import State
 
 WINDOWS = "windows"
-CALM_WINDOWS = 30
-"""So many windows under a confirmed configuration make the baseline."""
+CALM_WINDOWS = 120 + TELL
+"""So many windows under a confirmed configuration are kept, for a change to be compared with those before it …"""
+NEWEST = 30
+"""… and so many of them make the baseline."""
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +63,8 @@ class GuardrailMonitor:
         self._changes = ChangeStore(state)
         self._events = GuardEvents(state)
         kept = state.load(WINDOWS) or {}
-        self._calm, self._recent, self._since = (
-            [WindowReading.from_dict(s) for s in kept.get(name, ())] for name in ("calm", "recent", "since")
+        self._calm, self._recent, self._since, self._after = (
+            [WindowReading.from_dict(s) for s in kept.get(name, ())] for name in ("calm", "recent", "since", "after")
         )
         self.firing: tuple[GuardName, ...] = tuple(kept.get("firing", ()))
 
@@ -74,9 +77,13 @@ class GuardrailMonitor:
         """Take in one stretch of time. `measured`: it is a whole window, and no warm-up."""
         guardrails = self._guardrails()
         self._recent = needed(guardrails, [*self._recent, reading])
-        violations = evaluate(guardrails, baseline(self._calm), self._recent)
+        change = self._watched(reading)
+        usual = baseline(self._calm[-NEWEST:])
+        violations = evaluate(guardrails, usual, self._recent)
+        if change is not None and measured:
+            violations = self._with_regression(violations, reading, guardrails["p99"])
         fired = [c for c in violations if c.fires]
-        verdict = self._verdict(self._watched(reading), reading, measured, violations, fired)
+        verdict = self._verdict(change, reading, measured, violations, fired)
         for violation in fired:
             if violation.guard not in self.firing:
                 self._report(violation, reading, verdict.change if verdict.code else None)
@@ -84,10 +91,29 @@ class GuardrailMonitor:
         self._save()
         return verdict
 
+    def wait(self, seconds: float) -> None:
+        """The server was down on purpose for so long: no guard counts it, and no change's time runs."""
+        watched = self._changes.load().watched
+        if watched is not None and seconds > 0:
+            self._changes.write_or_hold(Waited(watched.directive, seconds))
+
     def reset(self) -> None:
         """The configuration is another one now: of the earlier readings only the baseline still counts."""
-        self._recent, self._since, self.firing = [], [], ()
+        self._recent, self._since, self._after, self.firing = [], [], [], ()
         self._save()
+
+    def _with_regression(
+        self, violations: tuple[Violation, ...], reading: WindowReading, guardrail: Guardrail
+    ) -> tuple[Violation, ...]:
+        """With what all windows since the change say of p99, where it does not fire by its bound."""
+        if not guardrail.enabled or len(self._after) >= TELL:
+            return violations
+        self._after.append(reading)
+        if any(v.guard == "p99" and v.fires for v in violations):
+            return violations
+        before = [one for one in self._calm if one.end <= self._after[0].start]
+        found = regression(before, self._after, guardrail)
+        return violations if found is None else (*(v for v in violations if v.guard != "p99"), found)
 
     def _watched(self, reading: WindowReading) -> ChangeRecord | None:
         change = self._changes.load().watched
@@ -130,7 +156,7 @@ class GuardrailMonitor:
     def _confirmed(self, change: ChangeRecord, reading: WindowReading) -> Verdict:
         self._calm = [*self._calm, *self._since][-CALM_WINDOWS:]
         self._since = []
-        log.info("directive %s is confirmed after %d windows", change.directive, change.windows)
+        log.info("directive %s is confirmed after %d windows: %s", change.directive, change.windows, change.words)
         watch_until = reading.end + timedelta(seconds=self._config.watch_s)
         return Verdict(change, Confirmation(change, reading.end, watch_until))
 
@@ -144,7 +170,8 @@ class GuardrailMonitor:
         return not (self._state.paused and reading.values.get("unreachable"))
 
     def _report(self, violation: Violation, reading: WindowReading, undone: ChangeRecord | None) -> None:
-        log.error("the guard fired: %s", violation)
+        undo = "" if undone is None else f"; undoing {undone.directive}: {undone.words_back}"
+        log.error("the guard fired: %s%s", violation, undo)
         event = GuardEvent(
             id=f"ev_{secrets.token_hex(8)}",
             guard=violation.guard,
@@ -163,7 +190,7 @@ class GuardrailMonitor:
         self._events.add(event)
 
     def _save(self) -> None:
-        kept = {"calm": self._calm, "recent": self._recent, "since": self._since}
+        kept = {"calm": self._calm, "recent": self._recent, "since": self._since, "after": self._after}
         content = {name: [s.to_dict() for s in readings] for name, readings in kept.items()}
         try:
             self._state.save(WINDOWS, {**content, "firing": list(self.firing)})

@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -81,14 +82,19 @@ class BoundedHttp:
     """One host, one connection at a time, for one thread. Follows no redirect."""
 
     def __init__(
-        self, url: str, headers: Mapping[str, str] | None = None, monotonic: Callable[[], float] = time.monotonic
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+        ca_file: Path | None = None,
     ) -> None:
+        """Raises ConfigError where `ca_file` holds no certificates."""
         self._url = url
         parts = urlsplit(url)
         self._headers = {"Host": parts.netloc, "Accept-Encoding": "identity", **(headers or {})}
         self._budget = Budget(monotonic)
         self._network = Network(self._budget)
-        self._pool = _pool(url, self._network)
+        self._pool = _pool(url, self._network, ca_file)
 
     def exchange(
         self, method: str, path: str, bound: Bound, headers: Mapping[str, str] | None = None, content: bytes = b""
@@ -122,9 +128,9 @@ def _read(response: httpcore.Response, bound: Bound) -> Answer:
     return Answer(response.status, reason, headers, bytes(content), bound.items)
 
 
-def _pool(url: str, network: Network) -> httpcore.ConnectionPool:
+def _pool(url: str, network: Network, ca_file: Path | None) -> httpcore.ConnectionPool:
     options: dict[str, Any] = {
-        "ssl_context": _tls(url),
+        "ssl_context": _tls(url, ca_file),
         "keepalive_expiry": KEEP_ALIVE_S,
         "network_backend": network,
     }
@@ -154,6 +160,11 @@ def proxy_for(url: str) -> str | None:
     return f"http://{found}" if found and "://" not in found else found
 
 
-def _tls(url: str) -> ssl.SSLContext:
+def _tls(url: str, ca_file: Path | None = None) -> ssl.SSLContext:
     # Loading the certificate authorities costs some MB that a plain connection never uses.
-    return ssl.create_default_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if not url.startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:  # one of OpenSSL's errors is one too
+        raise ConfigError(f"service.ca_file {ca_file} holds no certificates that can be read: {error}") from error

@@ -12,11 +12,13 @@ HELD = {
     "nr_writeback": "dirty_bytes",
     "nr_page_table_pages": "page_tables_bytes",
 }
-STALLS = {"io": "io_waiting_s", "memory": "memory_waiting_s"}
+STALLS = {"cpu": "cpu_waiting_s", "io": "io_waiting_s", "memory": "memory_waiting_s"}
 
 
 def counters(root: Path) -> dict[str, float]:
-    """Bytes that went to swap and came back, and the seconds in which some process waited for a disk or for memory."""
+    """Bytes that went to swap and came back, and the seconds in which some process waited for a processor, for a disk
+    or for memory.
+    """
     waited = {
         name: total for file, name in STALLS.items() if (total := _some(root / "proc/pressure" / file)) is not None
     }

@@ -24,6 +24,9 @@ from lutra_agent.linux.requests import Request
 LEAST_BYTES = 8192
 """Of a limit of dirty memory, two pages: no 0 where nobody remembers the ratio that it would stand for."""
 REMEDY = "give the agent's account the helper: docs/operate/host.md"
+ELSEWHERE = (
+    "the server is not known to run on this host: the agent leaves the settings of this host's kernel as they are"
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ class LinuxHost:
         return found
 
     def permissions(self, names: Iterable[str]) -> Permissions:
+        if self._is_elsewhere():
+            return Permissions(frozenset(), True, explanation=ELSEWHERE)
         disk = self._found_disk()
         try:
             state = self._helper.ask([Request("probe", disk=disk.id if disk else "")])
@@ -166,6 +171,13 @@ class LinuxHost:
             shadowed=owner,
             pending_restart=owner is None and active != (kept or SYSTEM),
         )
+
+    def _is_elsewhere(self) -> bool:
+        """Whether the server answers, and nothing shows that it runs on this host."""
+        try:
+            return self._process() is None and self._data_dir() is None
+        except (DatabaseUnavailable, CollectionFailed):
+            return False
 
     def _server_process(self) -> int | None:
         try:

@@ -1,4 +1,4 @@
-"""systemd's units: the one that runs a process, and the one that the administrator names."""
+"""systemd's units: the one that runs a process, the one that the administrator names, and what state one is in."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ HIERARCHIES = ("name=systemd", "")
 """Of control groups: systemd's own of version 1, and the one of version 2. It works in one of them, or in both."""
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 TIMEOUT_S = 50.0
+SHOWN_WITHIN_S = 5.0
 LONGEST_NAME = 256
 LONGEST_ERROR = 200
 
@@ -64,6 +65,21 @@ def reload(places: Places) -> None:
     if ran.returncode:
         said = ran.stderr.decode(errors="replace").strip()[:LONGEST_ERROR]
         raise Refused(f"{' '.join(command)} ended with {ran.returncode}: {said}")
+
+
+def service_states(systemctl: str, unit: str) -> tuple[str, str, str]:
+    """Whether a unit is loaded, whether it is active and how it ended last, in systemd's words; empty where unknown."""
+    shown = ("LoadState", "ActiveState", "Result")
+    command = [systemctl, "show", f"--property={','.join(shown)}", "--", unit]
+    try:
+        ran = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, env=ENVIRONMENT, cwd="/", timeout=SHOWN_WITHIN_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "", "", ""
+    said = dict(line.split("=", 1) for line in ran.stdout.decode(errors="replace").splitlines() if "=" in line)
+    loaded, active, result = (said.get(name, "").strip() for name in shown)
+    return (loaded, active, result) if loaded != "not-found" else ("", "", "")
 
 
 def _groups(file: Path) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -11,9 +11,11 @@ from lutra_models.server import Host
 
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.linux import allocators, facts, pressure
-from lutra_agent.linux.disks import device_of
+from lutra_agent.linux.disks import device_of, disk_of
+from lutra_agent.metrics.cgroups import Cgroups
+from lutra_agent.metrics.server_process import ServerProcess
+from lutra_agent.metrics.taken import ServerProcesses
 
-UNLIMITED_V1 = 1 << 60
 SECTOR_BYTES = 512
 
 
@@ -21,8 +23,8 @@ class HostProbe:
     """Facts and counters of the host, as the process `pid` is limited (None: the agent's own limits).
 
     `programs` are what a server's process is called. A `pid` of another name is not the server's, but a number from
-    another container, and counts as None; without any, every `pid` is believed. `data_dir` names the disk. What the
-    host does not show is absent.
+    another container, and counts as None; without any, every `pid` is believed. `data_dir` names the disk, and without
+    it no disk is the server's. What the host does not show is absent.
     """
 
     def __init__(self, root: Path = Path("/"), programs: tuple[str, ...] = ()) -> None:
@@ -30,38 +32,68 @@ class HostProbe:
         self._root = root
         self._proc = root / "proc"
         self._sys = root / "sys"
+        self._server = ServerProcesses(root)
 
     def facts(self, pid: int | None = None, data_dir: Path | None = None) -> Host:
         pid = self._servers(pid)
         limits = self._limits(pid)
         cores = _affinity(pid) or psutil.cpu_count() or 1
-        return Host(
-            memory_bytes=min([psutil.virtual_memory().total, *limits.memory_bytes()]),
+        total, available = self._memory()
+        host = Host(
+            memory_bytes=min([total, *limits.memory_bytes()]),
             cores=min([float(cores), *limits.cores()]),
             disk_bytes=_disk_bytes(data_dir),
-            rotational=facts.rotational(self._root, data_dir or Path("/")),
+            rotational=None if data_dir is None else facts.rotational(self._root, data_dir),
             kernel=facts.kernel_version(self._root),
             allocator=allocators.loaded(self._root, pid),
-            file_system=facts.file_system(self._root, data_dir or Path("/")),
-            device=facts.device(self._root, data_dir or Path("/")),
+            file_system=None if data_dir is None else facts.file_system(self._root, data_dir),
+            device=None if data_dir is None else facts.device(self._root, data_dir),
             memory_pages=facts.memory_pages(self._root),
             machine=facts.machine(self._root),
         )
+        return host if pid is None else self._bounded(host, ServerProcess(self._proc, pid), limits, available, data_dir)
+
+    def _bounded(
+        self, host: Host, server: ServerProcess, limits: Cgroups, available: int | None, data_dir: Path | None
+    ) -> Host:
+        """With what the server's process holds, and what bounds it besides."""
+        held, device = server.held(), _number(disk_of(self._root, data_dir or Path("/")))
+        others = None
+        if available is not None and held is not None:
+            # A group is charged with what its members hold since they joined it, and never with huge pages.
+            left = [most - used + min(held.pages, used) for most, used in limits.memory_used()]
+            others = max(0, host.memory_bytes - min([available + held.pages + held.huge, *left]))
+        return replace(
+            host,
+            others_bytes=others,
+            resident_bytes=None if held is None else held.pages + held.huge,
+            shm_bytes=server.shm_bytes(),
+            open_files=server.open_files(),
+            tasks=min(limits.tasks(held.tasks if held else 0), default=None),
+            write_iops=None if device is None else min(limits.write_iops(device), default=None),
+        )
+
+    def _memory(self) -> tuple[int, int | None]:
+        """All of it, and what processes may still have of it: free, or freed for them. None where that is not told."""
+        lines = (line.split() for line in _text(self._proc / "meminfo").splitlines())
+        told = {w[0]: int(w[1]) * 1024 for w in lines if len(w) > 1 and w[1].isdigit()}
+        return told.get("MemTotal:") or psutil.virtual_memory().total, told.get("MemAvailable:")
 
     def reading(self, data_dir: Path | None = None, pid: int | None = None) -> Reading:
         """Load and free memory as gauges; processor times and the data disk's requests and bytes as counters.
 
-        Among them is the time that the hypervisor's other guests took, and for which a quota stopped the server `pid`;
-        what is swapped, waits to be written, and waits for a disk or for memory.
+        Among them is the time that the server `pid` had, that the hypervisor's other guests took, and for which a quota
+        stopped it; what is swapped, waits to be written, and waits for a processor, a disk or memory.
         """
+        pid = self._servers(pid)
         gauges = {"load1": os.getloadavg()[0], "memory_available_bytes": float(psutil.virtual_memory().available)}
-        gauges |= pressure.gauges(self._root)
+        gauges |= {"processors": float(psutil.cpu_count() or 1), **pressure.gauges(self._root)}
         times = psutil.cpu_times()
         counters = {"cpu_user_s": times.user, "cpu_system_s": times.system}
         counters["cpu_iowait_s"] = getattr(times, "iowait", 0.0)
         counters["cpu_steal_s"] = getattr(times, "steal", 0.0)
-        throttled = self._limits(self._servers(pid)).throttled_s()
-        pressed = pressure.counters(self._root)
+        throttled = self._limits(pid).throttled_s()
+        pressed = {**pressure.counters(self._root), **self._server.counters(pid)}
         return Reading({**counters, **pressed, **throttled, **self._disk(data_dir)}, gauges)
 
     def room(self, pid: int | None, data_dir: Path | None) -> dict[str, float]:
@@ -85,7 +117,7 @@ class HostProbe:
         return Cgroups(self._sys / "fs/cgroup", self._proc / str(pid or "self") / "cgroup")
 
     def _disk(self, data_dir: Path | None) -> dict[str, float]:
-        device = device_of(self._root, data_dir or Path("/"))
+        device = None if data_dir is None else device_of(self._root, data_dir)
         if device is None:
             return {}
         try:
@@ -99,63 +131,6 @@ class HostProbe:
             "disk_write_bytes": fields[6] * SECTOR_BYTES,
             "disk_busy_ms": fields[9],
         }
-
-
-class Cgroups:
-    """The limits of one process's control groups, version 1 and 2; a group is bound by its ancestors as well."""
-
-    def __init__(self, root: Path, membership: Path) -> None:
-        self._root = root
-        try:
-            self._lines = [line.split(":", 2) for line in membership.read_text().splitlines()]
-        except OSError:
-            self._lines = []
-
-    def memory_bytes(self) -> Iterator[int]:
-        for folder in self._folders("memory"):
-            for name in ("memory.max", "memory.limit_in_bytes"):
-                text = _text(folder / name)
-                if text.isdigit() and 0 < int(text) < UNLIMITED_V1:
-                    yield int(text)
-
-    def memory_used(self) -> Iterator[tuple[int, int]]:
-        """Limit and use of each limited group, in bytes; cached file pages can be freed and are not used."""
-        for folder in self._folders("memory"):
-            for limit, used, prefix in (
-                ("memory.max", "memory.current", ""),
-                ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
-            ):
-                most, now = _text(folder / limit), _text(folder / used)
-                if most.isdigit() and 0 < int(most) < UNLIMITED_V1 and now.isdigit():
-                    cached = _statistics(folder / "memory.stat", f"{prefix}inactive_file", f"{prefix}active_file")
-                    yield int(most), max(int(now) - cached, 0)
-
-    def cores(self) -> Iterator[float]:
-        for folder in self._folders("cpu"):
-            quota, _, period = _text(folder / "cpu.max").partition(" ")
-            if not quota:
-                quota, period = _text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")
-            if quota.isdigit() and period.isdigit() and int(quota) > 0 and int(period) > 0:
-                yield int(quota) / int(period)
-
-    def throttled_s(self) -> dict[str, float]:
-        """`cpu_throttled_s`, the most for which one of the groups was stopped by its quota; nothing without a quota."""
-        found = []
-        for folder in self._folders("cpu"):
-            microseconds = _statistics(folder / "cpu.stat", "throttled_usec")
-            nanoseconds = _statistics(folder / "cpu.stat", "throttled_time")
-            found.append(microseconds / 1e6 + nanoseconds / 1e9)
-        return {"cpu_throttled_s": max(found)} if found and any(self.cores()) else {}
-
-    def _folders(self, controller: str) -> Iterator[Path]:
-        """The group's folder and its ancestors', up to the root: inside a container the root is its own group."""
-        for _, controllers, path in (line for line in self._lines if len(line) == 3):
-            if controllers and controller not in controllers.split(","):
-                continue
-            mount = self._root if not controllers else self._root / controller
-            folder = mount / path.lstrip("/")
-            yield folder
-            yield from (p for p in folder.parents if p == mount or mount in p.parents)
 
 
 def request_sizes(metrics: dict[str, float]) -> dict[str, float]:
@@ -177,8 +152,10 @@ def _affinity(pid: int | None) -> int:
 
 def _disk_bytes(data_dir: Path | None) -> int | None:
     """The file system's size; less where it fills, so that a tenth is half of what is free at most, in coarse steps."""
+    if data_dir is None:
+        return None
     try:
-        disk = psutil.disk_usage(str(data_dir or "/"))
+        disk = psutil.disk_usage(str(data_dir))
     except OSError:
         return None
     return min(disk.total, 1 << max(5 * disk.free, 1).bit_length() - 1)
@@ -192,14 +169,13 @@ def _disk_free(data_dir: Path) -> float | None:
         return None
 
 
-def _statistics(file: Path, *names: str) -> int:
-    """The sum of the named lines."""
-    lines = (line.partition(" ") for line in _text(file).splitlines())
-    return sum(int(value) for name, _, value in lines if name in names and value.isdigit())
+def _number(disk: Path | None) -> str | None:
+    """As in "8:0"."""
+    return None if disk is None else _text(disk / "dev") or None
 
 
 def _text(path: Path) -> str:
     try:
         return path.read_text().strip()
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return ""

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from lutra_models.ending import Level
 from lutra_models.errors import LutraError
@@ -14,7 +13,7 @@ from lutra_models.guardrails import WATCHED
 
 from lutra_agent.clock import Clock
 from lutra_agent.drivers.base import Driver
-from lutra_agent.engines.common.health import Health
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.telemetry import Latency, Sample, Telemetry
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, DriverFailed
 from lutra_agent.log_throttle import LogThrottle
@@ -22,6 +21,7 @@ from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.metrics.rates import Discarded, span
 from lutra_agent.metrics.several_loads import Driven, together
+from lutra_agent.metrics.taken import taken
 from lutra_agent.reporting.content import Content, plausible
 
 SECONDS = "window_s"
@@ -31,32 +31,36 @@ log = logging.getLogger(__name__)
 
 
 class Measure:
-    """Samples of the database and the host, and what two of them say."""
+    """Samples of the database and the host, and what two of them say.
+
+    Nothing is read of this host where the server is not known to run here.
+    """
 
     def __init__(
         self,
         telemetry: Telemetry,
-        health: Health,
         probe: HostProbe,
         clock: Clock,
-        data_dir: Callable[[], Path | None],
+        place: Callable[[], Place],
         prometheus: Prometheus | None = None,
     ) -> None:
         self._telemetry = telemetry
-        self._health = health
         self._probe = probe
         self._clock = clock
-        self._data_dir = data_dir
+        self._place = place
         self._prometheus = prometheus
         self._throttle = LogThrottle(log)
-        self._last_data_dir: Path | None = None
+        self._last_place = Place()
 
     def sample(self) -> Sample:
         """Raises DatabaseUnavailable."""
         sample = self._telemetry.sample(self._clock.now(), self._clock.monotonic())
         for problem in sample.problems:
             self._throttle.failed(f"collector {problem.partition(':')[0]}", problem)
-        host = self._probe.reading(self._data_dir(), self._process_id())
+        place = self._place()
+        if not place.here:
+            return sample
+        host = self._probe.reading(place.folder, place.process)
         return replace(sample, readings={**sample.readings, "host": host})
 
     def window(self, before: Sample, after: Sample) -> Content | Discarded:
@@ -69,7 +73,9 @@ class Measure:
         rates, targets = found.rates, self._telemetry.targets(found.before, found.after)
         return Content(
             window=(before.at, after.at),
-            metrics=plausible({**rates, **request_sizes(rates), **targets.diagnostics, **targets.metrics}),
+            metrics=plausible(
+                {**rates, **request_sizes(rates), **taken(rates), **targets.diagnostics, **targets.metrics}
+            ),
             latency=self._from_prometheus(before, after) or _plausible(targets.latency),
             problems=(*after.problems, *found.problems),
         )
@@ -79,8 +85,10 @@ class Measure:
 
         Without a sample the server did not answer.
         """
-        pid = None if sample is None else self._process_id()
-        values = {"unreachable": float(sample is None), **self._probe.room(pid, self._known_data_dir())}
+        place = self._known_place()
+        process = None if sample is None else place.process
+        room = self._probe.room(process, place.folder) if place.here else {}
+        values = {"unreachable": float(sample is None), **room}
         if sample is not None:
             readings = sample.readings.items()
             values |= {f"{name}.{g}": v for name, reading in readings for g, v in reading.gauges.items()}
@@ -127,17 +135,11 @@ class Measure:
             raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
         return Driven(measured, {**found, **request_sizes(found)}, driver.context())
 
-    def _process_id(self) -> int | None:
-        try:
-            return self._health.process_id()
-        except LutraError:
-            return None
-
-    def _known_data_dir(self) -> Path | None:
-        """The data directory; where the server does not answer now, the one it named last."""
+    def _known_place(self) -> Place:
+        """Where the server is on this host; while it does not answer, where it was last."""
         with suppress(LutraError):
-            self._last_data_dir = self._data_dir()
-        return self._last_data_dir
+            self._last_place = self._place()
+        return self._last_place
 
     def _from_prometheus(self, before: Sample, after: Sample) -> Latency | None:
         if self._prometheus is None:

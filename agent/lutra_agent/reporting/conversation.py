@@ -64,6 +64,8 @@ class Conversation:
                 self._worked(SENDING, self._sending)
         except ServiceUnavailable as error:
             self._failed(SENDING, self._sending, error)
+        except OSError as error:  # what was taken is sent again
+            self._failed(SENDING, self._sending, ServiceUnavailable(f"the spool cannot be written: {error}"))
         return receipt
 
     def ask(self, wait_s: float) -> Directive | None:

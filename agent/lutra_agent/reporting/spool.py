@@ -9,6 +9,7 @@ the network.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 from collections.abc import Callable
@@ -22,6 +23,8 @@ MAX_BYTES = 64 << 20
 KEPT_ASIDE = 100
 REPORTS = "*.json.gz"
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class SpoolLimits:
@@ -33,7 +36,8 @@ class Spool:
     """Bounded: when it is full the oldest report is dropped first, and counted.
 
     `refused` counts what the service will never take; `held` is what it fails at. Both lie in folders of their own, the
-    newest KEPT_ASIDE of each.
+    newest KEPT_ASIDE of each. A folder that cannot be written now, for a full disk perhaps, is tried again with each
+    report.
     """
 
     def __init__(self, folder: Path, limits: SpoolLimits | None = None) -> None:
@@ -43,15 +47,16 @@ class Spool:
         self._limits = limits or SpoolLimits()
         self._lock = threading.RLock()
         self._closed = False
-        for made in (folder, self._refused, self._held):
-            make_folder(made)
         state = read_json(self._state_file) or {}
         self.epoch: str = state.get("epoch") or f"ep_{secrets.token_hex(8)}"
         self.dropped: int = state.get("dropped", 0)
         self.refused: int = state.get("refused", 0)
         self._waiting = {_sequence(p): p.stat().st_size for p in sorted(folder.glob(REPORTS))}
         self._next: int = max([state.get("next", 0), *(s + 1 for s in (*self._waiting, *self.held()))])
-        self._save()
+        try:
+            self._save()
+        except OSError as error:
+            log.error("%s cannot be written: %s: no report can be kept; guards and undo go on", folder, error.strerror)
 
     def __len__(self) -> int:
         with self._lock:
@@ -147,6 +152,8 @@ class Spool:
         return _path(self._folder, sequence)
 
     def _save(self) -> None:
+        for made in (self._folder, self._refused, self._held):
+            make_folder(made)
         state = {"epoch": self.epoch, "next": self._next, "dropped": self.dropped, "refused": self.refused}
         write_json(self._state_file, state)
 

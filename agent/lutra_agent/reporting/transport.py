@@ -16,9 +16,12 @@ from lutra_agent.config.types import ServiceConfig
 from lutra_agent.errors import NotAdmitted, ServiceFailed, ServiceRefused, ServiceUnavailable
 from lutra_agent.http.client import Answer, Bound, BoundedHttp, Http, HttpFailed
 
-NO_CONTENT, NOT_FOUND = 204, 404
+NO_CONTENT, NOT_FOUND, AWAY = 204, 404, 503
 OPERATORS = frozenset({401, 403})
 """The token is not valid, or not for this: an operator can cure that."""
+
+CURABLE = ("name_taken", "database_retired")
+"""What an operator can cure as well, and what says nothing against the report."""
 
 FINAL = frozenset({400, 409, 413, 415, 422})
 """What says that a report will never be taken. A database that is not found may be restored, or named rightly."""
@@ -55,7 +58,7 @@ class Transport:
     def __init__(self, config: ServiceConfig, token: str, http: Http | None = None) -> None:
         self._database = f"/v1/databases/{config.database}"
         headers = {"Authorization": f"Bearer {token}", "User-Agent": f"lutra-agent/{__version__}"}
-        self._http = http or BoundedHttp(config.url, headers)
+        self._http = http or BoundedHttp(config.url, headers, ca_file=config.ca_file)
 
     def send(self, body: bytes) -> Receipt:
         """Raises ServiceFailed where the report itself may be what the service fails at."""
@@ -107,11 +110,13 @@ def _failure(what: str, answer: Answer, final: frozenset[int]) -> LutraError:
     problem = _problem(answer)
     words = f"{problem['code']} {problem.get('detail', '')}" if problem else answer.reason
     message, later = f"{what} {_line(words)}".strip(), _retry_after_s(answer)
-    if answer.status in OPERATORS or (problem and answer.status == NOT_FOUND and NOT_FOUND not in final):
+    nowhere = problem and answer.status == NOT_FOUND and NOT_FOUND not in final
+    if answer.status in OPERATORS or nowhere or problem.get("code") in CURABLE:
         return NotAdmitted(message, later)
     if problem and answer.status in final:
         return ServiceRefused(message)
-    return (ServiceFailed if problem and answer.status >= 500 else ServiceUnavailable)(message, later)
+    failed = problem and answer.status >= 500 and answer.status != AWAY
+    return (ServiceFailed if failed else ServiceUnavailable)(message, later)
 
 
 def _line(text: str) -> str:

@@ -46,9 +46,8 @@ def _on_host(config: Config, engine: Engine) -> Engine:
     """With the settings of this host's kernel, where the agent's own file lets them move."""
     if not config.host.settings:
         return engine
-    known = config.restart.data_dir
-    helper = HelperProgram(config.host.helper)
-    host = LinuxHost(helper, lambda: known or engine.health.data_dir(), engine.health.process_id)
+    helper, health = HelperProgram(config.host.helper), engine.health
+    host = LinuxHost(helper, lambda: health.place().folder_or(config.restart.data_dir), lambda: health.place().process)
     return replace(engine, sources=(*engine.sources, host))
 
 
@@ -73,7 +72,6 @@ def running(
     if not state.lock():
         raise ConfigError(f"another lutra-agent works in {config.agent.state_dir}")
     try:
-        database.changes.adopt()
         with _linked(config, clock) as (spool, link):
             yield loop_of(database, spool, link, signals or DeferredSignals())
     finally:
@@ -115,14 +113,14 @@ def loop_of(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: S
             loads=tuple(loads),
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
-            problems=_told([*loop.problems, *database.rules.problems(), *link.problems, *database.unreadable]),
+            problems=_told([*loop.problems, *database.rules.problems(), *link.problems, *database.problems]),
             guardrails=database.rules.guardrails(),
             firing=list(database.monitor.firing),
             provisional=change.directive if change else None,
         )
 
     engine = database.engine
-    measure = Measure(engine.telemetry, engine.health, database.probe, clock, database.data_dir, prometheus)
+    measure = Measure(engine.telemetry, database.probe, clock, database.place, prometheus)
     reports = Reports(config.agent.name, spool, clock, status)
     loop = Loop(database, measure, reports, link, driver, signals, loads)
     return loop

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from lutra_models.catalog.readable import readable
 from lutra_models.server import Host, Server
@@ -15,11 +14,13 @@ from lutra_agent.clock import Clock
 from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
-from lutra_agent.errors import CollectionFailed
+from lutra_agent.engines.common.place import Place
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, HeldDown, LoginRefused
 from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.metrics.host import HostProbe
 from lutra_agent.state.change_store import ChangeStore
+from lutra_agent.state.others_memory import OthersMemory
 from lutra_agent.state.peak_connections import PeakConnections
 from lutra_agent.state.store import State
 
@@ -38,8 +39,11 @@ class LocalDatabase:
         self.probe = probe
         self.changes = ChangeStore(state)
         self._peak = PeakConnections(state)
+        self._others = OthersMemory(state)
         self.rules = ServiceRules(state, config.guard)
         self.monitor = GuardrailMonitor(state, self.rules.guardrails, config.guard)
+        self.doubt = ""
+        """What of this host is not known to be the server's, and the way out."""
         self.unreadable: tuple[str, ...] = ()
         """Why each setting that the server reports and the catalogue cannot read is left as it is."""
         self.settings_read = True
@@ -47,10 +51,15 @@ class LocalDatabase:
         self._last: Server | None = None
         self.executor = DirectiveExecutor(engine, state, control, clock, self.read_server, self.bounds)
 
-    def data_dir(self) -> Path | None:
-        if self.config.restart.data_dir is not None:
-            return self.config.restart.data_dir
-        return self.engine.health.data_dir()
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was not known, or not readable, when the server was read last, each with its way out."""
+        return (*filter(None, (self.doubt,)), *self.unreadable)
+
+    def place(self) -> Place:
+        """Raises DatabaseUnavailable and CollectionFailed."""
+        found = self.engine.health.place()
+        return replace(found, folder=found.folder_or(self.config.restart.data_dir))
 
     def read_server(self) -> Server:
         """The live server, with the settings that can be read. Raises DatabaseUnavailable and CollectionFailed."""
@@ -74,11 +83,31 @@ class LocalDatabase:
             self.unreadable = (f"the settings cannot be read: {error}: {known}",)
             return self._with_peak(server)
 
-    def _host(self) -> Host:
-        return self.probe.facts(self.engine.health.process_id(), self.data_dir())
-
     def _with_peak(self, server: Server) -> Server:
         return replace(server, peak_connections=self._peak.with_seen(server.peak_connections))
+
+    def _host(self) -> Host:
+        """Of a server elsewhere no more than the bounds of memory and processors, which are this host's."""
+        place = self.place()
+        self.doubt = place.doubt
+        found = self.probe.facts(place.process, place.folder)
+        if not place.here:
+            return Host(found.memory_bytes, found.cores)
+        return self._others.with_seen(found, self.clock.now())
+
+    def why_down(self, error: Exception) -> str:
+        """What holds the server down that gives this error, and what waits for it; empty where nothing does."""
+        if not isinstance(error, DatabaseUnavailable | HeldDown) or isinstance(error, LoginRefused):
+            return ""
+        try:
+            self.control.require_not_held()
+        except HeldDown as held:
+            error = held
+        if not isinstance(error, HeldDown):
+            return ""
+        changes = self.changes.load()
+        waiting = " and ".join(c.directive for c in (changes.in_hand, changes.watched) if c is not None)
+        return f"{error}; {waiting or 'every change'} waits until the server is up again"
 
     def bounds(self) -> Bounds:
         """What a directive may do at this moment."""

@@ -71,6 +71,7 @@ class Loop:
         self._cycle_s = 0.0
         self._reported_s: float | None = None
         self._waiting = ""
+        self._held = ""
         self._unread: list[str] = []
         self.problems: list[str] = []
 
@@ -91,6 +92,11 @@ class Loop:
             self._waiting = f"an error of the agent's own: {error}"[:LONGEST_PROBLEM]
             self._sleep()
 
+    @property
+    def pending(self) -> str:
+        """In words, which change is not settled yet; empty where there is none."""
+        return self._changes.load().pending
+
     def sent(self, within_s: float) -> bool:
         """Whether the service has all reports, within so many seconds."""
         return self._service.sent(within_s)
@@ -108,6 +114,9 @@ class Loop:
         try:
             self._recover()
             self._database.engine.health.ping()
+            self._database.control.seen_up()
+            self._held = ""
+            self._windows.resume()
             self._throttle.worked("reaching the database")
             self.problems = [*([self._waiting] if self._waiting else ()), *self._unread]
             self._observe_server()
@@ -178,17 +187,30 @@ class Loop:
 
     def _close_gate(self, error: Exception) -> None:
         self._throttle.failed("reaching the database", error)
-        self._windows.interrupt()
-        self.problems = [str(error)[:LONGEST_PROBLEM]]
+        self.problems = [self._down(error)[:LONGEST_PROBLEM]]
         if not self._due():
             return
-        verdict = self._verdict_without_window(error) if self._watches_guardrails() else Verdict()
+        verdict = Verdict()
+        if self._watches_guardrails() and not self._held:
+            verdict = self._verdict_without_window(error)
         if self._server is not None:
             self._store_report(self._server, Content())
         try:
             self._undo(verdict)
         except (DatabaseUnavailable, DidNotStart, ApplyRefused, CollectionFailed) as prevented:
             log.critical("the change cannot be undone yet: %s", prevented)
+
+    def _down(self, error: Exception) -> str:
+        """What to tell of it. A server that is down on purpose is no fault: nothing counts that time."""
+        held = self._database.why_down(error)
+        if held and held != self._held:
+            log.warning("%s", held)
+        self._held = held
+        if held:
+            self._windows.wait()
+        else:
+            self._windows.interrupt()
+        return held or str(error)
 
     def _verdict_without_window(self, error: Exception) -> Verdict:
         if isinstance(error, DatabaseUnavailable):

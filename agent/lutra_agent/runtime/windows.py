@@ -27,6 +27,7 @@ class Windows:
         self._last: Sample | None = None
         self._warmup = 0
         self._evaluated_at: datetime | None = None
+        self._waits = False
 
     def next(self) -> Content:
         """The window since the last sample; empty where there is none, or where it was a warm-up."""
@@ -56,6 +57,19 @@ class Windows:
         """The database answers and cannot be read: nothing confirms a change, and its time runs out."""
         self._last = None
         return self._observe(Content(), {})
+
+    def wait(self) -> None:
+        """The server is down on purpose: the time since the last verdict counts for nothing."""
+        now = self._clock.now()
+        self._monitor.wait((now - (self._evaluated_at or now)).total_seconds())
+        self._last, self._evaluated_at, self._waits = None, now, True
+
+    def resume(self) -> None:
+        """The server answers again: after a shutdown its first windows are warm-up, which does not count either."""
+        if self._waits:
+            self._waits = False
+            self._monitor.wait(self._config.restart_warmup_s)
+            self.begin_warm_up(restarted=True)
 
     def interrupt(self) -> None:
         """The database does not answer: no window spans that."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from lutra_models.wire import ApplyCode, Outcome
@@ -22,12 +22,15 @@ class Answered:
 
 @dataclass(frozen=True)
 class Begun:
-    """The first statement comes next. `before` is what was active until now, by setting source."""
+    """The first statement comes next. `before` is what was active until now, by setting source; `texts` has the values
+    before and after, as people write them.
+    """
 
     directive: str
     names: tuple[str, ...]
     before: Mapping[str, Snapshot]
     measured: bool = False
+    texts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,14 @@ class Confirmed:
     outcome: Outcome
     at: datetime
     watch_until: datetime
+
+
+@dataclass(frozen=True)
+class Waited:
+    """The server was down on purpose for so long: that time does not count against the change."""
+
+    directive: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -120,6 +131,7 @@ OfOne = (
     | Applied
     | WindowPassed
     | Confirmed
+    | Waited
     | WatchEnded
     | UndoBegun
     | UndoProgressed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from lutra_models.wire import Outcome
 
@@ -20,6 +21,7 @@ from lutra_agent.state.change_events import (
     UndoBegun,
     UndoPrevented,
     UndoProgressed,
+    Waited,
     WatchEnded,
     WindowPassed,
     directive_of,
@@ -62,6 +64,8 @@ def _next(record: ChangeRecord | None, event: OfOne) -> ChangeRecord:
             return _applied(record, event.outcome)
         case ((WindowPassed() | Confirmed() | WatchEnded()), "provisional" | "watching"):
             return _observed(record, event)
+        case Waited(seconds=seconds), "provisional" | "watching":
+            return _later(record, timedelta(seconds=seconds))
         case UndoBegun(), "applying" | "restarting" | "provisional" | "watching":
             return _undoing(record, event)
         case UndoProgressed(), "undoing":
@@ -81,8 +85,8 @@ def _first(ended: ChangeRecord | None, event: OfOne) -> ChangeRecord:
         case Answered(outcome=outcome, measured=measured):
             unreported = (*left, outcome)
             return ChangeRecord(outcome.directive, "done", measured=measured, outcome=outcome, unreported=unreported)
-        case Begun(directive=directive, names=names, before=before, measured=measured):
-            return ChangeRecord(directive, "applying", names, before, measured=measured, unreported=left)
+        case Begun(directive=directive, names=names, before=before, measured=measured, texts=texts):
+            return ChangeRecord(directive, "applying", names, before, measured=measured, unreported=left, texts=texts)
     raise _illegal(ended, event)
 
 
@@ -102,6 +106,11 @@ def _observed(record: ChangeRecord, event: WindowPassed | Confirmed | WatchEnded
         case WatchEnded(at=at), "watching" if record.watch_until is not None and at > record.watch_until:
             return _ended(record)
     raise _illegal(record, event)
+
+
+def _later(record: ChangeRecord, by: timedelta) -> ChangeRecord:
+    confirm_by, until = record.confirm_by, record.watch_until
+    return replace(record, confirm_by=confirm_by and confirm_by + by, watch_until=until and until + by)
 
 
 def _undoing(record: ChangeRecord, event: UndoBegun) -> ChangeRecord:

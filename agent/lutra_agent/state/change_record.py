@@ -41,7 +41,8 @@ class ChangeRecord:
     `before` is, by setting source, what an undo restores; `restarted`: a restart of the server was begun, so an undo
     makes settings that need one active again, too. `windows` were measured without a violation. A provisional change
     is undone after `confirm_by`, a confirmed one is watched until `watch_until`. `outcome` is the latest one; no report
-    carries those of `unreported` yet. `measured`: that it was applied is reported with its measurement.
+    carries those of `unreported` yet. `measured`: that it was applied is reported with its measurement. `texts` has by
+    setting the values before and after, as people write them.
     """
 
     directive: str
@@ -56,6 +57,7 @@ class ChangeRecord:
     measured: bool = False
     outcome: Outcome | None = None
     unreported: tuple[Outcome, ...] = ()
+    texts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         needed: dict[str, Any] = {
@@ -71,6 +73,16 @@ class ChangeRecord:
     @property
     def alive(self) -> bool:
         return self.stage != "done"
+
+    @property
+    def words(self) -> str:
+        """As in "one 4MB → 24MB, another on → off"."""
+        return moves({name: self.texts.get(name, ("?", "?")) for name in self.names})
+
+    @property
+    def words_back(self) -> str:
+        """The same of its undo."""
+        return moves({name: self.texts.get(name, ("?", "?"))[::-1] for name in self.names})
 
     @property
     def confirmed(self) -> bool:
@@ -91,6 +103,11 @@ class ChangeRecord:
     def due(self) -> tuple[Outcome, ...]:
         """What the next report has to carry."""
         return () if self.awaits_measurement else self.unreported
+
+
+def moves(texts: Mapping[str, Sequence[str]]) -> str:
+    """In words, by setting, what goes from where to where."""
+    return ", ".join(f"{name} {before} → {after}" for name, (before, after) in texts.items())
 
 
 @dataclass(frozen=True)
@@ -122,6 +139,21 @@ class Changes:
     def provisional(self) -> ChangeRecord | None:
         """The change that nothing has confirmed yet."""
         return self._in(("provisional",))
+
+    @property
+    def pending(self) -> str:
+        """In words what is not settled yet, for whoever starts the agent; empty where nothing is."""
+        told = []
+        if (record := self.in_hand) is not None:
+            told.append(f"{record.directive} is half done and is undone first: {record.words_back}")
+        if (record := self.watched) is not None and record.confirmed:
+            told.append(f"guards watch {record.directive} until {record.watch_until:%H:%M:%S}: {record.words}")
+        elif record is not None:
+            told.append(
+                f"{record.directive} is active and not confirmed, and is undone after {record.confirm_by:%H:%M:%S} "
+                f"unless good windows confirm it: {record.words}"
+            )
+        return "; ".join(told)
 
     @property
     def due(self) -> list[Outcome]:

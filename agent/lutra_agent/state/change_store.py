@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from lutra_agent.state import former_layout
 from lutra_agent.state.change_events import Event
 from lutra_agent.state.change_machine import after
 from lutra_agent.state.change_record import Changes
@@ -28,7 +27,7 @@ class ChangeStore:
     def load(self) -> Changes:
         content = self._state.load(CHANGES)
         if content is None:
-            return former_layout.read(self._state)
+            return Changes()
         try:
             return FORMAT.validate_python(content)
         except ValidationError as error:
@@ -41,24 +40,15 @@ class ChangeStore:
         now = after(before, event)
         if now != before:
             self._state.save(CHANGES, _document(now))
-            former_layout.remove(self._state)
         return now
 
     def write_or_hold(self, event: Event) -> Changes:
         """The same, but what the disk does not take is held in memory: a full disk must not prevent an undo."""
         before = self.load()
         now = after(before, event)
-        if now != before and self._state.save_or_hold(CHANGES, _document(now)):
-            former_layout.remove(self._state)
+        if now != before:
+            self._state.save_or_hold(CHANGES, _document(now))
         return now
-
-    def adopt(self) -> None:
-        """Replace what an earlier version left in this folder by the file of this one."""
-        if not former_layout.present(self._state):
-            return
-        known = self._state.load(CHANGES) is not None
-        if known or self._state.save_or_hold(CHANGES, _document(self.load())):
-            former_layout.remove(self._state)
 
 
 def _document(changes: Changes) -> Any:

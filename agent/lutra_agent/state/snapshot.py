@@ -38,13 +38,16 @@ class Snapshot:
 
     `file` is None where the source keeps none, or the agent's account may not read it: then they are restored by steps
     alone, the server's own while it is up.
-    `data_dir` is where to look for a server that does not answer.
+    `data_dir` is where to look for a server that does not answer, and `name` what tells the data there from another
+    server's: the file is written as long as it does. `identifier` is what the server called itself.
     """
 
     texts: Mapping[str, str | None]
     active: Mapping[str, str]
     file: SavedFile | None
     data_dir: Path | None = None
+    name: str = ""
+    identifier: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         file = self.file and {
@@ -54,14 +57,16 @@ class Snapshot:
             "owner": list(self.file.owner),
         }
         folder = self.data_dir and str(self.data_dir)
-        return {"texts": dict(self.texts), "active": dict(self.active), "file": file, "data_dir": folder}
+        whose = {k: text for k, text in (("name", self.name), ("identifier", self.identifier)) if text}
+        return {"texts": dict(self.texts), "active": dict(self.active), "file": file, "data_dir": folder, **whose}
 
     @classmethod
     def from_dict(cls, content: Any) -> Snapshot:
         """Raises ValueError for what is none: the folder that it lies in may be another account's."""
         kept = _Kept.model_validate(content)
         file = None if kept.file is None else kept.file.saved()
-        return cls(kept.texts, kept.active, file, Path(kept.data_dir) if kept.data_dir else None)
+        folder = Path(kept.data_dir) if kept.data_dir else None
+        return cls(kept.texts, kept.active, file, folder, kept.name, kept.identifier)
 
 
 Snapshots = Mapping[str, Snapshot]
@@ -113,6 +118,8 @@ class _Kept(BaseModel):
     active: Annotated[dict[Text, Text], Field(max_length=MOST_SETTINGS)]
     file: _KeptFile | None
     data_dir: Text | None = None
+    name: Text = ""
+    identifier: Text = ""
 
 
 _BESIDE = TypeAdapter(Annotated[dict[Text, Any], Field(max_length=MOST_SOURCES)])

@@ -10,7 +10,16 @@ from typing import Any
 
 from lutra_agent.errors import ConfigError
 from lutra_agent.files.accounts import acting_for, is_anothers, owner_of
-from lutra_agent.files.atomic import make_empty, make_folder, read_json, remove, remove_unfinished, write_json
+from lutra_agent.files.atomic import (
+    NO_ROOM,
+    is_read_only,
+    make_empty,
+    make_folder,
+    read_json,
+    remove,
+    remove_unfinished,
+    write_json,
+)
 
 OTHERS_WRITE = 0o022
 
@@ -27,7 +36,8 @@ class State:
         """Raises ConfigError where the folder is not this account's."""
         try:
             make_folder(folder)
-            problem = "" if os.access(folder, os.R_OK | os.W_OK | os.X_OK) else "not this account's to read and write"
+            wanted = os.R_OK | os.X_OK | (0 if is_read_only(folder) else os.W_OK)
+            problem = "" if os.access(folder, wanted) else "not this account's to read and write"
         except OSError as error:
             problem = error.strerror or str(error)
         if problem:
@@ -52,17 +62,30 @@ class State:
     def lock(self) -> bool:
         """Take the folder for this process; False where another agent holds it. Freed when the process ends."""
         with acting_for(self.folder):
-            make_empty(self.folder / "lock")
-            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = self._lock_file()
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
             return False
         self._lock = descriptor
-        with acting_for(self.folder):
-            remove_unfinished(self.folder)
+        try:
+            with acting_for(self.folder):
+                remove_unfinished(self.folder)
+        except OSError as error:
+            log.error("%s cannot be written: %s", self.folder, error.strerror)
         return True
+
+    def _lock_file(self) -> int:
+        """The folder itself where its disk takes no new file: then no other agent has one there either."""
+        file, how = self.folder / "lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            make_empty(file)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            return os.open(self.folder, how | os.O_DIRECTORY)
+        return os.open(file, how)
 
     def unlock(self) -> None:
         if self._lock is not None:

@@ -21,11 +21,11 @@ from lutra_models.catalog import LiveSettings
 from lutra_models.catalog.units import scale
 from lutra_models.catalog.values import factor
 from lutra_models.errors import InvalidConfiguration
-from lutra_models.evidence import Evidence, Finding, Move, way
+from lutra_models.evidence import CURABLE, Evidence, Finding, Move, harm, way
 from lutra_models.knobs import Configuration, KnobSpace, Number, Value
 from lutra_models.server import Policy
 from lutra_models.symptoms import Cure, Diagnosis, Symptom
-from lutra_models.symptoms.offers import UNTOUCHED, takes_memory
+from lutra_models.symptoms.offers import UNTOUCHED, Offers, Wish, takes_memory
 from lutra_models.symptoms.sentences import told
 
 MB = 2**20
@@ -50,14 +50,15 @@ def assess(
     wanted = _Rules(live, policy, began or live.values)
     cured = {s.name for s in diagnosis.symptoms if any(c.after is not None for c in s.cures)}
     reached = wanted.reached(diagnosis.symptoms)
-    faults = [_fault(live, s, reached, cured) for s in diagnosis.symptoms]
+    advised = {n for n in live.values if not wanted.began_with(n)}
+    faults = [_fault(live, s, reached, cured, advised) for s in diagnosis.symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     strange = wanted.strange(diagnosis.symptoms)
-    findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: -f.worth))
+    findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: (harm(f.ground), -f.worth)))
     host = live.server.host
     return Evidence(
         version=live.server.version,
-        memory_bytes=host.memory_bytes,
+        memory_bytes=host.usable_bytes,
         cores=host.cores,
         findings=findings,
         evaluated=diagnosis.evaluated,
@@ -92,7 +93,7 @@ class _Rules:
     @cached_property
     def deliberate(self) -> frozenset[str]:
         """Settings that somebody set to something other than the default, before anything was advised."""
-        return frozenset(n for n in self.rows if self._began_with(n) and not self._stock(n))
+        return frozenset(n for n in self.rows if self.began_with(n) and not self._stock(n))
 
     @property
     def tuned(self) -> bool:
@@ -113,7 +114,7 @@ class _Rules:
         """
         if self.space is None:
             return {}
-        free = {n for n in self.rows if n in self.space and n not in self.deliberate and self._began_with(n)}
+        free = {n for n in self.rows if n in self.space and n not in self.deliberate and self.began_with(n)}
         while free:
             found = self.live.rule_based(self.policy, only=free)
             near = {n for n in free if _near(self.live.values[n], found[n])}
@@ -142,26 +143,37 @@ class _Rules:
     def findings(self, symptoms: Iterable[Symptom]) -> list[Finding]:
         """One for each setting, those that matter most first. No symptom speaks for these settings."""
         shown = list(symptoms)
-        asked = {c.setting for s in shown if s.kind == "fault" for c in s.cures}
+        asked = {c.setting for s in shown if s.kind in CURABLE for c in s.cures}
         found = (self._finding(name, shown) for name in self.rows if name not in asked)
         return [f for f in found if f is not None]
 
     def strange(self, symptoms: Sequence[Symptom]) -> list[Finding]:
         """One for each setting that somebody set far outside of its range, where no symptom speaks as loudly of it."""
-        loud = (s for s in symptoms if s.kind == "fault" and s.strength >= OUTLYING_STRENGTH)
+        loud = (s for s in symptoms if s.kind in CURABLE and s.strength >= OUTLYING_STRENGTH)
         spoken = {c.setting for s in loud for c in s.cures}
         spoken |= {n for s in symptoms if s.kind == "enough" for n in s.settings}
-        ends = {n: e for n, e in outlying(self.live).items() if n not in spoken and self._began_with(n)}
+        ends = {n: e for n, e in outlying(self.live).items() if n not in spoken and self.began_with(n)}
         allowed = ends.keys() if self.policy.movable is None else ends.keys() & self.policy.movable
         policy = replace(self.policy, movable=frozenset(allowed))
         with suppress(InvalidConfiguration):
             ruled = self.live.rule_based(policy, only=allowed)
             found = _readable(self.live.space(policy), ruled, ruled)
-            moving = [n for n in found if found[n] != self.live.values[n] and not self._starved(n, found[n], symptoms)]
-            return [self._strange(n, found[n], *ends[n]) for n in moving]
+            reached = {n: (v, None) if v != self.live.values[n] else self._as_far(n, policy) for n, v in found.items()}
+            moving = {n: (v, why) for n, (v, why) in reached.items() if v is not None}
+            starved = {n for n, (v, _) in moving.items() if self._starved(n, v, symptoms)}
+            return [self._strange(n, v, why, *ends[n]) for n, (v, why) in moving.items() if n not in starved]
         return []
 
-    def _strange(self, name: str, after: Value, low: str, high: str) -> Finding:
+    def _as_far(self, name: str, policy: Policy) -> tuple[Value | None, str | None]:
+        """The way to its rule's value as far as the others let it, and what keeps it from more."""
+        row, now = self.live.rows[name], self.base(name, self.live.values[name])
+        wanted = row.rule.value(self.scope) if row.rule is not None else now
+        if isinstance(wanted, str) or isinstance(now, str):
+            return None, None
+        (cure,) = Offers(self.live, policy).cures([Wish(name, "raise" if wanted > now else "lower", wanted, "")])
+        return cure.after, cure.obstacle
+
+    def _strange(self, name: str, after: Value, obstacle: str | None, low: str, high: str) -> Finding:
         now, source = self.live.values[name], self.live.server.settings[name].source
         reason = (
             f"{moved(self.live, name, after)}: {self.live.text(name, now)} is far outside of {low} to {high}, the "
@@ -170,8 +182,10 @@ class _Rules:
         against = f"somebody set it to {self.live.text(name, now)} ({source})"
         if self.needs_restart(name):
             against += "; the restart interrupts clients"
-        move = Move(name, now, after, reason, self.needs_restart(name), against)
-        return Finding(name, "rule", OUTLYING_STRENGTH, reason, (name,), (move,), expected_gain("outlying"))
+        against += f"; not all that it asks for: {obstacle}" if obstacle else ""
+        against = self._also(name, against)
+        move = Move(name, now, after, reason, self.needs_restart(name), against, obstacle)
+        return Finding(name, "outlying", OUTLYING_STRENGTH, reason, (name,), (move,), expected_gain("outlying"))
 
     def _finding(self, name: str, symptoms: Iterable[Symptom]) -> Finding | None:
         after, row = self.values.get(name), self.rows[name]
@@ -184,9 +198,15 @@ class _Rules:
         against = told(row.against, scope)
         if enough is not None:
             against = f"{against}; today's load does not ask for it: {enough.sentence.rstrip('.')}"
+        against = self._also(name, against)
         reason = f"{moved(self.live, name, after)}: {told(row.why, scope)}."
         move = Move(name, self.live.values[name], after, reason, self.needs_restart(name), against)
         return Finding(name, "rule", RULE_STRENGTH, reason, (name,), (move,), expected_gain("rule"))
+
+    def _also(self, name: str, against: str) -> str:
+        """With whom the change does not reach."""
+        who = self.live.server.settings[name].unreached
+        return f"{against}; {_not_reached(who)}" if who else against
 
     def _starved(self, name: str, after: Value, symptoms: Iterable[Symptom]) -> bool:
         """Whether it would take memory of a host that has none to spare."""
@@ -200,7 +220,7 @@ class _Rules:
         """In the catalogue's bytes and milliseconds."""
         return value if isinstance(value, str) else value * factor(self.live.server.settings[name].unit)
 
-    def _began_with(self, name: str) -> bool:
+    def began_with(self, name: str) -> bool:
         return self.began.get(name, self.live.values[name]) == self.live.values[name]
 
     def _stock(self, name: str) -> bool:
@@ -210,12 +230,28 @@ class _Rules:
         return now == stock or (isinstance(now, str) and now.lower() == str(stock).lower())
 
 
-def _fault(live: LiveSettings, symptom: Symptom, reached: Mapping[str, Value], cured: AbstractSet[str]) -> Finding:
-    """Without moves where it may go with the cure of what brings it about."""
+def _fault(
+    live: LiveSettings,
+    symptom: Symptom,
+    reached: Mapping[str, Value],
+    cured: AbstractSet[str],
+    advised: AbstractSet[str],
+) -> Finding:
+    """Without moves where it may go with the cure of what brings it about. Nobody else set what is `advised`."""
     waits = cured & set(symptom.follows)
-    moves = () if waits else tuple(_move(live, symptom, cure, reached) for cure in symptom.cures)
+    cures = (replace(c, set_by=None) if c.setting in advised else c for c in symptom.cures)
+    moves = () if waits else tuple(_move(live, symptom, cure, reached) for cure in cures)
     gain = expected_gain(symptom.group)
-    return Finding(symptom.name, symptom.kind, symptom.strength, symptom.sentence, symptom.settings, moves, gain)
+    return Finding(
+        symptom.name,
+        symptom.kind,
+        symptom.strength,
+        symptom.sentence,
+        symptom.settings,
+        moves,
+        gain,
+        symptom.statements,
+    )
 
 
 def _move(live: LiveSettings, symptom: Symptom, cure: Cure, reached: Mapping[str, Value]) -> Move:
@@ -247,7 +283,12 @@ def _against(cure: Cure) -> str:
     told_of = [f"somebody set it to {cure.before_text} ({cure.set_by})"] if cure.set_by else []
     told_of += ["the restart interrupts clients"] if cure.applies == "restart" else []
     told_of += [f"not all that it asks for: {cure.obstacle}"] if cure.obstacle else []
+    told_of += [_not_reached(cure.unreached)] if cure.unreached else []
     return "; ".join(told_of)
+
+
+def _not_reached(who: str) -> str:
+    return f"it does not reach {who}, with a value of their own"
 
 
 def moved(live: LiveSettings, name: str, after: Value) -> str:

@@ -81,6 +81,43 @@ def steps(reported: ReportedSettings, made: Sequence[Change]) -> tuple[ChangeSte
     return tuple(found)
 
 
+def not_active(reported: ReportedSettings, name: str) -> str | None:
+    """What the settings file has and the running server has not, in words with the way out; None where both say the
+    same, and where nothing tells.
+    """
+    setting, wanted = reported.server.settings[name], _in_file(reported, name)
+    reload = renderer(reported.catalog_of(name).name).reload
+    apart = wanted is not None and _apart(reported.values[name], wanted, exactly=bool(reload))
+    restarts = setting.applies in ("restart", "reboot")
+    if setting.shadowed or not (setting.pending_restart or (apart and (reload or not restarts))):
+        return None
+    way = f"a reload ({reload}) makes it active" if reload else "setting it, or a restart, makes it active"
+    if restarts or setting.pending_restart:
+        way = f"a {'reboot of the host' if setting.applies == 'reboot' else 'restart'} makes it active"
+    text = "another value" if wanted is None else reported.text(name, wanted)
+    return f"{text} is in the file, not active: {way}"
+
+
+ROUNDED = 2.0
+"""Where statements make values active, a server may round a number of its file; by no such factor."""
+
+
+def _in_file(reported: ReportedSettings, name: str) -> Value | None:
+    """None also for a text that asks the server for a value of its own choice (-1, or 0)."""
+    text = reported.server.settings[name].persisted
+    try:
+        value = None if text is None else reported.parse(name, text)
+    except InvalidConfiguration:
+        return None
+    return None if isinstance(value, int | float) and value <= 0 else value
+
+
+def _apart(now: Value, wanted: Value, exactly: bool) -> bool:
+    if exactly or isinstance(wanted, str) or isinstance(now, str) or now <= 0:
+        return wanted != now
+    return max(wanted / now, now / wanted) >= ROUNDED
+
+
 def _ordered(reported: ReportedSettings, found: list[Change]) -> list[Change]:
     """Those that take part in a coupling come first, each as soon as the couplings that hold now let it."""
     rule = coupling_rule(reported, frozenset(c.name for c in found))

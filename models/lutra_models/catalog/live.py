@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lutra_models.catalog import changes, spaces, starts, sums
+from lutra_models.catalog import changes, limits, spaces, starts, sums
 from lutra_models.catalog.changes import Change, ChangeSteps
+from lutra_models.catalog.limits import Limited
 from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.rows import of_engine
 from lutra_models.catalog.sums import MemorySum
@@ -53,6 +54,10 @@ class LiveSettings(ReportedSettings):
         """
         return changes.steps(self, made)
 
+    def not_active(self, name: str) -> str | None:
+        """What the settings file has of it and the running server has not, in words; None where that is nothing."""
+        return changes.not_active(self, name)
+
     def worst_case(self, configuration: Mapping[str, Value]) -> MemorySum:
         """The memory that the server needs with `configuration` over its current settings, everything full at once."""
         return sums.memory(self, configuration, "worst_case")
@@ -63,7 +68,7 @@ class LiveSettings(ReportedSettings):
 
     def memory_limit(self, policy: Policy) -> int:
         """The bytes that no new configuration may need."""
-        return sums.memory_limit(self.server, policy)
+        return sums.memory_limit(self, policy)
 
     def memory_refusal(
         self, policy: Policy, proposed: Mapping[str, Value], known: Iterable[Mapping[str, Value]] = ()
@@ -74,6 +79,14 @@ class LiveSettings(ReportedSettings):
         before is not a proposal: do not ask here.
         """
         return sums.memory_rule(self, policy, known)(Configuration(proposed))
+
+    def limited(self, configuration: Mapping[str, Value]) -> tuple[Limited, ...]:
+        """What the host bounds beside memory, and what `configuration` over the current settings may need of it."""
+        return limits.limited(self, configuration)
+
+    def limit_refusal(self, proposed: Mapping[str, Value], known: Iterable[Mapping[str, Value]] = ()) -> Refusal | None:
+        """Why not: it needs more than the host gives of something beside memory, and than every known configuration."""
+        return limits.limit_rule(self, known)(Configuration(proposed))
 
 
 def meet(server: Server) -> LiveSettings:

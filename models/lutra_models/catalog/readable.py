@@ -15,7 +15,7 @@ from lutra_models.server import ServerSetting
 MOST_OPTIONS = 64
 LONGEST_OPTION = 64
 LONGEST_NOTE = 200
-"""`source` and `shadowed` are words for people: they are cut, never a reason to do without the setting."""
+"""`source`, `shadowed` and `unreached` are words for people: they are cut, never a reason to do without the setting."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def _checked(rows: list[KnobRow], setting: ServerSetting, aliases: Mapping[str, 
     value = from_text(rows[0], setting.value, setting, aliases)
     if not any(fits(row, value) for row in rows):
         raise InvalidConfiguration(f"{name}: {value!r} is a {setting.kind}, and the catalogue has it as {rows[0].kind}")
-    shadowed = None if setting.shadowed is None else printable(setting.shadowed)[:LONGEST_NOTE]
-    return replace(setting, source=printable(setting.source)[:LONGEST_NOTE], shadowed=shadowed)
+    shadowed, unreached = (note and printable(note)[:LONGEST_NOTE] for note in (setting.shadowed, setting.unreached))
+    return replace(setting, source=printable(setting.source)[:LONGEST_NOTE], shadowed=shadowed, unreached=unreached)
 
 
 def _verify_sizes(name: str, setting: ServerSetting) -> None:

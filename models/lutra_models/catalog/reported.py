@@ -102,7 +102,7 @@ class ReportedSettings:
     def _facts(self) -> dict[str, float]:
         host = self.server.host
         return {
-            "memory": float(host.memory_bytes),
+            "memory": float(host.usable_bytes),
             "cores": host.cores,
             "disk": float(DISK_UNKNOWN_BYTES if host.disk_bytes is None else host.disk_bytes),
             "rotational": float(bool(host.rotational)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, get_args
@@ -13,7 +13,7 @@ from lutra_models.catalog.formula import Formula
 from lutra_models.catalog.units import BOOLEANS, Booleans
 from lutra_models.errors import InvalidConfiguration, NotFound
 from lutra_models.knobs import Applies, Risk
-from lutra_models.server import SERVER, MemoryCount
+from lutra_models.server import LIMITS, SERVER, MemoryCount
 
 Kind = Literal["integer", "real", "bool", "enum"]
 
@@ -73,10 +73,11 @@ class KnobRow:
             raise ValueError(f"{self.name}: kind {self.kind!r} is none of {get_args(Kind)}")
         if self.applies not in (*get_args(Applies), "fixed") or self.risk not in get_args(Risk):
             raise ValueError(f"{self.name}: applies={self.applies!r}, risk={self.risk!r}")
+        moves = self.applies != "fixed"
         numeric = self.kind in ("integer", "real")
-        if numeric and (self.low is None or self.high is None):
+        if moves and numeric and (self.low is None or self.high is None):
             raise ValueError(f"{self.name}: a numeric setting needs low and high")
-        if self.kind == "enum" and len(self.options) < 2:
+        if moves and self.kind == "enum" and len(self.options) < 2:
             raise ValueError(f"{self.name}: an enum needs at least two options, got {self.options}")
 
     @property
@@ -86,6 +87,8 @@ class KnobRow:
             return " or ".join(reversed(self.booleans))
         if self.options:
             return "one of " + ", ".join(self.options)
+        if self.low is None:
+            return "only shown"
         return f"{self.low} … {self.high}"
 
     @property
@@ -147,13 +150,37 @@ class Coupling:
 
 
 @dataclass(frozen=True)
+class LimitRow:
+    """What settings may need at once of something that the host bounds, by `needs`.
+
+    `name` is that thing in words, `fact` the host's figure of it, in bytes or a plain number by `unit`. `what` is done
+    with it, and `remedy` says what a person can do.
+    """
+
+    name: str
+    fact: str
+    needs: Formula
+    what: str
+    remedy: str
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if self.fact not in LIMITS:
+            raise ValueError(f"{self.name}: {self.fact!r} is none of {LIMITS}")
+
+    def amount(self, number: float) -> str:
+        return f"{number / 2**20:,.0f} MB" if self.unit == "B" else f"{number:,.0f}"
+
+
+@dataclass(frozen=True)
 class Catalog:
     """What one file says of the settings of one source, without a live server.
 
     `defaults` stand in for settings that a version lacks or a report leaves out. `derived` are names that memory terms
-    read besides, each by its formula. `shrink` are the settings that give way where the rule-based values need too much
-    memory, in this order; `main_cache` is one that is not lowered for it. `aliases` are further names of units ("G" of
-    "GB"). `plain` says that the server takes no unit in a statement.
+    read besides, each by its formula. `limits` are what the host bounds beside memory. `shrink` are the settings that
+    give way where the rule-based values need too much memory, in this order; `main_cache` is one that is not lowered
+    for it. `aliases` are further names of units ("G" of "GB"). `plain` says that the server takes no unit in a
+    statement.
     """
 
     name: str
@@ -168,6 +195,7 @@ class Catalog:
     source: str = SERVER
     derived: Mapping[str, Formula] = field(default_factory=dict)
     main_cache: str | None = None
+    limits: tuple[LimitRow, ...] = ()
 
     def rows_for(self, version: str) -> tuple[KnobRow, ...]:
         """The rows that a version knows. Raises InvalidConfiguration where it does not begin with a number."""
@@ -230,7 +258,7 @@ def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
     booleans: Booleans = tuple(document.get("booleans", BOOLEANS))
     source = document.get("source", SERVER)
     shared = {"since": document.get("since", 0), "booleans": booleans, "source": source}
-    rows = tuple(_row({**shared, **r}) for r in document["setting"])
+    rows = tuple(_row({**shared, **r}) for r in (*document["setting"], *_watched(document)))
     catalog = Catalog(
         name,
         rows,
@@ -244,6 +272,7 @@ def from_document(name: str, document: Mapping[str, Any]) -> Catalog:
         source,
         {name: Formula(text) for name, text in document.get("derived", {}).items()},
         document.get("main_cache"),
+        tuple(LimitRow(**{**entry, "needs": Formula(entry["needs"])}) for entry in document.get("limit", ())),
     )
     _verify(catalog)
     return catalog
@@ -254,6 +283,14 @@ def _term(entry: Mapping[str, Any]) -> TermRow:
     return TermRow(
         entry["name"], Formula(entry["formula"]), entry["assumption"], in_use, entry.get("in_use_assumption", "")
     )
+
+
+def _watched(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The settings that are read for what symptoms say of them, and never moved: several that are alike an entry."""
+    for entry in document.get("watched", ()):
+        for name, meaning in entry["settings"].items():
+            alike = {key: value for key, value in entry.items() if key != "settings"}
+            yield {**alike, "name": name, "meaning": meaning, "applies": "fixed", "tune": False}
 
 
 def _row(entry: Mapping[str, Any]) -> KnobRow:
@@ -274,7 +311,7 @@ def _verify(catalog: Catalog) -> None:
     known = settings | set(FACTS) | set(UNITS) | set(catalog.derived)
     formulas = [f for r in catalog.rows for f in (r.low, r.high, r.rule, r.multiple_of, r.needs) if f is not None]
     sums = [t.formula for t in catalog.terms] + [t.in_use for t in catalog.terms if t.in_use is not None]
-    sums += [*(c.holds for c in catalog.couplings), *catalog.derived.values()]
+    sums += [*(c.holds for c in catalog.couplings), *(r.needs for r in catalog.limits), *catalog.derived.values()]
     formulas += [*sums, *catalog.defaults.values()]
     for formula in formulas:
         if formula.names - known:

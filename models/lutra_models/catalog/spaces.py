@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from lutra_models.catalog.limits import limit_rule
 from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.sums import coupling_rule, memory_rule, with_least
@@ -53,7 +54,7 @@ def space(
         raise InvalidConfiguration(f"no setting may move: {'; '.join(reasons) or 'the policy names none'}")
     movable = frozenset(k.name for k in knobs)
     rule = with_least(memory_rule(reported, policy, known), knobs)
-    return KnobSpace(knobs, (rule, coupling_rule(reported, movable)))
+    return KnobSpace(knobs, (rule, coupling_rule(reported, movable), limit_rule(reported, known)))
 
 
 def _verify_policy(reported: ReportedSettings, policy: Policy) -> None:

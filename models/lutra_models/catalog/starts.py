@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from lutra_models.catalog.limits import LimitRule
 from lutra_models.catalog.reported import ReportedSettings
 from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.spaces import space
@@ -30,6 +31,7 @@ def rule_based(
     values |= {
         k.name: _ruled(reported.rows[k.name], k, now[k.name], reported.overlay) for k in searched if k.name in moving
     }
+    _keep_limits(values, now, searched)
     _keep_couplings(values, now, searched)
     for rule in searched.rules:
         if isinstance(rule, MemoryRule):
@@ -60,6 +62,18 @@ def _rounded(base: float, domain: Number) -> float:
     return base
 
 
+def _keep_limits(values: dict[str, Value], now: Configuration, searched: KnobSpace) -> None:
+    """What an exceeded limit reads is raised no further than it allows."""
+    for rule in searched.rules:
+        if not isinstance(rule, LimitRule):
+            continue
+        for name in sorted(n for n in rule.names if n in values and _above(values[n], now[n])):
+            found, domain = dict(values), searched[name].domain
+            _shrink([name], found, searched, rule)
+            if not rule.allows(values) and isinstance(domain, Number):
+                values[name] = found[name] if _above(found[name], now[name]) else now[name]
+
+
 def _keep_couplings(values: dict[str, Value], now: Configuration, searched: KnobSpace) -> None:
     """A broken coupling takes its settings back to what they are now."""
     for rule in searched.rules:
@@ -73,13 +87,14 @@ def _keep_couplings(values: dict[str, Value], now: Configuration, searched: Knob
 
 
 def _lowered(name: str | None, values: Mapping[str, Value], now: Configuration) -> bool:
-    if name is None or name not in values:
-        return False
-    after, before = values[name], now[name]
-    return not isinstance(after, str) and not isinstance(before, str) and after < before
+    return name is not None and name in values and _above(now[name], values[name])
 
 
-def _shrink(names: Sequence[str], values: dict[str, Value], searched: KnobSpace, rule: MemoryRule) -> None:
+def _above(one: Value, other: Value) -> bool:
+    return not isinstance(one, str) and not isinstance(other, str) and one > other
+
+
+def _shrink(names: Sequence[str], values: dict[str, Value], searched: KnobSpace, rule: MemoryRule | LimitRule) -> None:
     """Lower the settings `names`, one after the other, each no further than it must."""
     for name in names:
         if rule.allows(values):
@@ -89,7 +104,7 @@ def _shrink(names: Sequence[str], values: dict[str, Value], searched: KnobSpace,
             values[name] = _largest(name, values, domain, rule)
 
 
-def _largest(name: str, values: dict[str, Value], domain: Number, rule: MemoryRule) -> Value:
+def _largest(name: str, values: dict[str, Value], domain: Number, rule: MemoryRule | LimitRule) -> Value:
     """By bisection over whole units; the domain's low end where nothing fits."""
     low, high = int(domain.low), int(values[name])
     if not rule.allows({**values, name: low}):

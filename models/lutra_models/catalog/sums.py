@@ -79,19 +79,31 @@ class Lines:
 
 
 @dataclass(frozen=True)
+class Room:
+    """The memory that others on the host leave to the server's settings, and in words what leaves no more."""
+
+    bytes: int
+    why: str
+
+
+@dataclass(frozen=True)
 class MemoryRule:
     """`rule(configuration)`: refuses a sum above `limit_bytes`, unless no line of it is above that of a known one.
 
-    `known` are the lines of configurations that the server is known to run under: the current one, what a session began
-    with, and the server's own defaults. What takes no more than one of them in any line is as safe as that is, also
-    where its sum is above the limit. `least` are the values of settings that need the least memory: moving them there
-    together leads to configurations that the rule lets pass.
+    `known` are the lines of configurations that the server ran under: the current one first, and what a session began
+    with. It is known to run under its own `defaults` too. What takes no more than one of them in any line is as safe as
+    that is, also where its sum is above the limit. Since then others may have taken the memory: above the `room`, only
+    what takes no more than the current one in any line passes, and what goes back to one that ran. `least` are the
+    values of settings that need the least memory: moving them there together leads to configurations that the rule lets
+    pass.
     """
 
     lines: Lines
     limit_bytes: int
     known: tuple[tuple[int, ...], ...] = ()
     least: Mapping[str, Value] = field(default_factory=dict)
+    room: Room | None = None
+    defaults: tuple[int, ...] | None = None
 
     @property
     def names(self) -> frozenset[str]:
@@ -109,19 +121,29 @@ class MemoryRule:
         return None if self._passes(found) else self._refusal(found)
 
     def _passes(self, found: tuple[int, ...]) -> bool:
-        return sum(found) <= self.limit_bytes or any(_within(found, lines) for lines in self.known)
+        safe = self.known if self.defaults is None else (*self.known, self.defaults)
+        fits = sum(found) <= self.limit_bytes or any(_within(found, lines) for lines in safe)
+        return fits and self._in_room(found)
+
+    def _in_room(self, found: tuple[int, ...]) -> bool:
+        if self.room is None or sum(found) <= self.room.bytes or found in self.known:
+            return True
+        return bool(self.known) and _within(found, self.known[0])
 
     def _refusal(self, found: tuple[int, ...]) -> Refusal:
         largest = max(range(len(found)), key=found.__getitem__)
+        limit, what, more = self.limit_bytes, f"the limit of {_mb(self.limit_bytes)}", ""
+        if self.room is not None and not self._in_room(found):
+            limit, what, more = self.room.bytes, self.room.why, ", or give this host more memory or fewer programs"
         told = (
-            f"the memory of {_mb(sum(found))} is above the limit of {_mb(self.limit_bytes)}; the largest part is "
+            f"the memory of {_mb(sum(found))} is above {what}; the largest part is "
             f"{self.lines.names[largest]}, {_mb(found[largest])}: lower what it is made of "
-            f"({self.lines.formulas[largest]})"
+            f"({self.lines.formulas[largest]}){more}"
         )
-        if self.known and sum(self.known[0]) > self.limit_bytes:
+        if self.known and sum(self.known[0]) > limit:
             grown = max(range(len(found)), key=lambda i: found[i] - self.known[0][i])
             told += (
-                f". The {_mb(sum(self.known[0]))} of the current settings are above the limit too, so no part may "
+                f". The {_mb(sum(self.known[0]))} of the current settings are above it too, so no part may "
                 f"take more than now: {self.lines.names[grown]} would, {_mb(found[grown])} instead of "
                 f"{_mb(self.known[0][grown])}"
             )
@@ -158,19 +180,43 @@ def memory(reported: ReportedSettings, configuration: Mapping[str, Value], count
     return MemorySum(made, sum(found), sum(full), count, _connections(reported, counted, configuration, count))
 
 
-def memory_limit(server: Server, policy: Policy) -> int:
-    """In bytes."""
+def memory_limit(reported: ReportedSettings, policy: Policy) -> int:
+    """In bytes: the policy's share of the memory, or less where others leave less."""
+    share, room = _share(reported.server, policy), _room(reported, _lines(reported, policy.memory_count))
+    return share if room is None else min(share, room.bytes)
+
+
+def _share(server: Server, policy: Policy) -> int:
     return int(server.host.memory_bytes * policy.memory_fraction)
+
+
+def _room(reported: ReportedSettings, lines: Lines) -> Room | None:
+    """None where nobody knows what others hold.
+
+    What the server holds beyond the sum of its current settings, no setting explains: it will hold that with any.
+    """
+    host = reported.server.host
+    if host.others_bytes is None:
+        return None
+    unexplained = max(0, (host.resident_bytes or 0) - sum(lines.of({})))
+    left = max(0, host.memory_bytes - host.others_bytes - host.margin_bytes - unexplained)
+    why = (
+        f"the {_mb(left)} that others leave: of the {_mb(host.memory_bytes)} on this host they hold up to "
+        f"{_mb(host.others_bytes)}, and {_mb(host.margin_bytes)} are to stay free"
+    )
+    if unexplained:
+        why += f"; the server itself holds {_mb(unexplained)} more than its settings count"
+    return Room(left, why)
 
 
 def memory_rule(reported: ReportedSettings, policy: Policy, known: Iterable[Mapping[str, Value]] = ()) -> MemoryRule:
     """`known` are configurations that the server ran under, besides the current one."""
     lines = _lines(reported, policy.memory_count)
-    limit = memory_limit(reported.server, policy)
-    ran = [lines.of({}), *(lines.of(c) for c in known)]
-    if policy.memory_count == "in_use" and limit >= LEAST_FOR_DEFAULTS:
-        ran.append(lines.within(reported.defaults))
-    return MemoryRule(lines, limit, tuple(dict.fromkeys(ran)))
+    limit = _share(reported.server, policy)
+    ran = dict.fromkeys((lines.of({}), *(lines.of(c) for c in known)))
+    made_for_it = policy.memory_count == "in_use" and limit >= LEAST_FOR_DEFAULTS
+    defaults = lines.within(reported.defaults) if made_for_it else None
+    return MemoryRule(lines, limit, tuple(ran), room=_room(reported, lines), defaults=defaults)
 
 
 def with_least(rule: MemoryRule, knobs: Iterable[Knob]) -> MemoryRule:

@@ -1,16 +1,19 @@
 """Whether a host was busy with something else in a window, by what the agent ships of it.
 
-Steal and throttling take processor time away: they are compared with all windows. Time that waits for a disk, and what
-is queued for a processor (the load average beyond what runs and waits), may be the database's own: they are compared
-with windows under the same settings at like load.
+What others had of the processors and the disk, as the agent tells them from the server, counts as it is: a host that is
+always crowded is always busy. Steal and throttling are compared with all windows. Time that waits for a disk, and what
+is queued for a processor where nobody tells whose it is, may be the database's own: they are compared with windows
+under the same settings at like load, and a queue with the short ones among them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from lutra_models.judgement.loaded import LIKE, LoadedWindow, at_like_load
+from lutra_models.metrics import MOST_TAKEN, TAKEN
 
 OTHERS = ("host.cpu_steal_s_per_s", "host.cpu_throttled_s_per_s")
 OWN = ("host.cpu_user_s_per_s", "host.cpu_system_s_per_s")
@@ -18,14 +21,18 @@ WAITING = "host.cpu_iowait_s_per_s"
 LOAD = "host.load1"
 USUAL = 0.15
 """A share of time waited or queued that lies so far above the others' median is still usual."""
+NEWEST = 3
+"""So many windows say what load and pressure are now."""
 ENOUGH = 3
 """Windows at like load, beside itself, that one is compared with."""
+SHORT = 0.25
+"""The share of the peers whose queues are shorter than the one that is taken for the load's own."""
 MARKED = 0.1
 """The share from which on a window is marked as disturbed."""
 
 
 def busy_elsewhere(windows: Sequence[LoadedWindow]) -> list[float]:
-    """For each window the share of its processor time that something else took, beyond the usual; 0 where none did.
+    """For each window the share by which something else slowed the server; 0 where nothing did.
 
     A window without what the host shows counts as quiet.
     """
@@ -34,11 +41,37 @@ def busy_elsewhere(windows: Sequence[LoadedWindow]) -> list[float]:
 
 def busy_among(window: LoadedWindow, others: Sequence[LoadedWindow]) -> float:
     """The same of one window, where the others, itself among them, say what is usual."""
+    return max(taken_share(window.metrics), beyond_usual(window, others))
+
+
+def taken_share(metrics: Mapping[str, float]) -> float:
+    """What others had, as its agent tells it; 0 where it does not."""
+    return min(max(metrics.get(TAKEN, 0.0), 0.0), MOST_TAKEN)
+
+
+def slowdown(metrics: Mapping[str, float]) -> float:
+    """The logarithm of how many times slower others made the server."""
+    return -math.log(1.0 - taken_share(metrics))
+
+
+def as_now(windows: Sequence[LoadedWindow]) -> list[LoadedWindow]:
+    """Of windows, oldest first, those under the load and the pressure of the newest ones; none while nobody asks."""
+    newest = windows[-NEWEST:]
+    if not newest or newest[-1].idle:
+        return []
+    now = median(slowdown(w.metrics) for w in newest)
+    alike = at_like_load([w for w in windows if not w.idle], newest, LIKE)
+    return [w for w in alike if abs(slowdown(w.metrics) - now) <= math.log(LIKE)]
+
+
+def beyond_usual(window: LoadedWindow, others: Sequence[LoadedWindow]) -> float:
+    """The share of the window's processor time that something took beyond what is usual; 0 where nothing did."""
     taken = _above(window, lost_share, others)
     if not any(name in window.metrics for name in (WAITING, LOAD)):
         return max(taken, 0.0)
     peers = at_like_load([w for w in others if w.group == window.group], [window], LIKE)
-    return max(taken, *(_above(window, of, peers) - USUAL for of in (_waiting, _queued)), 0.0)
+    waited = _above(window, _waiting, peers) - USUAL
+    return max(taken, waited, 0.0 if TAKEN in window.metrics else _queued(window, peers), 0.0)
 
 
 def lost_share(metrics: Mapping[str, float]) -> float | None:
@@ -53,12 +86,18 @@ def _waiting(metrics: Mapping[str, float]) -> float | None:
     return _share(metrics[WAITING], metrics) if WAITING in metrics else None
 
 
-def _queued(metrics: Mapping[str, float]) -> float | None:
-    """Where the load average is shipped: what neither runs nor waits for a disk."""
-    if LOAD not in metrics:
-        return None
-    running = sum(metrics.get(name, 0.0) for name in (*OWN, WAITING))
-    return _share(max(metrics[LOAD] - running, 0.0), metrics)
+def _queued(window: LoadedWindow, peers: Sequence[LoadedWindow]) -> float:
+    """The share of what runs, waits and is queued that is beyond the peers' short queues, which are the load's own."""
+    loads = sorted(_queue(w.metrics) for w in peers if LOAD in w.metrics)
+    if LOAD not in window.metrics or len(loads) <= ENOUGH:
+        return 0.0
+    beyond = _queue(window.metrics) - loads[int(len(loads) * SHORT)]
+    return beyond / max(window.metrics[LOAD], beyond) - USUAL if beyond > 0 else 0.0
+
+
+def _queue(metrics: Mapping[str, float]) -> float:
+    """What neither runs nor waits for a disk."""
+    return max(metrics[LOAD] - sum(metrics.get(name, 0.0) for name in (*OWN, WAITING)), 0.0)
 
 
 def _share(lost: float, metrics: Mapping[str, float]) -> float:

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from lutra_models.evidence import Verdict
-from lutra_models.judgement.busyness import MARKED, busy_elsewhere
+from lutra_models.judgement.busyness import MARKED, beyond_usual, busy_elsewhere, slowdown
 from lutra_models.judgement.loaded import LIKE, REACHED, LoadedWindow, at_like_load
 from lutra_models.judgement.regression import Mixture, coefficient
 from lutra_models.load.curve import Curve
@@ -30,6 +30,10 @@ WORTH_TELLING = 0.03
 """A smaller difference is none that anybody would notice."""
 USUAL_NOISE = 0.1
 """The share of processor time lost from which on a window says half as much."""
+PRESSED = 0.05
+"""A slowdown by others (its logarithm) that differs by so much between windows is a column of its own."""
+PRESSED_NOISE = 1.0
+"""The slowdown from which on a window says half as much: what others do to p99 is known roughly."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def judge(before: Sequence[LoadedWindow], after: Sequence[LoadedWindow], objecti
     marked = sum(share >= MARKED for share in busy)
     told = Judgement(metric, "no_difference_seen", len(kept_was), len(kept_now), left_out, marked)
     rates = [] if of_rate else [w.rate for w in windows if w.rate is not None]
-    effect = _effect(windows, metric, [float(id(w) in changed) for w in windows], busy, rates)
+    effect = _effect(windows, metric, [float(id(w) in changed) for w in windows], rates)
     if effect is None:
         return Judgement(metric, "not_enough_at_like_load", len(kept_was), len(kept_now), left_out, marked)
     return _told(told, effect, objective, windows, rates)
@@ -95,17 +99,22 @@ def _effect(
     windows: Sequence[LoadedWindow],
     metric: str,
     changed: Sequence[float],
-    busy: Sequence[float],
     rates: Sequence[float],
 ) -> Mixture | None:
-    """The difference of logarithms. Busy windows are noisier, by as much as the host was busy."""
+    """The difference of logarithms, at like pressure by others. Busy windows are noisier, as much as the host was."""
     usual = median(w.seconds for w in windows)
+    pressed = [slowdown(w.metrics) for w in windows]
+    noise = [
+        (beyond_usual(w, windows) / USUAL_NOISE) ** 2 + (x / PRESSED_NOISE) ** 2
+        for w, x in zip(windows, pressed, strict=True)
+    ]
     y = [math.log(w.metrics[metric]) for w in windows]
     times = [(w.start_s - windows[0].start_s) / usual for w in windows]
     curve = Curve.over(rates if len(rates) == len(windows) else ())
     of_load = zip(*(curve.row(rate) for rate in rates), strict=True) if curve.line else ()
-    columns = [[1.0] * len(windows), *(list(column) for column in of_load), changed]
-    return coefficient(y, columns, times, [(share / USUAL_NOISE) ** 2 for share in busy])
+    of_others = [pressed] if max(pressed) - min(pressed) >= PRESSED else []
+    columns = [[1.0] * len(windows), *(list(column) for column in of_load), *of_others, changed]
+    return coefficient(y, columns, times, noise)
 
 
 def _told(

@@ -35,6 +35,11 @@ class LoadedWindow:
         return next((self.metrics[m.name] for m in (QPS, TPS) if self.metrics.get(m.name, 0.0) > 0), None)
 
     @property
+    def idle(self) -> bool:
+        """Whether nobody asked for anything."""
+        return self.rate is None and any(m.name in self.metrics for m in (QPS, TPS))
+
+    @property
     def mix(self) -> float | None:
         """Statements in a transaction."""
         qps, tps = (self.metrics.get(m.name, 0.0) for m in (QPS, TPS))

@@ -61,9 +61,11 @@ def _compared_from_dict(document: Mapping[str, Any]) -> Compared:
 
 
 def _finding_to_dict(finding: Finding) -> Document:
-    return {**asdict(finding), "settings": list(finding.settings), "moves": [asdict(m) for m in finding.moves]}
+    listed = {"settings": list(finding.settings), "statements": list(finding.statements)}
+    return {**asdict(finding), **listed, "moves": [asdict(m) for m in finding.moves]}
 
 
 def _finding_from_dict(document: Mapping[str, Any]) -> Finding:
     moves = tuple(Move(**m) for m in document["moves"])
-    return Finding(**{**document, "settings": tuple(document["settings"]), "moves": moves})
+    listed = {name: tuple(document[name]) for name in ("settings", "statements")}
+    return Finding(**{**document, **listed, "moves": moves})

@@ -1,4 +1,4 @@
-"""Windows, settings and hardware in; symptoms out, the strongest first. A pure function."""
+"""Windows, settings and hardware in; symptoms out, the most harmful first. A pure function."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 from lutra_models.catalog import LiveSettings
 from lutra_models.errors import InvalidConfiguration
+from lutra_models.evidence import harm
 from lutra_models.knobs import Value
 from lutra_models.server import Policy
 from lutra_models.symptoms.offers import Cure, Offers, Wish
-from lutra_models.symptoms.rows import CureRow, Kind, SymptomRow, of_engine
-from lutra_models.symptoms.sentences import told
+from lutra_models.symptoms.rows import SUM_FACTS, CureRow, Kind, SymptomRow, of_engine
+from lutra_models.symptoms.sentences import told, told_for_each
 from lutra_models.symptoms.span import MeasuredWindow
 
 
@@ -22,7 +23,7 @@ class Symptom:
     """What was seen. `strength` is above 0 and at most 1, `measured` the row's measure, `numbers` what it is made of.
 
     `settings` are those that it speaks of, `cures` what it asks of them: for the kind `enough` it may be nothing. It
-    may come of the symptoms that it `follows`.
+    may come of the symptoms that it `follows`. `statements` are for a person, where no cure is offered.
     """
 
     name: str
@@ -39,19 +40,27 @@ class Symptom:
     follows: tuple[str, ...] = ()
     memory_short: bool = False
     """While it shows, no setting that takes more memory is raised."""
+    statements: tuple[str, ...] = ()
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Orders the most harmful first: outages, dangers, then all others by their strength."""
+        return harm(self.kind), -self.strength
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`symptoms`, the strongest first, and the windows that they rest on: how many, and how many seconds in all.
+    """`symptoms`, the most harmful first, and the windows that they rest on: how many, and how many seconds in all.
 
     `evaluated` counts the symptoms of this server whose metrics and settings were there, whether or not they show.
+    `not_judged` are the names of the others.
     """
 
     symptoms: tuple[Symptom, ...]
     windows: int
     seconds: float
     evaluated: int = 0
+    not_judged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,48 +70,60 @@ class _Seen:
     symptom: Symptom
     wishes: list[Wish]
     by_hand: str
+    statements: tuple[str, ...]
 
 
 def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindow]) -> Diagnosis:
-    """What `windows`, all measured under the live settings, say of them.
+    """What `windows`, all measured under the live settings and in the order of time, say of them.
 
-    A symptom whose metrics or settings are missing stays silent. Every cure is inside the setting's range, keeps the
-    policy, and all of them together keep the memory limit and the couplings. Raises InvalidConfiguration where the
-    server reports something that is no value.
+    A symptom whose metrics or settings are missing stays silent; one that reads settings alone needs no window. Every
+    cure is inside the setting's range, keeps the policy, and all of them together keep the memory limit and the
+    couplings. Raises InvalidConfiguration where the server reports something that is no value.
     """
     seconds = sum(w.seconds for w in windows)
+    scope = _scope(live, policy, seconds)
+    engine, version = live.server.engine, live.server.version
     seen: list[_Seen] = []
-    evaluated = 0
-    if windows:
-        scope = _scope(live, seconds)
-        engine = live.server.engine
-        for row in of_engine(engine):
-            if row.covers(engine, live.server.version):
-                with suppress(InvalidConfiguration):
-                    found = _seen(row, engine, {**scope, **_measured(row, windows)})
-                    seen += [] if found is None else [found]
-                    evaluated += 1
-    seen.sort(key=lambda s: -s.symptom.strength)
+    not_judged: list[str] = []
+    rows = [row for row in of_engine(engine) if row.covers(engine, version)]
+    for row in rows:
+        try:
+            found = _seen(row, engine, {**scope, **_measured(row, windows)})
+        except InvalidConfiguration:
+            not_judged.append(row.name)
+        else:
+            seen += [] if found is None else [found]
+    seen.sort(key=lambda s: s.symptom.rank)
     offers = Offers(live, policy, memory_short=any(s.symptom.memory_short for s in seen))
     symptoms = tuple(_treated(s, live, offers.cures(s.wishes)) for s in seen)
-    return Diagnosis(symptoms, len(windows), seconds, evaluated)
+    return Diagnosis(symptoms, len(windows), seconds, len(rows) - len(not_judged), tuple(not_judged))
 
 
 def _treated(seen: _Seen, live: LiveSettings, cures: tuple[Cure, ...]) -> Symptom:
     """With what may be offered; where that is nothing, with what a person could do."""
     symptom = seen.symptom
-    helpless = seen.by_hand and not any(c.after is not None for c in cures)
+    helpless = not any(c.after is not None for c in cures)
     return replace(
         symptom,
-        sentence=f"{symptom.sentence} {seen.by_hand}" if helpless else symptom.sentence,
+        sentence=f"{symptom.sentence} {seen.by_hand}" if helpless and seen.by_hand else symptom.sentence,
         settings=tuple(n for n in symptom.settings if n in live.values),
         cures=cures,
+        statements=seen.statements if helpless else (),
     )
 
 
-def _scope(live: LiveSettings, seconds: float) -> dict[str, Any]:
-    """What every row reads: hardware, settings in bytes, milliseconds or plain numbers, the measured time."""
-    return {**live.overlay.base, "seconds": seconds}
+def _scope(live: LiveSettings, policy: Policy, seconds: float) -> dict[str, Any]:
+    """What every row reads: hardware, settings in bytes, milliseconds or plain numbers, their memory, the measured
+    time.
+    """
+    scope: dict[str, Any] = {**live.overlay.base, "seconds": seconds}
+    with suppress(InvalidConfiguration):
+        needed = live.memory(policy, {})
+        if needed.terms:
+            largest = max(needed.terms, key=lambda term: term.bytes)
+            found = (float(needed.total_bytes), largest.name, float(largest.bytes))
+            scope.update(zip(SUM_FACTS, found, strict=True))
+    return scope
 
 
 def _measured(row: SymptomRow, windows: Sequence[MeasuredWindow]) -> dict[str, float]:
@@ -149,7 +170,12 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
         row.follows,
         row.memory_short,
     )
-    return _Seen(symptom, wishes, told(row.by_hand, scope))
+    return _Seen(
+        symptom,
+        wishes,
+        told(row.by_hand, scope),
+        tuple(s for text in row.statements for s in told_for_each(text, scope)),
+    )
 
 
 def _asked(cure: CureRow, engine: str, scope: Mapping[str, Any]) -> bool:

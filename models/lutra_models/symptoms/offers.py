@@ -40,6 +40,7 @@ class Cure:
 
     `after` is None where nothing can be offered, and `obstacle` says why; where both are given, the rules allow only
     this much. `set_by` names where somebody has set the value before, None where it is the server's default.
+    `unreached` are those who have a value of their own.
     """
 
     setting: str
@@ -51,6 +52,7 @@ class Cure:
     reason: str
     set_by: str | None = None
     obstacle: str | None = None
+    unreached: str | None = None
 
 
 class Offers:
@@ -91,6 +93,7 @@ class Offers:
             reason=wish.reason,
             set_by=None if reported.source.lower() in UNTOUCHED else reported.source,
             obstacle=obstacle,
+            unreached=reported.unreached,
         )
 
     def _offered(self, wish: Wish, before: Value) -> tuple[Value | None, str | None]:

@@ -14,16 +14,21 @@ from lutra_models.catalog.rows import FACTS, UNITS, Version, load, version_of
 from lutra_models.symptoms.sentences import FORMS, places
 from lutra_models.symptoms.span import Measured
 
-Kind = Literal["fault", "elsewhere", "enough"]
+Kind = Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
 Way = Literal["raise", "lower", "set"]
 
 KINDS: Mapping[Kind, str] = {
+    "outage": "clients fail or wait in vain now",
+    "danger": "data can be lost, or the server can stop",
     "fault": "a setting keeps the server from doing better",
     "elsewhere": "time is lost where no setting helps",
     "enough": "a setting is large enough, or may give memory back",
+    "note": "nothing is wrong, and a person may want to know",
 }
 SPAN_FACTS = ("seconds",)
-"""The measured seconds; 1 where the host says that its disk does not spin, else 0."""
+"""The measured seconds."""
+SUM_FACTS = ("memory_sum", "memory_line", "memory_line_bytes")
+"""The memory of the active settings in bytes, as the policy counts it; the name of its largest line, and its bytes."""
 HOST = "linux"
 """The catalogue of the host's settings, beside every engine's own."""
 WEAKEST = 0.3
@@ -57,7 +62,7 @@ class SymptomRow:
     `source` is its address. `numbers` are named parts of the formulas, in order. `settings` are those that it speaks
     of; in a symptom of the kind `enough` they need no more. `measured` is what the formulas read of the windows.
     Without `engines` it is a symptom of the host, beneath any of them. `by_hand` says what a person could do where no
-    cure is offered.
+    cure is offered, and `statements` are what that person would execute.
     """
 
     name: str
@@ -83,6 +88,7 @@ class SymptomRow:
     follows: tuple[str, ...] = ()
     """Symptoms that bring this one about: while one of them shows, its cure comes first, and may be enough."""
     by_hand: str = ""
+    statements: tuple[str, ...] = ()
     memory_short: bool = False
     """Whether the host has no memory to spare while it shows: no setting that takes more of it is raised."""
 
@@ -93,7 +99,7 @@ class SymptomRow:
             raise ValueError(f"{self.name}: begins {self.begins}, full {self.full}, most {self.most}")
         if self.kind == "elsewhere" and self.settings:
             raise ValueError(f"{self.name}: no setting helps, and {self.settings} are named")
-        if self.kind != "elsewhere" and not self.settings:
+        if self.kind in ("fault", "enough") and not self.settings:
             raise ValueError(f"{self.name}: it speaks of no setting")
         if wrong := [c.way for c in self.cures if c.way not in get_args(Way)]:
             raise ValueError(f"{self.name}: {wrong[0]!r} is none of {get_args(Way)}")
@@ -128,7 +134,7 @@ class SymptomRow:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return (self.sentence, self.by_hand, *(c.reason for c in self.cures))
+        return (self.sentence, self.by_hand, *self.statements, *(c.reason for c in self.cures))
 
 
 @lru_cache(maxsize=1)
@@ -166,9 +172,9 @@ def _row(
     metrics: Mapping[str, Measured],
     defaults: Mapping[str, Formula],
 ) -> SymptomRow:
-    values = {"since": 0, "given": 1, "most": 1.0, "numbers": {}, "cure": (), "settings": (), **entry}
+    values = {"since": 0, "given": 1, "most": 1.0, "cure": (), "settings": (), **entry}
     cures = tuple(_cure(c) for c in values.pop("cure"))
-    numbers = {name: Formula(text) for name, text in values.pop("numbers").items()}
+    numbers = _numbers(entry, document)
     until = values.pop("until", None)
     return SymptomRow(
         **{
@@ -186,8 +192,23 @@ def _row(
             "settings": tuple(dict.fromkeys((*values["settings"], *(c.setting for c in cures)))),
             "cures": cures,
             "follows": tuple(values.get("follows", ())),
+            "statements": tuple(values.get("statements", ())),
         }
     )
+
+
+def _numbers(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Formula]:
+    """The row's own, after those of the file that it reads."""
+    shared = {name: Formula(text) for name, text in document.get("numbers", {}).items()}
+    own = {name: Formula(text) for name, text in entry.get("numbers", {}).items()}
+    texts = (entry["sentence"], entry.get("by_hand", ""), *(c["reason"] for c in entry.get("cure", ())))
+    asked = [entry["measure"], entry.get("given", 1)]
+    asked += [f for c in entry.get("cure", ()) for f in (c["value"], c.get("when", 1))]
+    read = {name for text in texts for name, _ in places(text)}
+    read |= {name for formula in (*map(Formula, asked), *own.values()) for name in formula.names}
+    for name in reversed(shared):  # one may read those before it
+        read |= shared[name].names if name in read else set()
+    return {**{name: formula for name, formula in shared.items() if name in read}, **own}
 
 
 def _cure(entry: Mapping[str, Any]) -> CureRow:
@@ -202,7 +223,7 @@ def _verify(row: SymptomRow, metrics: Mapping[str, Measured]) -> None:
     settings = {r.name for name in (*row.engines, HOST) for r in load(name).rows}
     if unknown := set(row.settings) - settings:
         raise ValueError(f"{row.name}: no catalogue has {sorted(unknown)}")
-    known = settings | set(FACTS) | set(UNITS) | set(SPAN_FACTS) | set(metrics) | set(row.defaults)
+    known = settings | {*FACTS, *UNITS, *SPAN_FACTS, *SUM_FACTS} | set(metrics) | set(row.defaults)
     if twice := set(metrics) & (settings | set(FACTS)) or set(row.numbers) & known:
         raise ValueError(f"{row.name}: {sorted(twice)} means two things")
     for formula in (*row.formulas, *row.defaults.values()):

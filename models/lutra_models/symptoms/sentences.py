@@ -32,7 +32,12 @@ def _share(value: float) -> str:
     return f"{100 * value:.3g} %"
 
 
+EACH = "each"
+"""The form of a name that stands for several words: the text is told once for each of them."""
 FORMS: Mapping[str, Callable[[float], str]] = {
+    "text": str,
+    "list": str,
+    EACH: str,
     "number": _short,
     "count": lambda value: f"{value:,.0f}",
     "bytes": _bytes,
@@ -55,6 +60,16 @@ def told(text: str, scope: Mapping[str, Any]) -> str:
         if name not in scope:
             raise InvalidConfiguration(f"{text!r} tells {name}, which is not known here")
         value = scope[name]
-        return value if isinstance(value, str) else FORMS[form](float(value))
+        if isinstance(value, str):
+            return ", ".join(value.split()) if form == "list" else value
+        return FORMS[form](float(value))
 
     return _PLACE.sub(shown, text)
+
+
+def told_for_each(text: str, scope: Mapping[str, Any]) -> tuple[str, ...]:
+    """The text once, or once for each word of the name that it has in the form `each`. Raises as `told` does."""
+    several = next((name for name, form in places(text) if form == EACH), None)
+    if several is None or several not in scope:
+        return (told(text, scope),)
+    return tuple(told(text, {**scope, several: word}) for word in str(scope[several]).split())

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-How = Literal["count", "rate", "mean", "most", "least"]
+How = Literal["count", "rate", "mean", "most", "least", "newest"]
 HOWS: tuple[How, ...] = get_args(How)
 RATE = "_per_s"
 
@@ -26,8 +26,10 @@ class MeasuredWindow:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a formula reads of the windows: `count` and `rate` (per second) of a counter; `mean`, `most` and `least` of
-    a gauge, which is the mean within each window. Only windows that have the metric take part.
+    """What a formula reads of the windows: `count` and `rate` (per second) of a counter; `mean`, `most`, `least` and
+    `newest` of a gauge, which is the mean within each window. Only windows that have the metric take part.
+
+    An age is read from the newest window: it has all of the past in it, and tells what is true now.
     """
 
     how: How
@@ -48,12 +50,13 @@ class Measured:
         return self.metric + RATE if self.how in ("count", "rate") else self.metric
 
     def value(self, windows: Sequence[MeasuredWindow]) -> float | None:
-        """None where no window has it."""
+        """None where no window has it. The windows come in the order of time."""
         found = [(w.seconds, w.metrics[self.reported]) for w in windows if self.reported in w.metrics]
         if not found:
             return None
-        if self.how in ("most", "least"):
-            values = [value for _, value in found]
-            return max(values) if self.how == "most" else min(values)
+        values = [value for _, value in found]
+        chosen = {"most": max(values), "least": min(values), "newest": values[-1]}.get(self.how)
+        if chosen is not None:
+            return chosen
         total = sum(seconds * value for seconds, value in found)
         return total if self.how == "count" else total / sum(seconds for seconds, _ in found)

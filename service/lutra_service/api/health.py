@@ -1,20 +1,29 @@
-"""Is it alive, is it ready, how is it doing? No token is needed, and nothing here tells of any database."""
+"""Is it alive, is it ready, how is it doing? Without a token nothing here tells which databases there are."""
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Iterator
 from typing import Literal
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse, PlainTextResponse
 from lutra_models import __version__
+from prometheus_client.core import Metric
 
+from lutra_service.api.http.access import Access
 from lutra_service.api.http.body import Answer
 from lutra_service.api.http.deps import StoreDep
-from lutra_service.common.telemetry import exposition
+from lutra_service.app.access.tokens import Principal
+from lutra_service.app.lifecycle import figures
+from lutra_service.app.lifecycle.figures import Figures
+from lutra_service.common.telemetry import counter, exposition, gauge
+from lutra_service.db.store import Store, StoreAway
 
 router = APIRouter(tags=["health"])
-log = logging.getLogger(__name__)
+SCRAPING = Access(("read",), "any")
+Rows = list[tuple[tuple[str, ...], Figures]]
+STORE_UP = "Whether the store answers"
 
 
 class Alive(Answer):
@@ -48,14 +57,61 @@ def check_ready(stored: StoreDep) -> JSONResponse:
     """503 while the database does not answer."""
     try:
         stored.check()
-    except Exception:
-        log.warning("not ready: the database does not answer", exc_info=True)
+    except StoreAway:  # the store itself writes one line
         return JSONResponse({"status": "the database does not answer"}, 503)
     return JSONResponse({"status": "ready"})
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-def get_metrics() -> Response:
-    """For Prometheus."""
-    body, content_type = exposition()
+async def get_metrics(request: Request, stored: StoreDep) -> Response:
+    """For Prometheus: of this process, and of all databases together; with a token of the scope `read` of each one
+    that it reaches, by name.
+    """
+    given = "authorization" in request.headers
+    who = await request.app.state.entry.admit(request.headers, SCRAPING, {}) if given else None
+    body, content_type = exposition(*await run_in_threadpool(_product, stored, who))
     return Response(body, media_type=content_type)
+
+
+def _product(stored: Store, who: Principal | None) -> list[Metric]:
+    """What the store tells; and where it does not answer, that."""
+    try:
+        found, waiting = stored.read(
+            lambda unit: (
+                figures.by_database(unit, None if who is None else who.database_id),
+                unit.recommendations.to_compute(unit.now),
+            )
+        )
+        size = stored.bytes()
+    except StoreAway:  # the store itself writes one line
+        return [gauge("lutra_store_up", STORE_UP, (), [((), 0)])]
+    rows: Rows = [((name,), f) for name, f in found.items()] if who else [((), figures.together(found.values()))]
+    return [
+        gauge("lutra_store_up", STORE_UP, (), [((), 1)]),
+        gauge("lutra_store_bytes", "What the store takes on its disk", (), [((), size)]),
+        gauge("lutra_jobs_waiting", "Computations that no worker has begun", (), [((), waiting)]),
+        *_of_databases(("database",) if who else (), rows),
+    ]
+
+
+def _of_databases(labels: tuple[str, ...], rows: Rows) -> Iterator[Metric]:
+    yield counter(
+        "lutra_changes",
+        "Changes of settings, by what happened to them",
+        (*labels, "state"),
+        [((*of, state), count) for of, f in rows for state, count in f.changes.items()],
+    )
+    yield counter(
+        "lutra_guards_fired",
+        "Guards that fired, whether a change was undone for it or not",
+        (*labels, "guard"),
+        [((*of, name), count) for of, f in rows for name, count in f.fired.items()],
+    )
+    told = {
+        "lutra_recommendations_waiting": ("Recommendations that wait for a decision", "to_decide"),
+        "lutra_agent_paused": ("Whether the agent is paused on its host", "paused"),
+        "lutra_report_age_seconds": ("Time since the agent's last report", "report_age_s"),
+        "lutra_window_age_seconds": ("Time since the end of the last window", "window_age_s"),
+    }
+    for name, (meaning, figure) in told.items():
+        yield gauge(name, meaning, labels, [(of, getattr(f, figure)) for of, f in rows])

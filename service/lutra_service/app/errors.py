@@ -35,5 +35,22 @@ class QuotaExceeded(LutraError):
         self.retry_after_s = retry_after_s
 
 
+class NameTaken(LutraError):
+    """Another agent reports under this one's name. The same report succeeds once that one has been silent for long."""
+
+    code = "name_taken"
+
+    def __init__(self, message: str, retry_after_s: int = 30) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class DatabaseRetired(LutraError):
+    """Nothing is taken in for a database that is retired, until somebody puts it into use again."""
+
+    code = "database_retired"
+    retry_after_s = 600
+
+
 class InvalidRequest(LutraError):
     code = "invalid_request"

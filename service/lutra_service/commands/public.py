@@ -42,7 +42,9 @@ def public() -> None:
         outcomes = store.write(lambda unit: keep(unit, tables))
         tell(tables, outcomes)
         try:
-            trained = Training(store, partial(make_worker, settings, warm=False), settings.workers, Teller()).run()
+            trained = Training(
+                store, partial(make_worker, settings, waited_for=False), settings.workers, Teller()
+            ).run()
         except NoWorker as error:
             raise click.ClickException(f"kept, and not fitted yet ({error}): `lutra train` does it") from error
     click.echo(str(trained))

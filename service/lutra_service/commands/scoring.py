@@ -14,23 +14,20 @@ from lutra_service.app.jobs import model_jobs, past_sessions
 from lutra_service.common.settings import Settings
 from lutra_service.db.schema.records import ModelJob
 from lutra_service.db.store import Store, UnitOfWork
-from lutra_service.workers.maker import make_worker
-from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
+from lutra_service.workers.maker import candidate_worker
+from lutra_service.workers.protocol import CANDIDATE, NoWorker, Worker, WorkerLost
 
 POLL_S = 0.5
 
 
 def scored(store: Store, settings: Settings, model_id: str, say: Callable[[str], None]) -> None:
     """Compute the scorecard to its end, and `say` how far it is. Raises ClickException where it fails."""
-    refusal = settings.refusal_of_scheduler()
-    if refusal is not None:
-        raise click.ClickException(refusal)
-    job, worker = store.write(lambda unit: past_sessions.start(unit, model_id)), make_worker(settings)
+    job, worker = store.write(lambda unit: past_sessions.start(unit, model_id)), candidate_worker(settings)
     id_ = job.id
     try:
         while job.state == "waiting":
-            if store.write(lambda unit: _claimed(unit, id_, settings)):
-                _step(store, worker, id_, settings.max_attempts)
+            if store.write(lambda unit: _claimed(unit, id_)):
+                _step(store, worker, id_)
             else:
                 time.sleep(POLL_S)
             before, job = job, store.read(lambda unit: unit.model_jobs.get(id_))
@@ -42,12 +39,12 @@ def scored(store: Store, settings: Settings, model_id: str, say: Callable[[str],
         raise click.ClickException(f"{model_id} could not be scored: {job.error}")
 
 
-def _claimed(unit: UnitOfWork, id_: str, settings: Settings) -> bool:
+def _claimed(unit: UnitOfWork, id_: str) -> bool:
     """For as long as a step may take: nobody renews it meanwhile."""
-    return unit.model_jobs.claim(id_, unit.now, unit.now + timedelta(seconds=settings.fit_timeout_s))
+    return unit.model_jobs.claim(id_, unit.now, unit.now + timedelta(seconds=2 * CANDIDATE.timeout_s))
 
 
-def _step(store: Store, worker: Worker, id_: str, max_attempts: int) -> None:
+def _step(store: Store, worker: Worker, id_: str) -> None:
     """One step, and its end stored. Raises ClickException where nothing can compute."""
     try:
         given = store.read(lambda unit: model_jobs.job(unit, id_))
@@ -55,7 +52,7 @@ def _step(store: Store, worker: Worker, id_: str, max_attempts: int) -> None:
     except LutraError as error:
         store.write(partial(model_jobs.give_up, id_=id_, error=f"{error.code}: {error}"))
     except WorkerLost as error:
-        store.write(partial(model_jobs.lose, id_=id_, why=str(error), max_attempts=max_attempts))
+        store.write(partial(model_jobs.lose, id_=id_, why=str(error)))
     except NoWorker as error:
         store.write(partial(model_jobs.release, id_=id_))
         raise click.ClickException(f"nothing could compute it: {error}") from error

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
+from lutra_models import maintenance
 from lutra_models.errors import printable
 
 if TYPE_CHECKING:
@@ -16,15 +17,21 @@ if TYPE_CHECKING:
     from lutra_service.db.store import UnitOfWork
 
 PAGE = 500
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+class _Row(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Listed = TypeVar("Listed", bound=_Row)
 
 
 def duration(text: str) -> timedelta:
-    """Such as 90d, 12h, 30m or 45s."""
-    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} is no duration: write 90d, 12h, 30m or 45s")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    try:
+        return maintenance.duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @click.group()
@@ -97,22 +104,26 @@ def rotate(token_id: str, grace: timedelta, expires: timedelta | None) -> None:
 @click.command()
 @click.option("--database", help="Only entries of this database (db_…).")
 @click.option("--action", help="Only this action, such as recommendation.approve.")
-@click.option("--limit", type=click.IntRange(1, PAGE), default=50, show_default=True)
+@click.option("--since", type=duration, help="Only what was done within this time, such as 7d.  [default: any time]")
+@click.option("--limit", type=click.IntRange(1), help="[default: 50; with --since all]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with before and after.")
-def audit(database: str | None, action: str | None, limit: int, as_json: bool) -> None:
+def audit(database: str | None, action: str | None, since: timedelta | None, limit: int | None, as_json: bool) -> None:
     """Who did what to what, newest first."""
     from lutra_service.commands.opening import opened
 
+    most = limit or (None if since is not None else 50)
     with opened() as store:
-        found = store.read(lambda unit: unit.audit.listed(limit, None, database, action))
-    _print([_entry(e, whole=as_json) for e in found], as_json)
+        after = None if since is None else maintenance.ago(store.now(), since)
+        pages = _pages(lambda last: store.read(lambda unit: unit.audit.listed(PAGE, last, database, action, after)))
+        shown = [_entry(e, whole=as_json) for e in islice(pages, most)]
+    _print(shown, as_json)
 
 
 def _moment(unit: UnitOfWork, after: timedelta | None) -> datetime | None:
     return None if after is None else unit.now + after
 
 
-def _pages(page: Callable[[str | None], Sequence[Token]]) -> Iterator[Token]:
+def _pages(page: Callable[[str | None], Sequence[Listed]]) -> Iterator[Listed]:
     after = None
     while found := page(after):
         yield from found
@@ -130,12 +141,30 @@ def _token(found: Token) -> dict[str, Any]:
 
 def _entry(found: AuditEntry, whole: bool) -> dict[str, Any]:
     names = ("at", "action", "target", "database_id", "token_id", "token_name", "address", "request_id")
-    return {name: getattr(found, name) for name in (*names, *(("before", "after") if whole else ()))}
+    told = {name: getattr(found, name) for name in names}
+    if whole:
+        return {**told, "before": found.before, "after": found.after}
+    return {**told, "what": _what(found.after or {})}
+
+
+def _what(after: Mapping[str, Any]) -> str:
+    """The settings that changed and why, as far as an entry tells."""
+    from lutra_service.app.access.audit import in_words
+
+    told = [in_words(after.get("changes") or {}), after.get("why") or after.get("message")]
+    return ": ".join(part for part in told if part)
 
 
 def _print(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
-    for row in rows:
-        click.echo(json.dumps(row, default=str) if as_json else "  ".join(_text(v) for v in row.values()))
+    """A table as wide as its cells under a header, the last column as long as it is."""
+    if as_json:
+        for row in rows:
+            click.echo(json.dumps(row, default=str))
+    elif rows:
+        table = [[name.upper() for name in rows[0]], *([_text(v) for v in row.values()] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        for cells in table:
+            click.echo("  ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip())
 
 
 def _text(value: Any) -> str:

@@ -28,7 +28,9 @@ def train(workers: int | None) -> None:
     if refusal is not None:
         raise click.ClickException(refusal)
     with opened(settings) as store:
-        training = Training(store, partial(make_worker, settings, warm=False), workers or settings.workers, Teller())
+        training = Training(
+            store, partial(make_worker, settings, waited_for=False), workers or settings.workers, Teller()
+        )
         signal.signal(signal.SIGTERM, lambda *_: training.stop())
         signal.signal(signal.SIGINT, lambda *_: training.stop())
         try:

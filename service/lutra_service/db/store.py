@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from contextlib import nullcontext
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any, TypeVar
 
 from lutra_models.errors import LutraError
 from sqlalchemy import Engine, text
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
 from lutra_service.common.ids import new_id
@@ -29,6 +31,7 @@ from lutra_service.db.repositories.reports import Reports
 from lutra_service.db.repositories.retention import RetentionRepository
 from lutra_service.db.repositories.sessions import Sessions
 from lutra_service.db.repositories.workloads import Workloads
+from lutra_service.db.schema.dialects import BYTES
 from lutra_service.db.schema.engine import IMMEDIATE
 
 
@@ -36,6 +39,7 @@ class CommitUnknown(LutraError):
     """The database went away while it was to commit: it may have, or not."""
 
     code = "outcome_unknown"
+    retry_after_s = 10
 
 
 class StoreFull(LutraError):
@@ -45,12 +49,27 @@ class StoreFull(LutraError):
     retry_after_s = 5
 
 
+class StoreAway(LutraError):
+    """The database does not answer, or lets nobody in: nothing was stored, and the same request may succeed later."""
+
+    code = "store_unavailable"
+    retry_after_s = 10
+
+
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 Work = Callable[["UnitOfWork"], T]
 ATTEMPTS = 3
+TURN_S = 30.0
+"""So long who wants to write waits for those who write now."""
 SQLITE_HELD = (5, 6)
 """SQLITE_BUSY and SQLITE_LOCKED, with any extension: the transaction is still open, and is rolled back."""
+SQLITE_AWAY = (*SQLITE_HELD, 8, 10, 11, 14, 15, 26)
+"""Besides: read only, an input or output error, a file that is damaged, that cannot be opened, or is no database."""
+AWAY = ("08", "53", "57P", "58", "25006", "28", "3D000", "55P03")
+"""Beginnings of SQLSTATEs: no connection, no room for one more, a stop, a disk that fails, a standby that
+takes no writes, nobody let in, no such database, a lock that others hold."""
+NO_TABLE = "42P01"
 SQLITE_FULL, DISK_FULL = 13, "53100"
 COMPLETION_UNKNOWN = "40003"
 
@@ -106,49 +125,60 @@ class Store:
         self._daily_bytes = daily_bytes
         self._kept: dict[str, Any] = {}
         # One writer at a time is all that SQLite has. Who waits for it there tries again now and then, and may starve.
-        self._turn = Lock() if engine.dialect.name == "sqlite" else nullcontext()
+        self._turn = Lock() if engine.dialect.name == "sqlite" else None
+        self._away = False
         self.listeners: list[Callable[[set[str]], None]] = []
 
     def now(self) -> datetime:
         return self._clock()
 
     def read(self, work: Work[T]) -> T:
-        with Session(self._reader) as db:
+        """Raises StoreAway where the database does not answer."""
+        with self._reached(), Session(self._reader) as db:
             return work(UnitOfWork(db, self._clock(), self._daily_bytes, self._kept))
 
     def write(self, work: Work[T]) -> T:
         """Commit what `work` did and tell the listeners. A transaction that lost a race runs again from its start.
 
         Raises CommitUnknown where the answer to the commit was lost: what may be stored is not done again. Raises
-        StoreFull where there is no room.
+        StoreFull where there is no room, and StoreAway where the database does not answer.
         """
+        with self._reached():
+            result, changed = self._committed(work)
+        for listener in self.listeners if changed else ():
+            listener(changed)
+        return result
+
+    def check(self) -> None:
+        """Raises StoreAway where the database does not answer."""
+        with self._reached(), self._reader.connect() as connection:
+            connection.execute(text("select 1"))
+
+    def bytes(self) -> int:
+        """What the database takes on its disk."""
+        with self._reached(), self._reader.connect() as connection:
+            return int(connection.execute(text(BYTES[self._reader.dialect.name])).scalar_one())
+
+    def close(self) -> None:
+        self._reader.dispose()
+
+    def _committed(self, work: Work[T]) -> tuple[T, set[str]]:
+        began = time.monotonic()
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                result, changed = self._commit(work)
+                return self._commit(work)
             except (IntegrityError, OperationalError) as error:
                 if _is_full(error):
                     log.error("nothing can be stored: %s", error.orig)
                     raise StoreFull(
                         f"the service's store has no room left, and stored nothing: {error.orig}"
                     ) from error
-                if attempt == ATTEMPTS:
+                if attempt == ATTEMPTS or time.monotonic() - began >= TURN_S:
                     raise
-            else:
-                for listener in self.listeners if changed else ():
-                    listener(changed)
-                return result
         raise AssertionError("unreachable")
 
-    def check(self) -> None:
-        """Raise where the database does not answer."""
-        with self._reader.connect() as connection:
-            connection.execute(text("select 1"))
-
-    def close(self) -> None:
-        self._reader.dispose()
-
     def _commit(self, work: Work[T]) -> tuple[T, set[str]]:
-        with self._turn, Session(self._writer) as db:
+        with self._in_turn(), Session(self._writer) as db:
             unit = UnitOfWork(db, self._clock(), self._daily_bytes, self._kept)
             result = work(unit)
             unit.ledger.settle()
@@ -162,6 +192,52 @@ class Store:
                     "(with an Idempotency-Key the same request is carried out once)"
                 ) from error
             return result, unit.changed
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Raises StoreAway where others have been writing for too long."""
+        if self._turn is None:
+            yield
+            return
+        if not self._turn.acquire(timeout=TURN_S):
+            raise StoreAway(
+                f"the service's store has been busy for {TURN_S:.0f} s, and stored nothing: ask again later"
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Tell an outage of the database from a fault of the work, and write one line when it begins and one at its
+        end.
+        """
+        try:
+            yield
+        except (DBAPIError, PoolTimeout) as error:
+            if not _is_away(error):
+                raise
+            why = str(getattr(error, "orig", None) or error).splitlines()[0]
+            if not self._away:
+                self._away = True
+                log.error("the store cannot be used, and requests are answered with 503 until it can: %s", why)
+            raise StoreAway("the service's store cannot be used, and nothing was stored: ask again later") from error
+        if self._away:
+            self._away = False
+            log.warning("the store can be used again")
+
+
+def _is_away(error: DBAPIError | PoolTimeout) -> bool:
+    """Whether no other request would fare better: the database is gone, starts, is full of connections, or locked."""
+    if isinstance(error, PoolTimeout) or error.connection_invalidated:
+        return True
+    if (code := getattr(error.orig, "sqlite_errorcode", None)) is not None:
+        return code & 0xFF in SQLITE_AWAY or "no such table" in str(error.orig)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None:
+        return isinstance(error, InterfaceError | OperationalError)
+    return bool(state.startswith((*AWAY, NO_TABLE)))
 
 
 def _is_undone(error: OperationalError) -> bool:

@@ -11,9 +11,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 from lutra_service.common.documents import Document
@@ -21,6 +23,8 @@ from lutra_service.workers.protocol import Limits, NoWorker, WorkerLost, opened
 
 TASKS = "lutra_service.workers.worker"
 MAX_ANSWER_BYTES = 32 << 20
+SHORTEST_GRANT_S = 0.1
+"""Of time that does not count."""
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -44,10 +48,12 @@ class WorkerProcess:
 
     def __init__(self, command: Sequence[str], timeout_s: float, ended: type[Exception] = WorkerLost) -> None:
         self._command = [sys.executable, "-P", "-m", *command]
-        late = f"it gave no answer within {timeout_s:g} s (LUTRA_FIT_TIMEOUT_S)"
+        late = f"it gave no answer within {timeout_s:g} s (LUTRA_FIT_TIMEOUT_S; a candidate: 120 s at most)"
         self._patience = _Patience(timeout_s, ended, late)
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False
+        self._held_s, self._held_since = 0.0, float("inf")
+        """How long it was paused until then, and since when it is now."""
 
     @property
     def pid(self) -> int | None:
@@ -66,6 +72,8 @@ class WorkerProcess:
             )
         except OSError as error:
             raise NoWorker(f"no process could be started: {error}") from error
+        if self._held_since < float("inf"):
+            _signal(self._process, signal.SIGSTOP)
 
     def run(self, task: str, payload: Mapping[str, Any]) -> Document:
         request = json.dumps({"task": task, "payload": payload}).encode() + b"\n"
@@ -76,10 +84,21 @@ class WorkerProcess:
             self.close()
             raise
 
+    def pause(self, on: bool) -> None:
+        process, paused = self._process, self._held_since < float("inf")
+        if on != paused:
+            now = time.monotonic()
+            self._held_s, self._held_since = self._excused_s(now), now if on else float("inf")
+            if process is not None:
+                _signal(process, signal.SIGSTOP if on else signal.SIGCONT)
+
+    def _excused_s(self, now: float) -> float:
+        return self._held_s + max(0.0, now - self._held_since)
+
     def kill(self) -> None:
         process = self._process
         if process is not None:
-            process.kill()
+            _signal(process, signal.SIGKILL)
 
     def _wait_until_ready(self) -> None:
         self.start()
@@ -94,7 +113,7 @@ class WorkerProcess:
         assert process.stdin is not None
         assert process.stdout is not None
         line = b""
-        with _killed_after(patience.seconds, process) as late, suppress(OSError):
+        with self._killed_after(patience.seconds, process) as late, suppress(OSError):
             process.stdin.write(request)
             process.stdin.flush()
             line = process.stdout.readline(MAX_ANSWER_BYTES)
@@ -107,12 +126,41 @@ class WorkerProcess:
             raise patience.ended(f"its answer was longer than {MAX_ANSWER_BYTES} bytes")
         raise patience.ended(_how_it_ended(process.returncode))
 
+    @contextmanager
+    def _killed_after(self, seconds: float, process: subprocess.Popen[bytes]) -> Iterator[threading.Event]:
+        """The event is set where the time ran out. After the block the process is not killed any more.
+
+        Time in which the process was paused, or could have run and no processor was free for it, does not count.
+        """
+        late, done = threading.Event(), threading.Event()
+
+        def excused_s() -> float:
+            return _waited_s(process.pid) + self._excused_s(time.monotonic())
+
+        def watch(before: float) -> None:
+            granted, pause = 0.0, seconds
+            while not done.wait(pause):
+                excused = excused_s() - before
+                granted, pause = excused, excused - granted
+                if pause < SHORTEST_GRANT_S:
+                    late.set()
+                    _signal(process, signal.SIGKILL)
+                    return
+
+        watcher = threading.Thread(target=watch, args=(excused_s(),), daemon=True)
+        watcher.start()
+        try:
+            yield late
+        finally:
+            done.set()
+            watcher.join()
+
     def close(self) -> None:
         """End the process, where there is one."""
         process, self._process, self._ready = self._process, None, False
         if process is None:
             return
-        process.kill()
+        _signal(process, signal.SIGKILL)
         process.wait()
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):  # what was not yet written has nobody to go to
@@ -120,13 +168,16 @@ class WorkerProcess:
                     pipe.close()
 
 
-def local_worker(limits: Limits, tasks: str = TASKS, *, warm: bool = True) -> WorkerProcess:
+def local_worker(limits: Limits, tasks: str = TASKS, *, warm: bool = True, beside: bool = False) -> WorkerProcess:
     """A process on this machine that computes the functions of the module `tasks`.
 
-    `warm`: it loads what some requests need before the first one comes, and not when one does.
+    `warm`: it loads what some requests need before the first one comes, and not when one does. `beside`: others go
+    first, for the processors and for the memory.
     """
-    program = ["lutra_service.workers.worker_process", tasks, str(limits.memory_bytes), *(["warm"] if warm else [])]
-    return WorkerProcess(program, limits.timeout_s)
+    ways = [name for name, wanted in (("warm", warm), ("beside", beside)) if wanted]
+    return WorkerProcess(
+        ["lutra_service.workers.worker_process", tasks, str(limits.memory_bytes), *ways], limits.timeout_s
+    )
 
 
 def _parsed(line: bytes) -> object:
@@ -140,23 +191,19 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
-@contextmanager
-def _killed_after(seconds: float, process: subprocess.Popen[bytes]) -> Iterator[threading.Event]:
-    """The event is set where the time ran out. After the block the process is not killed any more."""
-    late = threading.Event()
-
-    def end() -> None:
-        late.set()
-        process.kill()
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
+def _waited_s(pid: int) -> float:
+    """How long the process has waited for a processor in its life; 0 where the system does not tell."""
     try:
-        yield late
-    finally:
-        timer.cancel()
-        timer.join()
+        return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """To whatever it started as well: it leads a group of its own."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
 
 
 def _environment() -> dict[str, str]:

@@ -39,6 +39,10 @@ class Limits:
             raise ValueError(f"limits must be positive, got {self.timeout_s} s and {self.memory_bytes} bytes")
 
 
+CANDIDATE = Limits(120.0, 2 << 30)
+"""Of a model version that does not serve yet. Our own parts take up to 10 s for the conformance suite."""
+
+
 class Worker(Protocol):
     """Computes one thing at a time. `kill` may be called from any thread, and ends what `run` waits for."""
 
@@ -47,6 +51,9 @@ class Worker(Protocol):
 
     def run(self, task: str, payload: Mapping[str, Any]) -> Document:
         """Raises WorkerLost, NoWorker, or a LutraError where the computation failed."""
+
+    def pause(self, on: bool) -> None:
+        """Hold what is being computed, and what will be, or let it go on; from any thread. Held time counts nowhere."""
 
     def kill(self) -> None: ...
     def close(self) -> None: ...
@@ -61,7 +68,7 @@ def sealed(compute: Callable[[], Mapping[str, Any]]) -> Document:
     except NoWorker as error:
         return {"unavailable": str(error)}
     except MemoryError:
-        return {"lost": "it needed more memory than LUTRA_FIT_MEMORY_BYTES allows"}
+        return {"lost": "it needed more memory than LUTRA_FIT_MEMORY_BYTES allows (a candidate: 2 GiB at most)"}
     except LutraError as error:
         return {"failed": [error.code, str(error)]}
     except Exception as error:

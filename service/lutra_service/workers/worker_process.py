@@ -8,8 +8,10 @@ import resource
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
@@ -18,11 +20,16 @@ from lutra_service.common.documents import Document
 from lutra_service.workers.protocol import sealed
 
 Compute = Callable[[str, dict[str, Any]], Document]
+NICE = 5
 
 
 def main() -> None:
-    """Arguments: the module of the tasks, how many bytes of memory the process may have, and whether it is warmed."""
+    """Arguments: the module of the tasks, how many bytes of memory the process may have, and what it is: `warm`, or
+    `beside` others.
+    """
     tasks, memory_bytes = sys.argv[1], int(sys.argv[2])
+    if "beside" in sys.argv[3:]:
+        _step_back()
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     module = import_module(tasks)
     if "warm" in sys.argv[3:]:
@@ -42,6 +49,15 @@ def serve(compute: Compute) -> None:
         request = json.loads(requests.get())
         document = sealed(partial(compute, request["task"], request["payload"]))
         _write(answers, _packed(document))
+
+
+def _step_back() -> None:
+    """Leave others the larger part of the processors, and be the first that ends where the memory runs out."""
+    os.nice(NICE)
+    # Where each session of processes has a share of its own, the share counts, and not what one process is among them.
+    for name, value in (("autogroup", NICE), ("oom_score_adj", 1000)):
+        with suppress(OSError):
+            Path("/proc/self", name).write_text(str(value))
 
 
 def _call(module: ModuleType, task: str, payload: dict[str, Any]) -> Document:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.wire import GuardEvent, Outcome
 
 from tests.support.agents import TOKEN, MovedClock, agent_process, config, document, guards, settings_of, write_toml
+from tests.support.disks import fill, tiny_disk
 from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 from tests.support.loads import loaded
@@ -132,3 +135,33 @@ def test_a_restart_setting_is_changed_in_its_maintenance_window_and_taken_back_w
         ("reverted", "not_confirmed", True),
     ]
     assert settings_of(own_postgres) == before
+
+
+@pytest.mark.parametrize("how", ["full", "read-only"])
+def test_an_agent_that_starts_on_a_disk_that_takes_nothing_undoes_its_change_all_the_same(
+    own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path, how: str
+) -> None:
+    log, waits = tmp_path / "agent.log", {**UNCONFIRMED, "confirm_s": 3600}
+    with tiny_disk(tmp_path / "disk", "1m") as disk:
+        made = document(own_postgres, service.url, disk / "state", "reload_only", guard=waits)
+        service.offer("rec_1", {"work_mem": 8192})
+        with agent_process(write_toml(tmp_path / "agent.toml", made)):
+            until(lambda: outcomes(service, "rec_1"))
+        if how == "full":
+            fill(disk)
+        else:
+            subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        made["guard"]["unreachable"] = {"limit": 0.5, "hold_s": 1}
+        toml = write_toml(tmp_path / "agent.toml", made)
+        with agent_process(toml):
+            until(lambda: f"{disk / 'state' / 'spool'} cannot be written" in log.read_text())
+            own_postgres.crash()
+            until(lambda: "directive rec_1: reverted" in log.read_text())
+        assert own_postgres.sql("SHOW work_mem") == "4MB"
+        own_postgres.sql("ALTER SYSTEM SET work_mem = '5MB'")
+        argv = [sys.executable, "-m", "lutra_agent", "rollback", "--to", "baseline", "--config", str(toml)]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        assert own_postgres.sql("SHOW work_mem") == "4MB"
+        assert done.returncode == 0, done.stderr
+        assert "cannot be written" in done.stdout
+        assert "Traceback" not in log.read_text() + done.stderr

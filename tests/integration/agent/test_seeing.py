@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from lutra_agent.commands.check import examine
 from lutra_agent.engines.common.engine import Engine
@@ -25,7 +26,7 @@ from lutra_agent.runtime.compose import running
 from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_models.catalog import load, meet
 from lutra_models.catalog.statements import Step
-from lutra_models.server import Host
+from lutra_models.server import Host, Policy
 
 from tests.support import certificates
 from tests.support.agents import TOKEN, agent_process, config, document, write_toml
@@ -127,12 +128,89 @@ def test_the_text_in_the_settings_file_is_kept_so_that_the_undo_is_exact(changed
     engine.health.close()
 
 
-def test_a_role_that_has_its_own_value_shadows_the_setting(changed_postgres: ScratchPostgres) -> None:
-    changed_postgres.sql("CREATE ROLE reporting")
-    changed_postgres.sql("ALTER ROLE reporting SET work_mem = '64MB'")
-    engine = engine_of(changed_postgres)
-    assert engine.server(HOST).settings["work_mem"].shadowed == "a setting of role reporting"
-    engine.health.close()
+def test_check_names_a_database_that_has_most_data_and_the_tables_that_are_read_whole(
+    postgres: ScratchPostgres,
+) -> None:
+    rows = "SELECT g AS id, repeat('x', 500) AS filler FROM generate_series(1, 160000) g"
+
+    def visible() -> dict[str, str]:
+        engine = engine_of(postgres)
+        try:
+            return {v.name: v.detail for v in engine.telemetry.visible() if v.available}
+        finally:
+            engine.health.close()
+
+    assert not {"tables", "tables read whole"} & visible().keys()
+    postgres.sql("CREATE DATABASE shop")
+    try:
+        with psycopg.connect(postgres.conninfo("shop"), autocommit=True) as shop:
+            shop.execute(f"CREATE TABLE orders AS {rows}")
+        told = visible()["tables"]
+        assert told.startswith(f"those of database {postgres.dbname} alone, ")
+        assert "database.dbname = 'shop' would show" in told
+    finally:
+        postgres.sql("DROP DATABASE shop WITH (FORCE)")
+    postgres.sql("CREATE TABLE orders AS SELECT g AS id, g % 7 AS customer FROM generate_series(1, 20000) g")
+    try:
+        postgres.sql("ALTER TABLE orders ADD PRIMARY KEY (id)")
+        postgres.sql("ANALYZE orders")
+        postgres.sql("SELECT count(*) FROM orders WHERE customer = 3")
+        assert until(lambda: "public.orders" in visible().get("tables read whole", ""))
+        assert sample(engine_of(postgres)).readings["tables"].gauges["bare_share"] > 0.9
+        postgres.sql("CREATE INDEX ON orders (customer)")
+        assert "tables read whole" not in visible()
+        assert sample(engine_of(postgres)).readings["tables"].gauges["bare_share"] < 0.5
+    finally:
+        postgres.sql("DROP TABLE orders")
+
+
+def test_a_value_of_a_role_or_a_database_concerns_that_one_alone_and_the_setting_moves_for_all_others(
+    changed_postgres: ScratchPostgres,
+) -> None:
+    server = changed_postgres
+    server.sql("CREATE ROLE reporting")
+    server.sql("ALTER ROLE reporting SET work_mem = '64MB'")
+    server.sql(f"ALTER ROLE reporting IN DATABASE {server.dbname} SET jit = off")
+    server.sql("ALTER DATABASE template1 SET work_mem = '9MB'")
+    server.sql("ALTER TABLESPACE pg_default SET (random_page_cost = 1.3)")
+    try:
+        engine = engine_of(server)
+        found = engine.server(HOST).settings
+        assert (found["work_mem"].value, found["work_mem"].shadowed) == ("4096", None)
+        assert found["work_mem"].unreached == "database template1, role reporting"
+        assert found["jit"].unreached == f"role reporting in database {server.dbname}"
+        assert found["random_page_cost"].unreached == "tablespace pg_default"
+        assert "work_mem" in meet(engine.server(HOST)).space(Policy()).names
+        server.sql("ALTER ROLE ALL SET work_mem = '5MB'")
+        assert engine.server(HOST).settings["work_mem"].shadowed == "ALTER ROLE ALL"
+        engine.health.close()
+    finally:
+        server.sql("ALTER ROLE ALL RESET ALL")
+        server.sql("ALTER DATABASE template1 RESET ALL")
+        server.sql("ALTER TABLESPACE pg_default RESET (random_page_cost)")
+
+
+def test_a_value_of_the_agents_own_role_and_database_is_not_taken_for_the_servers(
+    changed_postgres: ScratchPostgres, account: str
+) -> None:
+    server = changed_postgres
+    server.sql("ALTER SYSTEM SET work_mem = '6MB'")
+    server.sql("SELECT pg_reload_conf()")
+    assert until(lambda: server.sql("SHOW work_mem") == "6MB")
+    server.sql("ALTER ROLE watcher SET work_mem = '64MB'")
+    server.sql(f"ALTER DATABASE {server.dbname} SET jit = off")
+    try:
+        blind = engine_of(server, account).server(HOST).settings["work_mem"]
+        assert (blind.value, "RESET work_mem shows it" in str(blind.shadowed)) == ("65536", True)
+        server.sql("GRANT pg_read_all_settings TO watcher")
+        server.sql("GRANT SELECT ON pg_file_settings TO watcher")
+        server.sql("GRANT EXECUTE ON FUNCTION pg_show_all_file_settings() TO watcher")
+        found = engine_of(server, account).server(HOST).settings
+        assert (found["work_mem"].value, found["work_mem"].shadowed) == ("6144", None)
+        assert (found["work_mem"].source, found["work_mem"].unreached) == ("configuration file", "role watcher")
+        assert (found["jit"].value, found["jit"].source, found["jit"].shadowed) == ("on", "default", None)
+    finally:
+        server.sql(f"ALTER DATABASE {server.dbname} RESET ALL")
 
 
 def test_an_account_without_privileges_sees_what_it_may_and_is_told_the_grants(
@@ -246,6 +324,27 @@ def test_statements_give_qps_and_an_estimate_without_the_agents_own(postgres15: 
     assert targets.latency is not None
     assert (targets.latency.source, targets.latency.of) == ("estimated", "statement")
     engine.health.close()
+
+
+@pytest.mark.parametrize("name", ["postgres15", "postgres18"])
+def test_an_idle_server_has_no_tps_whatever_the_agent_asks_it(name: str) -> None:
+    committed = "xact_commit"
+    with scratch(name, autovacuum="off") as server:
+        engine = engine_of(server)
+        before = sample(engine)
+
+        def window() -> tuple[float, float]:
+            after = sample(engine)
+            counted = [s.readings["database"].counters[committed] for s in (before, after)]
+            return engine.telemetry.targets(before, after).metrics["tps"], counted[1] - counted[0]
+
+        # The server counts the agent's own transactions, and none of them is load.
+        assert until(lambda: (found := window())[0] == 0 and found[1] > 50)
+        before = sample(engine)
+        for _ in range(100):
+            server.sql("SELECT count(*) FROM pg_class")
+        assert until(lambda: window()[0] > 0)
+        engine.health.close()
 
 
 def test_a_server_without_statement_statistics_gives_tps_alone(postgres18: ScratchPostgres) -> None:

@@ -6,13 +6,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
+from lutra_agent.clock import SystemClock
 from lutra_agent.commands.symptoms import look, show
+from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer, Session
+from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import config
 from tests.support.engines import POSTGRES, scratch
 from tests.support.fake_clock import FakeClock
+from tests.support.samples import sample
 from tests.support.symptomatic import Patient, cures
 from tests.support.waiting import until
 
@@ -142,3 +147,45 @@ def test_an_agent_shows_what_it_sees_without_the_service(postgres15: ScratchServ
     found = look(config(postgres15, "http://127.0.0.1:9", tmp_path), 1.0, FakeClock())
     assert found.windows == 1
     assert show(found, as_json=False).startswith("1 windows, 1 s\n")
+
+
+@pytest.mark.parametrize("name", POSTGRES)
+def test_who_holds_dead_rows_is_counted_by_kind_in_transactions(name: str, tmp_path: Path) -> None:
+    """What reads nothing any more holds nothing, nor does what holds rows of another database."""
+    with scratch(name, max_prepared_transactions="5", wal_level="logical", fsync="off") as server:
+        assert isinstance(server, ScratchPostgres)
+        engine = local_database(config(server, "http://127.0.0.1:9", tmp_path), SystemClock()).engine
+
+        def ages() -> dict[str, float]:
+            server.sql("SELECT txid_current()")
+            found = sample(engine)
+            assert found.problems == ()
+            return dict(found.readings["horizon"].gauges)
+
+        server.sql("CREATE TABLE t (a int)")
+        server.sql("CREATE DATABASE other")
+        idle = ages()
+        assert (idle["prepared_xids"], idle["slot_xids"], idle["standby_xids"]) == (0, 0, 0)
+        with psycopg.connect(server.conninfo(), autocommit=True) as lost:
+            lost.execute("BEGIN")
+            lost.execute("INSERT INTO t VALUES (1)")
+            lost.execute("PREPARE TRANSACTION 'lost'")
+        assert ages()["prepared_xids"] < ages()["prepared_xids"]
+        with psycopg.connect(server.conninfo()) as writer:
+            writer.execute("INSERT INTO t VALUES (2)")
+            held = ages()
+            assert 0 < held["session_xids"] < held["prepared_xids"] == held["server_xids"]
+        server.sql("ROLLBACK PREPARED 'lost'")
+        with psycopg.connect(server.conninfo(dbname="other")) as reader:
+            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            reader.execute("SELECT 1 FROM pg_class")
+            ages()
+            held = ages()
+            assert (held["session_xids"], held["prepared_s"]) == (0, 0)
+            assert held["server_xids"] >= 2
+        server.sql("SELECT pg_create_logical_replication_slot('lost', 'pgoutput')")
+        server.sql("VACUUM")
+        ages()
+        held = ages()
+        assert (held["slot_xids"], held["slot_catalog_xids"] > 0) == (0, True)
+        engine.health.close()

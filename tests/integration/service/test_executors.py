@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from lutra_service.workers.cluster import Cluster, cluster_worker
 from lutra_service.workers.maker import make_worker
 from lutra_service.workers.processes import WorkerProcess, local_worker
 from lutra_service.workers.protocol import ComputationFailed, Limits, NoWorker, Worker, WorkerLost
+from lutra_service.workers.worker_process import NICE
 
 from tests.support import cluster as clusters
 from tests.support import poison
@@ -48,6 +52,7 @@ class Impatient:
         self._patient = self._worker._patience
         self._short = local_worker(Limits(SHORT_S, LIMITS.memory_bytes), POISON)._patience
         self.start, self.kill, self.close = self._worker.start, self._worker.kill, self._worker.close
+        self.pause = self._worker.pause
 
     def run(self, task: str, payload: Mapping[str, Any]) -> Document:
         self._worker._patience = self._short if payload["entropy"][0] == self._seed else self._patient
@@ -98,9 +103,9 @@ def test_a_computation_that_ends_its_process_fails_alone(tmp_path: Path, workers
 @pytest.mark.parametrize(
     ("seed", "hangs", "why"),
     [
-        (poison.HANGS, True, "no answer within 1 s (LUTRA_FIT_TIMEOUT_S)"),
-        (poison.STOPS, True, "no answer within 1 s (LUTRA_FIT_TIMEOUT_S)"),
-        (poison.GROWS, False, "more memory than LUTRA_FIT_MEMORY_BYTES allows"),
+        (poison.HANGS, True, "no answer within 1 s (LUTRA_FIT_TIMEOUT_S; a candidate: 120 s at most)"),
+        (poison.STOPS, True, "no answer within 1 s (LUTRA_FIT_TIMEOUT_S; a candidate: 120 s at most)"),
+        (poison.GROWS, False, "more memory than LUTRA_FIT_MEMORY_BYTES allows (a candidate: 2 GiB at most)"),
         (poison.NO_NUMBER, False, "internal_error: the answer is no plain document"),
         (poison.LONG, False, "its answer was longer than"),
         (poison.ENVIRONMENT, False, "invalid_answer"),
@@ -136,6 +141,54 @@ def test_a_worker_does_not_know_the_services_settings(monkeypatch: pytest.Monkey
         assert not [name for name in found if name.startswith("LUTRA_")]
     finally:
         worker.close()
+
+
+@contextmanager
+def asked_of(worker: Worker, request: Document) -> Iterator[list[Exception]]:
+    """What its one computation ends in, once it does; the worker is gone afterwards."""
+    ended: list[Exception] = []
+
+    def run() -> None:
+        try:
+            worker.run("recommend", request)
+        except Exception as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield ended
+    finally:
+        worker.close()
+        thread.join()
+
+
+def test_time_in_which_a_worker_is_paused_does_not_count() -> None:
+    worker = local_worker(Limits(SHORT_S, LIMITS.memory_bytes), POISON)
+    worker.start()
+    worker.pause(True)
+    worker.pause(False)
+    assert worker.run("recommend", {"entropy": [poison.ENVIRONMENT]})
+    worker.pause(True)
+    with asked_of(worker, {"entropy": [poison.TALKS]}) as ended:
+        began = time.monotonic()
+        until(lambda: ended or time.monotonic() - began > 3 * SHORT_S)
+        assert not ended
+        worker.pause(False)
+        until(lambda: ended)
+    assert [type(error) for error in ended] == [ComputationFailed]  # it was computed: the request lacks its history
+
+
+def test_what_a_computation_started_ends_with_it(tmp_path: Path) -> None:
+    told = tmp_path / "child"
+    worker = local_worker(LIMITS, POISON, warm=False, beside=True)
+    with asked_of(worker, {"entropy": [poison.FORKS], "told": str(told)}) as ended:
+        until(lambda: told.exists() and told.read_text())
+        child = psutil.Process(int(told.read_text()))
+        assert (child.nice(), Path(f"/proc/{child.pid}/oom_score_adj").read_text()) == (NICE, "1000\n")
+        worker.kill()
+        until(lambda: ended)
+        until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_a_process_that_does_not_get_ready_is_nobodys_fault() -> None:

@@ -5,10 +5,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import httpx
 import psutil
 import pytest
+from lutra_lab.servers.postgresql import ScratchPostgres
 from lutra_lab.servers.processes import runs
 from lutra_service.db.schema.engine import make_engine
 from lutra_service.db.store import Store
@@ -135,3 +137,28 @@ def test_a_killed_service_loses_no_acknowledged_report_and_stores_none_twice(ser
         assert acknowledged[database] <= set(stored)
         assert len(acknowledged[database]) >= KILLS * BETWEEN
     store.close()
+
+
+@pytest.mark.engine
+@pytest.mark.thorough
+def test_a_store_that_stops_is_an_outage_of_two_log_lines_and_no_report_is_lost(
+    tmp_path: Path, own_postgres: ScratchPostgres
+) -> None:
+    with Served(tmp_path, own_postgres.url(), LUTRA_SWEEP_S="0.2", **UNHURRIED) as served:
+        database = served.api.take("POST", "/v1/databases", {"name": "shop", "engine": "postgresql"})["id"]
+        path = f"/v1/databases/{database}"
+        token = served.api.take("POST", f"{path}/tokens", {"name": "a", "scopes": ["agent"]})["token"]
+        agent = Agent(served.client, token, database)
+        agent.send()
+        own_postgres.stop()
+        body = agent.report()
+        for _ in range(3):
+            for api, method, asked, sent in ((agent, "POST", f"{path}/reports", body), (served.api, "GET", path, None)):
+                answer = api.ask(method, asked, sent)
+                assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable"), answer.text
+                assert int(answer.headers["Retry-After"]) > 0
+        own_postgres.start()
+        until(lambda: agent.ask("POST", f"{path}/reports", body).is_success)
+        assert agent.send()["duplicate"] is False
+        assert served.log.count("the store cannot be used") == served.log.count("the store can be used again") == 1
+        assert "Traceback" not in served.log

@@ -8,6 +8,7 @@ from typing import Any
 
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.common.engine import Engine
+from lutra_agent.engines.common.peer import Peer
 from lutra_agent.engines.mysql.engine import MARIADB, MYSQL, assembled
 from lutra_agent.engines.mysql.server.connect import Connection as MysqlConnection
 from lutra_agent.engines.mysql.server.section import MariadbDatabase, MysqlDatabase
@@ -48,6 +49,9 @@ class Postgres(PostgresConnection):
     def pooled(self) -> bool:
         return False
 
+    def peer(self) -> Peer:
+        return Peer()
+
     def prepared_row(self, query: str, parameters: Sequence[str]) -> list[bytes | None]:
         _, rows = self._asks((query, tuple(parameters)))
         return [None if v is None else v if isinstance(v, bytes) else str(v).encode() for v in rows[0]]
@@ -63,6 +67,9 @@ class Mysql(MysqlConnection):
         super().__init__(database)
         self._asks = asks
         self.generation = 1
+
+    def peer(self) -> Peer:
+        return Peer()
 
     @property
     def server_version(self) -> str:
@@ -83,8 +90,8 @@ class Redis(RedisConnection):
         self.asked += 1
         return self._asks(words)
 
-    def account(self) -> int | None:
-        return None
+    def peer(self) -> Peer:
+        return Peer()
 
 
 def section(server: ScratchServer) -> DatabaseConfig:

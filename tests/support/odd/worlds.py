@@ -38,7 +38,7 @@ NEEDED = {
 }
 """Beginnings of the questions without whose answer there is no window: who answers, and since when."""
 SETTINGS = {
-    "postgresql": ("SELECT name, setting", "SELECT coalesce('database '"),
+    "postgresql": ("SELECT name, setting", "SELECT concat_ws"),
     "mysql": ("SELECT i.VARIABLE_NAME", "SELECT LOWER(VARIABLE_NAME)", "SELECT @@GLOBAL.persisted_globals_load",
               "SELECT @@GLOBAL.thread_handling"),
     "redis": ("CONFIG",),

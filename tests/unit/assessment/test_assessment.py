@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ HOUR = 3600.0
 FORCED = {"checkpointer.requested_per_s": 38 / HOUR, "checkpointer.timed_per_s": 3 / HOUR, "wal.bytes_per_s": 6e6}
 BY_THE_CLOCK = {"checkpointer.requested_per_s": 0.0, "checkpointer.timed_per_s": 12 / HOUR, "wal.bytes_per_s": 1e4}
 TUNED = {
+    "data_checksums": "on",
     "shared_buffers": "6GB",
     "work_mem": "32MB",
     "effective_cache_size": "18GB",
@@ -89,6 +91,15 @@ def test_on_a_tuned_server_no_rule_speaks() -> None:
     assert evidence(a_server("15", 24, **TUNED)).findings == ()
 
 
+def test_who_has_a_value_of_their_own_keeps_no_change_back_and_is_told() -> None:
+    server = a_server("15", 24, max_connections=20, checkpoint_timeout="1s")
+    own = {n: replace(s, unreached="role reporting") for n, s in server.settings.items()}
+    found = evidence(replace(server, settings=own), FORCED)
+    told = {m.setting: m.against for f in found.findings for m in f.moves}
+    assert {"max_wal_size", "work_mem", "checkpoint_timeout"} <= told.keys()
+    assert all(a.endswith("it does not reach role reporting, with a value of their own") for a in told.values())
+
+
 def test_on_a_tuned_server_the_one_thing_that_is_wrong_is_all_that_is_said() -> None:
     found = evidence(a_server("15", 24, **TUNED, max_wal_size="512MB"), FORCED)
     (only,) = found.findings
@@ -107,6 +118,26 @@ def test_what_was_changed_on_advice_is_no_purpose_and_is_not_asked_for_again() -
     )
     assert found.deliberate == ()
     assert moves(found, "rule").keys() == {"shared_buffers"}
+
+
+def test_of_what_was_set_on_advice_nobody_says_that_somebody_set_it() -> None:
+    advised = a_server("15", 24, **TUNED, max_wal_size="512MB")
+    (by_hand,) = evidence(advised, FORCED).findings[0].moves
+    (on_advice,) = (
+        m
+        for m in evidence(advised, FORCED, began=meet(a_server("15", 24)).values).findings[0].moves
+        if m.setting == "max_wal_size"
+    )
+    assert "somebody set it" in by_hand.against
+    assert "somebody set it" not in on_advice.against
+
+
+def test_no_more_settings_are_far_from_their_rule_than_were_compared() -> None:
+    """What somebody set far outside of what serves the host is another thing."""
+    found = evidence(a_server("15", 24, commit_delay=100000))
+    grounds = Counter(f.ground for f in found.findings)
+    assert grounds["outlying"] == 1
+    assert 0 < grounds["rule"] <= found.rules
 
 
 def a_stock(name: str):  # type: ignore[no-untyped-def]
@@ -149,9 +180,8 @@ def test_all_that_the_rules_want_together_keeps_the_policy_and_the_memory_limit(
 
 
 def test_what_was_evaluated_is_counted() -> None:
-    assert evidence(a_server("15", 24)).evaluated == 0
     found = evidence(a_server("15", 24), FORCED)
-    assert found.evaluated > 0
+    assert 0 < evidence(a_server("15", 24)).evaluated < found.evaluated, "some read settings alone"
     assert (found.windows, found.seconds) == (1, HOUR)
     assert found.rules == len(rule_rows("postgresql"))
 
@@ -233,6 +263,24 @@ def test_what_somebody_set_far_outside_of_what_serves_such_a_host_is_told_whatev
     assert told.keys() == STRANGE[engine].keys()
     assert all("somebody set it to" in m.against for m in told.values())
     assert strange(changed_by_hand(engine, **{**tuned, **{n: m.after for n, m in told.items()}})) == {}
+
+
+def test_a_value_far_outside_goes_as_far_as_another_setting_lets_it() -> None:
+    """Two files for each table, of those that the server may open."""
+    server = changed_by_hand("mariadb", table_open_cache=10, open_files_limit=760)
+    move = strange(server)["table_open_cache"]
+    assert move.after == 299
+    assert "open_files_limit = 760" in str(move.obstacle)
+    assert "not all that it asks for: table_open_cache needs two files" in move.against
+
+
+@pytest.mark.parametrize("misses", [50, 84, 1500])
+def test_a_value_far_outside_is_proposed_however_weakly_a_symptom_speaks_of_it(misses: int) -> None:
+    """Of 4,571 uses of a table in a minute; at 1,500 the symptom is as loud as the rule."""
+    counts = {"caches.table_hits": 4571 - misses, "caches.table_misses": misses, "caches.table_overflows": misses}
+    found = evidence(changed_by_hand("mariadb", table_open_cache=10), {f"{n}_per_s": c / 60 for n, c in counts.items()})
+    proposed = [f for f in found.findings for m in f.moves if m.setting == "table_open_cache" and m.after]
+    assert max(f.strength for f in proposed) >= 0.6
 
 
 @pytest.mark.parametrize(

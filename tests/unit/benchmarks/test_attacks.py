@@ -16,7 +16,7 @@ from lutra_agent.commands.agent_file import parse
 from lutra_agent.config.types import Config
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow
 
-from benchmarks.attacks import hostile_oracle
+from benchmarks.attacks import hostile_oracle, plugin
 from benchmarks.attacks.fuzz_checks import Checks
 from benchmarks.attacks.fuzz_requests import Call, Sent
 from benchmarks.attacks.fuzz_values import Values
@@ -173,3 +173,16 @@ def test_a_broken_promise_ends_with_status_1_and_is_written_down(tmp_path: Path)
         conclude("strangers", [Verdict("memory", "90 MB", "< 50 MB", False)], {}, out)
     assert ended.value.code == 1
     assert json.loads(out.read_text())["verdicts"][0]["kept"] is False
+
+
+@pytest.mark.parametrize(("burns", "kept"), [(110.0, True), (180.0, False)])
+def test_a_candidate_that_slows_recommendations_breaks_its_promise(burns: float, kept: bool) -> None:
+    found = {
+        "quiet": [100.0, 100.0, 100.0],
+        "loud": [("sleeps", 105.0), ("burns", burns)],
+        "errors": [],
+        "ended": "the computation was lost: it gave no answer within 60 s",
+    }
+    assert plugin.ratios(found)["burns"] == burns / 100
+    assert [v.kept for v in plugin.judged(found)] == [kept, True, True]
+    assert [v.kept for v in plugin.judged({**found, "ended": "None", "errors": ["500"]})][1:] == [False, False]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from lutra_models.catalog import meet
 from lutra_models.errors import InvalidConfiguration, NotFound
-from lutra_models.server import Policy, ServerSetting
+from lutra_models.server import Host, Policy, Server, ServerSetting
 
 from tests.support.servers import a_server
 
@@ -66,3 +66,58 @@ def test_a_policy_that_names_a_setting_nearly_right_is_told_the_right_name() -> 
 def test_a_server_of_an_engine_without_a_catalogue_is_not_met() -> None:
     with pytest.raises(NotFound, match="unknown engine 'oracle'"):
         meet(replace(a_server(), engine="oracle"))
+
+
+HOST = Host(memory_bytes=8 << 30, cores=4)
+KB = ServerSetting("4096", "kB", "integer", 64, 2147483647)
+RESTARTS = ServerSetting("16384", "8kB", "integer", 16, 1073741823, applies="restart")
+BYTES = ServerSetting("134217728", "", "integer", 5242880, 2**63)
+
+
+@pytest.mark.parametrize(
+    ("engine", "name", "setting", "told"),
+    [
+        ("postgresql", "work_mem", replace(KB, persisted="4MB"), None),
+        ("postgresql", "work_mem", KB, None),
+        (
+            "postgresql",
+            "work_mem",
+            replace(KB, persisted="5MB"),
+            "5MB is in the file, not active: a reload (SELECT pg_reload_conf()) makes it active",
+        ),
+        ("postgresql", "work_mem", replace(KB, persisted="5MB", shadowed="the command line"), None),
+        ("postgresql", "work_mem", replace(KB, persisted="lots"), None),
+        ("postgresql", "wal_buffers", replace(RESTARTS, persisted="-1", low=-1), None),
+        (
+            "postgresql",
+            "shared_buffers",
+            replace(RESTARTS, persisted="1GB"),
+            "1GB is in the file, not active: a restart makes it active",
+        ),
+        (
+            "postgresql",
+            "shared_buffers",
+            replace(RESTARTS, pending_restart=True),
+            "another value is in the file, not active: a restart makes it active",
+        ),
+        (
+            "mysql",
+            "innodb_buffer_pool_size",
+            replace(BYTES, persisted=str(4 << 30)),
+            "4294967296 is in the file, not active: setting it, or a restart, makes it active",
+        ),
+        ("mysql", "innodb_buffer_pool_size", replace(BYTES, persisted="100000000"), None),  # the server rounds it
+        ("mysql", "thread_cache_size", replace(BYTES, value="9", low=0, persisted="9"), None),
+        (
+            "redis",
+            "maxmemory-policy",
+            ServerSetting("noeviction", "", "enum", options=("noeviction", "allkeys-lru"), persisted="allkeys-lru"),
+            "allkeys-lru is in the file, not active: setting it, or a restart, makes it active",
+        ),
+    ],
+)
+def test_what_is_in_the_file_and_not_active_is_named_with_what_makes_it_active(
+    engine: str, name: str, setting: ServerSetting, told: str | None
+) -> None:
+    version = {"postgresql": "16.4", "mysql": "8.4.0", "redis": "7.2.0"}[engine]
+    assert meet(Server(engine, version, {name: setting}, HOST)).not_active(name) == told

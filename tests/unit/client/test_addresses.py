@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from click.testing import CliRunner
+from lutra_agent.commands.service_check import ask_service
+from lutra_agent.config.types import ServiceConfig
 from lutra_client import AsyncClient, Client, Retries, Unreachable
 from lutra_client.advice import main
 
+from tests.support import certificates
 from tests.support.raw_server import RawServer, raw_server
 
 TOKEN = "lutra_" + "s" * 43
@@ -84,3 +94,49 @@ def test_the_program_says_what_to_do_about_plain_http(monkeypatch: pytest.Monkey
     said = CliRunner().invoke(main, ["status", "shop"])
     assert said.exit_code == 1
     assert "plain http is for loopback only, got host '10.255.255.1'" in said.output
+
+
+@contextmanager
+def over_tls(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The address of a service whose certificate is of an authority of its own, and that authority."""
+    ca = certificates.authority(folder)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificates.server(folder, ca))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return
+                with suppress(OSError), context.wrap_socket(connection, server_side=True) as encrypted:
+                    encrypted.recv(65536)
+                    NOTHING(encrypted, None)
+
+        threading.Thread(target=answer, daemon=True).start()
+        yield f"https://127.0.0.1:{listening.getsockname()[1]}", ca
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_an_authority_of_ones_own_is_trusted_where_it_is_named_and_the_remedy_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with over_tls(tmp_path) as (url, ca):
+        monkeypatch.setenv("LUTRA_URL", url)
+        monkeypatch.setenv("LUTRA_TOKEN", TOKEN)
+        refused = CliRunner().invoke(main, ["status"])
+        assert "set LUTRA_CA_FILE" in refused.output
+        assert "start the service" not in refused.output
+        monkeypatch.setenv("LUTRA_CA_FILE", str(ca))
+        with Client.from_environment() as client:
+            assert list(client.list_databases()) == []
+        monkeypatch.setenv("LUTRA_CA_FILE", str(tmp_path / "no.pem"))
+        assert "no.pem holds no certificates" in CliRunner().invoke(main, ["status"]).output
+
+        service = ServiceConfig(url=url, database="db_1", ca_file=ca)
+        stranger = ServiceConfig(url=url, database="db_1")
+        monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
+        assert ask_service(service).remedy == ""
+        assert ask_service(stranger).remedy.startswith("set service.ca_file")
+        assert "no.pem holds no certificates" in ask_service(replace(service, ca_file=tmp_path / "no.pem")).said

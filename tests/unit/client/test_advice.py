@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from lutra_client.advice import main
 from lutra_client.waiting import LONGEST_WAIT_S
 
 from tests.support.live import Live, live
+from tests.support.service import guard_event
 
 pytestmark = pytest.mark.slow
 Advice = Callable[..., str]
@@ -83,6 +86,65 @@ def test_what_is_turned_down_says_why(shop: Live, advice: Advice) -> None:
     assert "reason: not before the sale" in told
 
 
+def test_status_begins_with_what_happened_and_changes_lists_it(
+    shop: Live, advice: Advice, run: Callable[..., Result]
+) -> None:
+    shop.open()
+    id_ = advice("next").split()[0]
+    advice("approve", id_)
+    shop.carry_out(id_)
+    shop.revert(id_, {"work_mem": 4096, "jit": "on"}, "p99: p99_ms is 146 for 36 s, bound 138.8, 69.42 before\x1b[2J")
+    told = advice("status", "shop")
+    there, back = "work_mem 4MB → 8MB, jit on → off", "work_mem 8MB → 4MB, jit off → on"
+    assert told.startswith("since 20")
+    why = "p99: p99_ms is 146 for 36 s, bound 138.8, 69.42 before?[2J"
+    assert f"undid {back}: {why}" in told
+    assert f"applied {there}, decided by test" in told
+    assert told.index("undid") < told.index(shop.session_id)
+
+    lines = run("changes", "shop", "--since", "7d").output.splitlines()
+    assert lines[0].split() == ["WHEN", "(UTC)", "DATABASE", "WHAT", "CHANGE", "BY", "WHY"]
+    kinds = {json.loads(line)["what"]: json.loads(line) for line in run("changes", "--json").output.splitlines()}
+    assert set(kinds) == {"applied", "confirmed", "undone"}
+    assert len(lines) == 1 + len(kinds)
+    assert kinds["undone"]["changes"] == {"work_mem": ["8MB", "4MB"], "jit": ["off", "on"]}
+    assert kinds["undone"]["recommendation"] == id_
+    assert (kinds["applied"]["by"], kinds["applied"]["database"]) == ("test", "shop")
+    assert "90d, 12h, 30m or 45s" in run("changes", "--since", "a week").output
+
+
+def test_status_names_what_is_in_the_file_and_not_active(shop: Live, advice: Advice) -> None:
+    agent = shop.agent
+    agent.settings["work_mem"] = replace(agent.settings["work_mem"], persisted="24MB")
+    agent.send(agent.report(settings_hash="pasted"))
+    told = "work_mem is 4MB; 24MB is in the file, not active: a reload (SELECT pg_reload_conf()) makes it active"
+    assert told in advice("status", "shop")
+
+
+def test_a_guard_that_undid_nothing_is_told_as_well_and_a_quiet_day_is_not(shop: Live, advice: Advice) -> None:
+    assert "since" not in advice("status", "shop")
+    shop.agent.send(shop.agent.report(events=[guard_event(shop.agent)]))
+    assert "guard p99 fired, and there was no change to undo: p99: p99_ms@histogram is 60" in advice("status", "shop")
+
+
+def test_what_a_token_undid_is_told_once_with_its_name_and_reason(
+    shop: Live, advice: Advice, run: Callable[..., Result]
+) -> None:
+    shop.open()
+    id_ = advice("next").split()[0]
+    advice("approve", id_)
+    shop.carry_out(id_)
+    back = advice("undo", id_, "--because", "reports are slower").split()[0]
+    directive = shop.agent.next_directive()
+    shop.agent.apply(directive["settings"])
+    shop.agent.send(shop.agent.report(outcomes=[shop.agent.outcome(directive, "applied")]))
+    assert shop.look(back)["state"] == "confirmed"
+    told = [json.loads(line) for line in run("changes", "--json").output.splitlines()]
+    assert sorted(h["what"] for h in told) == ["applied", "confirmed", "undone"]
+    (undone,) = [h for h in told if h["what"] == "undone"]
+    assert (undone["by"], undone["why"]) == ("test", "reports are slower")
+
+
 def test_what_an_undo_paused_goes_on_until_it_is_stopped(
     shop: Live, advice: Advice, run: Callable[..., Result]
 ) -> None:
@@ -117,3 +179,36 @@ def test_what_cannot_be_done_is_one_line(shop: Live, run: Callable[..., Result])
     assert "404 not_found" in run("show", "rec_none").output
     assert run("show", "").output == "Error: recommendation: an id is no empty text\n"
     assert "409" in run("next").output
+
+
+def test_a_session_that_answers_in_another_mode_than_it_was_opened_in_says_why(shop: Live, advice: Advice) -> None:
+    shop.agent.mode = "observe"
+    shop.agent.send()
+    told = advice("open", "--mode", "reload_only")
+    assert "minimize p99_ms, observe, 0 of" in told
+    assert "reload_only is asked for, and the agent's newest report allows observe" in told
+    assert 'set mode = "reload_only" in [agent] of its file and restart it' in told
+
+
+def test_an_unknown_name_is_answered_with_near_ones_and_not_with_all(shop: Live, run: Callable[..., Result]) -> None:
+    assert "there is no database 'shp': this token sees shop" in " ".join(run("status", "shp").output.split())
+    for n in range(20):
+        shop.service.database(f"orders-{n}")
+    told = " ".join(run("status", "order").output.split())
+    assert "did you mean" in told
+    assert told.count("orders-") == 5
+    assert "This token sees 21" in told
+    far = run("status", "zzz").output
+    assert "did you mean" not in far
+    assert "orders-" not in far
+
+
+def test_a_database_is_retired_taken_back_and_deleted(shop: Live, advice: Advice, run: Callable[..., Result]) -> None:
+    assert "shop: postgresql, retired at" in advice("retire", "shop")
+    assert "there is no database 'shop'" in run("status", "shop").output
+    assert "retired" not in advice("unretire", "shop")
+    assert "no session yet" in advice("status", "shop")
+    advice("retire", "shop")
+    assert CliRunner().invoke(main, ["delete", "shop"], input="n\n").exit_code == 1
+    assert "deleted" in advice("delete", "shop", "--yes")
+    assert "there is no retired database 'shop'" in run("delete", "shop", "--yes").output

@@ -67,5 +67,6 @@ def test_a_service_says_nothing_that_a_terminal_obeys() -> None:
     bad = "\x1b]0;owned\x07"
     assert told(id=f"rec_1{bad}", state=f"proposed{bad}", origin=f"evidence{bad}").startswith("rec_1?]0;owned?  propo")
     lines = {"id": f"ts_1{bad}", "state": bad, "objective": {"goal": bad, "metric": bad}, "effective_mode": bad}
+    lines["mode"] = f"lab{bad}"
     found: Any = {**lines, "trials_done": 1, "max_trials": 2, "message": bad}
     assert all(line.isprintable() for line in (*told(origin=bad).split("\n"), *shown.session(found).split("\n")))

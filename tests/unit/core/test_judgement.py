@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from lutra_models.judgement import Judgement, LoadedWindow, busy_elsewhere, judge, sentence
-from lutra_models.metrics import Objective
+from lutra_models.metrics import TAKEN, Objective
 
 from tests.support.suites import examples
 
@@ -115,6 +115,33 @@ def test_a_disk_that_the_changed_settings_keep_busier_is_no_neighbour() -> None:
     before = [window(i, 500.0, 5.0) for i in range(20)]
     own = [replace(w, metrics={**w.metrics, "host.cpu_iowait_s_per_s": 1.0}, group="after") for w in before]
     assert not any(busy_elsewhere([*before, *own]))
+
+
+def crowded(place: int, **host: float) -> LoadedWindow:
+    of_host = {f"host.{name}": value for name, value in host.items()}
+    return replace(window(place, 500.0, 27.0), metrics={"qps": 500.0, "p99_ms": 27.0, **of_host}, group="one")
+
+
+def test_a_host_that_is_always_crowded_is_always_busy() -> None:
+    """As its agent tells what others took; else by the load average, of which the short ones are the load's own."""
+    assert busy_elsewhere([crowded(i, taken_share=0.8) for i in range(11)]) == [0.8] * 11
+    seen = [crowded(i, load1=11.0 + 1.9 * i, cpu_user_s_per_s=1.6, cpu_system_s_per_s=0.4) for i in range(11)]
+    shares = busy_elsewhere(seen)
+    assert shares[-1] > 0.2
+    assert shares[0] == 0.0
+
+
+def test_neighbours_that_came_with_a_change_are_not_its_effect_and_those_of_before_hide_none() -> None:
+    rng = random.Random(3)
+
+    def at(place: int, effect: float = 1.0, more: float = 0.0) -> LoadedWindow:
+        slower = 0.5 + more + 0.5 * math.sin(place)
+        p99 = effect * 20.0 * math.exp(slower + 0.1 * rng.gauss(0, 1))
+        return replace(window(place, 500.0, 1.0), metrics={"qps": 500.0, "p99_ms": p99, TAKEN: 1 - math.exp(-slower)})
+
+    before = [at(i) for i in range(40)]
+    assert judge(before, [at(50 + i, more=1.0) for i in range(10)], P99).verdict == "no_difference_seen"
+    assert judge(before, [at(50 + i, effect=4 / 3) for i in range(10)], P99).verdict == "worse"
 
 
 def test_a_rate_that_is_to_grow_is_no_covariate_of_itself() -> None:

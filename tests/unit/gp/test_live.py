@@ -15,6 +15,7 @@ from lutra_models.gp import fit, recommend
 from lutra_models.gp.fitted.snapshot import Snapshot
 from lutra_models.history import Window
 from lutra_models.knobs import Value
+from lutra_models.metrics import TAKEN
 from lutra_models.serial import history_from_dict, history_to_dict
 
 pytestmark = pytest.mark.slow
@@ -85,6 +86,18 @@ def test_the_first_proposal_is_all_that_is_plainly_wrong_with_a_reason_each() ->
     assert changed(given) == {"wal": 4096, "timeout": 900, "cost": 1.1, "jit": "off"}
     assert given.reasons[0].sentence == "Move wal to 4096: so."
     assert all(r.against == "it costs something" for r in given.reasons)
+
+
+def test_a_value_that_somebody_set_far_outside_is_counted_by_itself() -> None:
+    strange = finding("timeout", move("timeout", 900), strength=0.6, ground="outlying")
+    given = advice(history(known(strange, *RULES)))
+    assert changed(given) == {"timeout": 900, "cost": 1.1, "jit": "off"}
+    assert given.looked_at is not None
+    assert (
+        "Rules for this hardware and values far outside of what serves it speak for this." in given.looked_at.sentence
+    )
+    assert "2 not set by anybody and far from their rule" in given.looked_at.sentence
+    assert "1 setting set far outside of what serves this hardware" in given.looked_at.sentence
 
 
 def test_what_needs_a_restart_comes_by_itself_after_the_rest_and_is_told_before() -> None:
@@ -316,8 +329,6 @@ def test_a_load_that_fell_with_a_setting_is_not_taken_for_that_settings_gain() -
     read = [o for i, (c, rates) in enumerate(zip(costs, falls, strict=True)) for o in swinging(c, 1.0, rates, seed=i)]
     given = advice(history(known(), read, current=costs[-1]))
     assert given.origin == "nothing"
-    blind = [replace(o, metrics={"p99_ms": o.metrics["p99_ms"]}) for o in read]
-    assert advice(history(known(), blind, current=costs[-1])).origin == "improvement"
 
 
 def test_a_prediction_is_for_the_load_of_now_or_for_one_that_is_named_and_was_measured() -> None:
@@ -392,18 +403,66 @@ def test_it_does_not_return_to_what_is_no_better_nor_to_what_was_turned_down() -
 
 
 def test_the_models_own_proposal_needs_a_gain_that_is_probable() -> None:
-    costs = [NOW.replace({"cost": c}) for c in (4.0, 3.7, 3.4, 3.1, 2.8)]
-    falling = [o for i, c in enumerate(costs) for o in windows(c, 10.0 * 0.8**i)]
-    given = advice(history(known(), falling, current=costs[-1]))
+    given = improving()
     assert given.origin == "improvement"
-    assert changed(given, costs[-1]).keys() == {"cost"}
+    assert changed(given, WIDER).keys() == {"cost"}
     assert "probably at least" in given.reasons[0].sentence
+    costs = [NOW.replace({"cost": c}) for c in COSTS]
     flat = [o for i, c in enumerate(costs) for o in windows(c, 10.0, seed=i)]
     told = advice(history(known(), flat, current=costs[-1]))
     assert told.origin == "nothing"
     assert told.looked_at is not None
     assert told.looked_at.predicted_gain is not None
     assert "The model sees no gain above" in told.looked_at.sentence
+
+
+COSTS = (4.0, 3.7, 3.4, 3.1, 2.8)
+WIDER = NOW.replace({"wal": 2048})
+"""Current, and not to go back to what cheaper costs were measured with."""
+
+
+def improving(then: dict[str, float] | None = None, now: dict[str, float] | None = None) -> Recommendation:
+    """p99 fell with each cheaper cost; `then` and `now` are what those windows and the current ones show beside it."""
+    falling = [o for i, c in enumerate(COSTS) for o in windows(NOW.replace({"cost": c}), 10.0 * 0.8**i)]
+    read = [replace(o, metrics={**o.metrics, **(then or {})}) for o in falling]
+    newest = [replace(o, window=later(o.window)) for o in windows(WIDER, 10.0)]
+    read += [replace(o, metrics={**o.metrics, **(now or {})}) for o in newest]
+    no = turned_down(Change("wal", 2048, 1024))
+    return advice(history(known(), read, current=WIDER, turned_down=[no]))
+
+
+def later(window: Window | None) -> Window:
+    assert window is not None
+    return Window(window.start + timedelta(hours=1), window.end + timedelta(hours=1))
+
+
+def test_no_improvement_is_told_of_a_value_that_was_never_measured() -> None:
+    """However steeply it fell until there."""
+    assert float(improving().configuration["cost"]) >= min(COSTS)
+    costs = [NOW.replace({"cost": c}) for c in COSTS]
+    falling = [o for i, c in enumerate(costs) for o in windows(c, 10.0 * 0.8**i)]
+    given = advice(history(known(), falling, current=costs[-1]))
+    assert given.origin == "nothing"
+    assert given.looked_at is not None
+    assert given.looked_at.predicted_gain == 0.0
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "origin"),
+    [
+        ({"qps": 40.0}, {"qps": 42.0}, "improvement"),
+        ({"qps": 40.0}, {"qps": 0.0}, "nothing"),
+        ({"qps": 0.0}, {"qps": 0.0}, "nothing"),
+        ({"qps": 40.0}, {"qps": 90.0}, "nothing"),
+        ({TAKEN: 0.8}, {TAKEN: 0.8}, "improvement"),
+        ({TAKEN: 0.8}, {TAKEN: 0.1}, "nothing"),
+    ],
+    ids=["like load", "idle now", "always idle", "another load", "the same neighbours", "neighbours that went"],
+)
+def test_an_improvement_rests_on_windows_under_the_load_and_the_neighbours_of_now(
+    then: dict[str, float], now: dict[str, float], origin: str
+) -> None:
+    assert improving(then, now).origin == origin
 
 
 def test_of_an_idle_database_nothing_is_known() -> None:

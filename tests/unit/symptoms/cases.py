@@ -16,6 +16,7 @@ from tests.support.servers import GB, a_server
 
 MB = 2**20
 HOUR = 3600.0
+RELOAD = "SELECT pg_reload_conf();"
 Numbers = Mapping[str, float]
 
 
@@ -23,18 +24,21 @@ Numbers = Mapping[str, float]
 class Case:
     """`shown` are counts over the window for counters, and gauges; `silent` are changes each of which ends the symptom.
 
-    `just` is one that leaves it a little on the quiet side of its bound. `cures` are the values that are offered.
+    `just` is one that leaves it a little on the quiet side of its bound. `quiet` are servers without it. `cures` are
+    the values that are offered, `executes` the statements for a person.
     """
 
     name: str
     server: Server
-    shown: Numbers
-    just: Numbers
+    shown: Numbers = field(default_factory=dict)
+    just: Numbers = field(default_factory=dict)
     silent: Sequence[Numbers] = ()
     cures: Mapping[str, Any] = field(default_factory=dict)
     says: str = ""
     seconds: float = HOUR
     policy: Policy = field(default_factory=Policy)
+    quiet: Sequence[Server] = ()
+    executes: Sequence[str] = ()
 
     @property
     def row(self) -> SymptomRow:
@@ -68,17 +72,40 @@ def my(**more: Any) -> Server:
 
 
 CHECKPOINTS = {"checkpointer.requested": 38, "checkpointer.timed": 3, "wal.bytes": 22.0 * GB}
+HELD_BY_NOBODY = {
+    "activity.oldest_transaction_s": 3,
+    "database.tup_updated": 1e6,
+    "database.tup_deleted": 0,
+    "horizon.xids": 36_000,
+    "horizon.session_xids": 30,
+    "horizon.prepared_xids": 0,
+    "horizon.prepared_s": 0,
+    "horizon.slot_xids": 0,
+    "horizon.slot_catalog_xids": 0,
+    "horizon.standby_xids": 0,
+    "horizon.server_xids": 30,
+}
+HELD: Sequence[Numbers] = (
+    {"horizon.session_xids": 20_000},
+    {"horizon.prepared_xids": 20_000},
+    {"horizon.slot_xids": 20_000},
+    {"horizon.standby_xids": 20_000},
+    {"horizon.prepared_s": 700},
+    {"activity.oldest_transaction_s": 700},
+)
+"""Each by itself may keep half a million dead rows, with a million changed in 36,000 transactions."""
 BEHIND = {
+    **HELD_BY_NOBODY,
     "tables.behind": 4,
     "tables.dead_rows": 5e5,
     "workers.vacuuming": 2,
     "workers.vacuum_delayed": 1.8,
-    "activity.oldest_transaction_s": 3,
 }
 PLANS = {
     "tables.seq_scans": 100,
     "tables.idx_scans": 100,
     "tables.seq_rows": 5e6,
+    "tables.bare_share": 0.2,
     "database.blks_read": 1e3,
     "database.blks_hit": 1e6,
 }
@@ -234,7 +261,7 @@ POSTGRESQL = (
         pg(autovacuum_vacuum_cost_delay="20ms"),
         BEHIND,
         {"workers.vacuum_delayed": 0.7},
-        [{"tables.behind": 0}, {"workers.vacuuming": 0.4}, {"activity.oldest_transaction_s": 700}],
+        [{"tables.behind": 0}, {"workers.vacuuming": 0.4}, *HELD],
         {"autovacuum_vacuum_cost_limit": 1000, "autovacuum_vacuum_cost_delay": 2},
     ),
     Case(
@@ -242,23 +269,23 @@ POSTGRESQL = (
         pg("18"),
         {**BEHIND, "tables.behind": 6, "workers.vacuuming": 3, "workers.vacuum_delayed": 0.5},
         {"tables.behind": 2.9},
-        [{"workers.vacuum_delayed": 2.5}, {"workers.vacuuming": 2}, {"activity.oldest_transaction_s": 700}],
+        [{"workers.vacuum_delayed": 2.5}, {"workers.vacuuming": 2}, *HELD],
         {"autovacuum_max_workers": 6},
     ),
     Case(
         "autovacuum_naps",
         pg(autovacuum_naptime="1h"),
-        {"tables.behind": 2, "workers.vacuuming": 0, "activity.oldest_transaction_s": 3},
+        {**BEHIND, "tables.behind": 2, "workers.vacuuming": 0},
         {"tables.behind": 0.9},
-        [{"workers.vacuuming": 1}, {"activity.oldest_transaction_s": 700}],
+        [{"workers.vacuuming": 1}, *HELD],
         {"autovacuum_naptime": 30},
     ),
     Case(
         "autovacuum_late",
         pg(autovacuum_vacuum_scale_factor=0.4, autovacuum_vacuum_threshold=5000),
-        {"tables.behind": 0, "tables.live_rows": 1e6, "tables.dead_rows": 4e5},
+        {**HELD_BY_NOBODY, "tables.behind": 0, "tables.live_rows": 1e6, "tables.dead_rows": 4e5},
         {"tables.dead_rows": 2.4e5},
-        [{"tables.behind": 1}, {"tables.live_rows": 1e4, "tables.dead_rows": 9e3}],
+        [{"tables.behind": 1}, {"tables.live_rows": 1e4, "tables.dead_rows": 9e3}, *HELD],
         {"autovacuum_vacuum_scale_factor": 0.1, "autovacuum_vacuum_threshold": 50},
     ),
     Case(
@@ -270,9 +297,17 @@ POSTGRESQL = (
         {"maintenance_work_mem": 196608},
     ),
     Case(
+        "dead_rows_held",
+        pg(),
+        {**BEHIND, **HELD[1], "tables.live_rows": 3e5, "tables.dead_rows": 1e6, "horizon.prepared_xids": 40_000},
+        {"horizon.prepared_xids": 17_900},
+        [{"tables.behind": 0}, {"horizon.xids": 5e6}],
+        says="that a prepared transaction, 40,000 transactions old, may still read. No setting helps: COMMIT PREPARED",
+    ),
+    Case(
         "wraparound_near",
         pg(),
-        {"vacuum.oldest_xid_age": 1.2e9},
+        {**HELD_BY_NOBODY, "vacuum.oldest_xid_age": 1.2e9},
         {"vacuum.oldest_xid_age": 0.99e9},
         [],
         {"autovacuum_vacuum_cost_limit": 2000},
@@ -303,8 +338,16 @@ POSTGRESQL = (
         pg(random_page_cost=40, rotational=True),
         PLANS,
         {"tables.seq_rows": 9e5},
-        [{"tables.seq_scans": 4}, {"database.blks_hit": 1e4}],
+        [{"tables.seq_scans": 4}, {"database.blks_hit": 1e4}, {"tables.bare_share": 0.6}],
         {"random_page_cost": 1.1},
+    ),
+    Case(
+        "tables_read_whole",
+        pg(),
+        {**PLANS, "tables.seq_scans": 4546, "tables.seq_rows": 4546 * 5e5, "tables.bare_share": 0.9},
+        {"tables.seq_rows": 3.9e8},
+        [{"tables.seq_scans": 4}, {"tables.bare_share": 0.4}],
+        says="4,546 scans of whole tables read 500,000 rows each in 1 h, most of them in large tables that have no",
     ),
     Case(
         "sequential_reads_overpriced",
@@ -356,9 +399,9 @@ POSTGRESQL = (
     Case(
         "connections_near_limit",
         pg(memory_gb=64),
-        {"activity.connections": 95},
-        {"activity.connections": 84},
-        [],
+        {"activity.connections": 95, "activity.places": 97},
+        {"activity.connections": 82},
+        [{"activity.connections": 84, "activity.places": 100}],
         {"max_connections": 150},
     ),
     Case(
@@ -598,6 +641,12 @@ MYSQLDS = (
                 "connections_near_limit", server(memory_gb=64), {"threads.most_used": 150}, {"threads.most_used": 128}
             ),
             Case(
+                "connections_refused",
+                server(memory_gb=64),
+                {"threads.refused": 900, "threads.connections": 9000},
+                {"threads.refused": 0.9},
+            ),
+            Case(
                 "files_near_limit",
                 server(open_files_limit=2000),
                 {"files.open_files": 1990},
@@ -615,7 +664,11 @@ MYSQLDS = (
                 server(),
                 {"open_transactions.oldest_s": 4000, "innodb_metrics.trx_rseg_history_len": 5e4},
                 {"open_transactions.oldest_s": 590},
-                [{"innodb_metrics.trx_rseg_history_len": 9e3}],
+                [
+                    {"innodb_metrics.trx_rseg_history_len": 9e3},
+                    {"open_transactions.oldest_s": 50, "innodb_metrics.trx_rseg_history_len": 5e5},
+                ],
+                says="INNODB_TRX names its session",
             ),
             Case(
                 "purge_behind",
@@ -625,6 +678,14 @@ MYSQLDS = (
                 [{"open_transactions.oldest_s": 70}],
             ),
         )
+    ),
+    Case(
+        "temporary_tables_by_type",
+        maria(),
+        {"temporary.tables": 1e4, "temporary.disk_tables": 9e3, "temporary.rows": 9e5},
+        {"temporary.disk_tables": 2.4e3},
+        [{"temporary.rows": 4e7}, {"temporary.disk_tables": 300}],
+        says="with 100 rows or fewer each, where one may have 16 MB of memory: columns of type TEXT or BLOB",
     ),
     Case(
         "flushing_at_its_limit",
@@ -714,6 +775,11 @@ MYSQLDS = (
     ),
 )
 AOF = {"appendonly": "yes"}
+REFUSED = {
+    "commands.processed": 1e5,
+    **{f"refusals.{kind}": 0.0 for kind in ("memory", "snapshot", "replicas", "read_only")},
+    **{f"refusals.{kind}": 0.0 for kind in ("loading", "busy", "primary_down", "cluster_down")},
+}
 REDIS = (
     Case(
         "fork_stalls",
@@ -748,11 +814,61 @@ REDIS = (
         {"auto-aof-rewrite-percentage": 400},
     ),
     Case(
+        "writes_refused_memory",
+        a_redis(settings={"maxmemory": str(20 * MB)}),
+        {**REFUSED, "refusals.memory": 9205, "memory.used_bytes": 20 * MB, "memory.limit_bytes": 20 * MB},
+        {"refusals.memory": 90},
+        [{"refusals.memory": 2, "commands.processed": 3}],
+        {"maxmemory": 40 * MB},
+        "20 MB are in use of maxmemory = 20 MB, and maxmemory-policy = noeviction finds nothing to evict",
+        policy=Policy(durability=True),
+    ),
+    Case(
+        "writes_refused_memory",
+        a_redis(settings={"maxmemory": str(GB), "maxmemory-policy": "volatile-lru"}),
+        {**REFUSED, "refusals.memory": 9205, "memory.used_bytes": GB, "memory.limit_bytes": GB},
+        {"refusals.memory": 90},
+        says="maxmemory-policy = volatile-lru finds nothing to evict. A person could raise maxmemory",
+    ),
+    *(
+        Case(
+            f"writes_refused_{kind}",
+            a_redis(),
+            {**REFUSED, f"refusals.{kind}": 9205},
+            {f"refusals.{kind}": 90},
+            [{f"refusals.{kind}": 2, "commands.processed": 3}],
+            says=f"refused ({word})",
+        )
+        for kind, word in (("snapshot", "MISCONF"), ("replicas", "NOREPLICAS"), ("read_only", "READONLY"))
+    ),
+    *(
+        Case(
+            "commands_refused",
+            a_redis(),
+            {**REFUSED, f"refusals.{kind}": 500},
+            {f"refusals.{kind}": 90},
+            [{f"refusals.{kind}": 2, "commands.processed": 3}],
+            says=word,
+        )
+        for kind, word in (
+            ("loading", "LOADING"),
+            ("busy", "SCRIPT KILL"),
+            ("primary_down", "MASTERDOWN"),
+            ("cluster_down", "CLUSTER INFO"),
+        )
+    ),
+    Case(
         "keys_evicted",
         a_redis(settings={"maxmemory": str(GB), "maxmemory-policy": "allkeys-lru"}),
-        {"keys.evicted": 1e5, "keys.hits": 1e6, "keys.misses": 1e5},
+        {
+            "keys.evicted": 1e5,
+            "keys.hits": 1e6,
+            "keys.misses": 1e5,
+            "memory.used_bytes": GB,
+            "memory.clients_bytes": 20 * MB,
+        },
         {"keys.evicted": 1.09e4},
-        [{"keys.misses": 0}],
+        [{"keys.misses": 0}, {"memory.clients_bytes": 300 * MB}],
         {},
         "under maxmemory = 1 GB",
     ),
@@ -884,4 +1000,94 @@ HOST = (
         policy=Policy(host=True),
     ),
 )
-CASES = (*POSTGRESQL, *HOST, *MYSQLDS, *REDIS)
+STANDBY = {
+    "activity.waiting_standby": 12,
+    "activity.longest_wait_for_standby_s": 90,
+    "replication.synchronous": 0,
+}
+BLOCKED = {"activity.waiting_lock": 19, "activity.active": 20, "activity.oldest_transaction_s": 300}
+SLOTS = {"slots.inactive": 1, "slots.inactive_bytes": 20 * GB}
+HARM = (
+    Case(
+        "commits_wait_for_standby",
+        pg(),
+        STANDBY,
+        {"activity.longest_wait_for_standby_s": 4},
+        [{"replication.synchronous": 1}, {"activity.waiting_standby": 0}],
+        says="12 sessions wait for a synchronous standby to confirm their commit, the longest for 1.5 min",
+        executes=["ALTER SYSTEM SET synchronous_standby_names = '';", RELOAD],
+    ),
+    Case(
+        "all_wait_for_locks",
+        pg(),
+        BLOCKED,
+        {"activity.waiting_lock": 15},
+        [{"activity.waiting_lock": 4, "activity.active": 4}, {"activity.oldest_transaction_s": 9}],
+        says="19 of 20 active sessions wait for locks, and a transaction is open for 5 min.",
+    ),
+    Case(
+        "archiving_fails",
+        pg(archive_mode="on"),
+        {"archiver.failing_s": 7200},
+        {"archiver.failing_s": 59},
+        says="archive_command has failed since the last success 2 h ago",
+        quiet=[pg()],
+    ),
+    Case(
+        "slot_holds_log",
+        pg(),
+        SLOTS,
+        {"slots.inactive_bytes": 2.4 * GB},
+        [{"slots.inactive": 0}],
+        says="1 replication slots have no reader, and hold 20 GB of log back",
+        quiet=[pg(max_slot_wal_keep_size="10GB")],
+    ),
+    Case("slots_lost", pg(), {"slots.lost": 1}, {"slots.lost": 0}, says="1 replication slots are lost"),
+    Case(
+        "writes_not_forced",
+        pg(fsync="off"),
+        quiet=[pg()],
+        executes=["ALTER SYSTEM SET fsync = on;", RELOAD],
+    ),
+    Case("pages_may_tear", pg(full_page_writes="off"), quiet=[pg()]),
+    Case("commits_not_safe", pg(synchronous_commit="off"), quiet=[pg()], says="wal_writer_delay, 200 ms"),
+    Case(
+        "damage_is_ignored",
+        pg(zero_damaged_pages="on", ignore_system_indexes="on"),
+        quiet=[pg()],
+        says="in daily use: zero_damaged_pages, ignore_system_indexes.",
+        executes=[
+            "ALTER SYSTEM SET zero_damaged_pages = off;",
+            "ALTER SYSTEM SET ignore_system_indexes = off;",
+            RELOAD,
+        ],
+    ),
+    Case("damage_is_not_seen", pg(), quiet=[pg("18")]),
+    Case("rows_not_counted", pg(track_counts="off"), quiet=[pg()]),
+    Case(
+        "memory_beyond_host",
+        pg(memory_gb=16, work_mem="4GB"),
+        cures={"work_mem": 56 * 1024, "max_connections": None},
+        says="The settings allow 697 GB of memory on a host that has 16 GB. The largest part is sorts and hashes of",
+        quiet=[pg(memory_gb=16), pg(memory_gb=16, work_mem="64MB")],
+    ),
+    Case(
+        "planner_switches_off",
+        pg(enable_seqscan="off", enable_nestloop="off"),
+        quiet=[pg()],
+        says="on this server: enable_nestloop, enable_seqscan is off.",
+        executes=["ALTER SYSTEM SET enable_nestloop = on;", "ALTER SYSTEM SET enable_seqscan = on;", RELOAD],
+    ),
+    Case(
+        "every_statement_logged",
+        pg(log_min_duration_statement=0),
+        quiet=[pg(), pg(log_min_duration_statement="1s", log_statement="ddl")],
+    ),
+    Case(
+        "statements_cut_short",
+        pg(statement_timeout=30),
+        quiet=[pg(), pg(statement_timeout="10s", lock_timeout="2s")],
+        says="cancels every statement after 30 ms",
+    ),
+)
+CASES = (*POSTGRESQL, *HARM, *HOST, *MYSQLDS, *REDIS)

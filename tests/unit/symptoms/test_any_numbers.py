@@ -82,7 +82,7 @@ def test_every_cure_keeps_its_range_the_policy_and_the_memory_limit(engine: str,
     server = data.draw(servers(engine))
     live, policy = meet(server), data.draw(policies(server))
     found = diagnose(live, policy, data.draw(windows(engine))).symptoms
-    assert [s.strength for s in found] == sorted((s.strength for s in found), reverse=True)
+    assert [s.rank for s in found] == sorted(s.rank for s in found)
     for symptom in found:
         assert 0 < symptom.strength <= 1
         assert math.isfinite(symptom.measured)

@@ -26,13 +26,17 @@ def test_an_hour_shows_it_with_its_numbers_and_offers_the_cure(case: Case) -> No
     assert "{" not in found.sentence + "".join(c.reason for c in found.cures)
     offered = {c.setting: c.after for c in found.cures if c.after is not None}
     assert {n: offered.get(n) for n in case.cures} == dict(case.cures)
+    assert not case.executes or found.statements == tuple(case.executes)
     assert all(c.after is not None or c.obstacle for c in found.cures)
 
 
 @by_name
 def test_it_is_silent_just_below_its_bound_and_where_a_condition_fails(case: Case) -> None:
-    for changed in (case.just, *case.silent):
+    assert case.just or case.quiet
+    for changed in filter(None, (case.just, *case.silent)):
         assert case.seen({**case.shown, **changed}) is None, changed
+    for server in case.quiet:
+        assert replace(case, server=server).seen(case.shown) is None, server.settings
 
 
 @pytest.mark.slow
@@ -41,7 +45,7 @@ def test_it_is_silent_without_any_one_of_its_metrics(case: Case) -> None:
     needed = {case.row.measured[n].metric for f in case.row.formulas for n in f.names if n in case.row.measured}
     defaulted = {case.row.measured[n].metric for n in case.row.defaults if n in case.row.measured}
     read = (needed & case.shown.keys()) - defaulted
-    assert read
+    assert read or not case.shown
     for metric in read:
         assert case.seen({n: v for n, v in case.shown.items() if n != metric}) is None, metric
 

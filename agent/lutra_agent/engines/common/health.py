@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from lutra_models.server import Role
+
+from lutra_agent.engines.common.place import Place
 
 
 @dataclass(frozen=True)
@@ -18,13 +21,28 @@ class ServerIdentity:
     identifier: str
 
 
-class Health(Protocol):
-    """The life of one server. Every method but `close` raises DatabaseUnavailable where the server cannot be reached.
+@dataclass(frozen=True)
+class Traces:
+    """Files of this host by which a shutdown is told from a crash; all empty where nothing tells it.
 
-    `programs` are what the server's process is called.
+    `running` are there while the server runs; a shutdown removes them, and a crash leaves them. `listening` are
+    removed when a shutdown begins. `starts` are written by each start that succeeds.
+    """
+
+    running: tuple[Path, ...] = ()
+    listening: tuple[Path, ...] = ()
+    starts: tuple[Path, ...] = ()
+
+
+class Health(Protocol):
+    """The life of one server. Methods that ask the server raise DatabaseUnavailable where it cannot be reached.
+
+    `programs` are what the server's process is called, `managers` the programs that decide, where one of them runs on
+    this host, whether the server runs and as what.
     """
 
     programs: tuple[str, ...]
+    managers: tuple[str, ...]
 
     def ping(self) -> None:
         """Raises LoginRefused, or ServerStarting, where it is known that the server runs."""
@@ -36,14 +54,39 @@ class Health(Protocol):
 
     def identity(self) -> ServerIdentity: ...
 
-    def process_id(self) -> int | None:
-        """The server's process on this host: its container's limits are the ones that count."""
+    def place(self) -> Place:
+        """The server's process and data on this host, as far as they are proven to be those of the server that answers.
+
+        Proven again after each dial: then another server may answer.
+        """
         ...
 
-    def data_dir(self) -> Path | None:
-        """Where this host has the server's data, as far as the account may know."""
+    def name_in(self, folder: Path) -> str:
+        """What tells the data in a folder of this host from any other server's, also while the server is down; empty
+        where this account may not know.
+        """
+        ...
+
+    def traces(self) -> Traces:
+        """What the server that answers leaves on this host."""
+        ...
+
+    def was_shut_down(self, traces: Traces) -> bool | None:
+        """Whether a server that is down was shut down, by the traces of when it was up; None where nothing tells it.
+
+        Asks no server.
+        """
         ...
 
     def close(self) -> None:
         """Close the connection that the engine's parts share; the next question opens it again."""
         ...
+
+
+def shut_down_by(traces: Traces) -> bool | None:
+    """Whether the server was shut down, or began to be, by what is left of its traces."""
+    if not traces.running:
+        return None
+    if traces.listening and not any(map(os.path.lexists, traces.listening)):
+        return True
+    return not any(map(os.path.lexists, traces.running))

@@ -19,8 +19,19 @@ from lutra_agent.engines.mysql.telemetry.mariadb import MariadbFigures
 from lutra_agent.engines.mysql.telemetry.mysql import MysqlFigures
 from lutra_agent.engines.mysql.telemetry.telemetry import Figures, MysqlTelemetry
 
-MYSQL = Product("mysql", ("mysqld", "mysqld-debug"), "SELECT @@GLOBAL.server_uuid")
-MARIADB = Product("mariadb", ("mariadbd", "mysqld"), "SHOW GLOBAL VARIABLES LIKE 'server_uid'", mariadb=True)
+MYSQL = Product(
+    "mysql",
+    ("mysqld", "mysqld-debug"),
+    "SELECT @@GLOBAL.server_uuid",
+    "SELECT THREAD_OS_ID FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID()",
+)
+MARIADB = Product(
+    "mariadb",
+    ("mariadbd", "mysqld"),
+    "SHOW GLOBAL VARIABLES LIKE 'server_uid'",
+    "SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()",
+    mariadb=True,
+)
 
 
 def open_mysql(database: MysqlDatabase) -> Engine:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lutra_agent.engines.common.answers import understood
-from lutra_agent.engines.common.health import ServerIdentity
-from lutra_agent.engines.mysql.server.session import Session, process
+from lutra_agent.engines.common.answers import text, understood
+from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
+from lutra_agent.engines.common.place import Place, inode_of
+from lutra_agent.engines.mysql.server.session import Session, name_in, process
+
+TEMPORARY = "ibtmp1"
 
 
 class MysqlHealth:
+    managers: tuple[str, ...] = ("orchestrator", "replication-manager")
+
     def __init__(self, session: Session) -> None:
         self.programs = session.product.programs
         self._session = session
@@ -19,20 +24,35 @@ class MysqlHealth:
 
     @understood("the start of the server")
     def started(self) -> str:
+        own = self.place().process
         # Read again each time: a server listens a moment before it writes the file.
-        query = "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file"
-        data_dir, pid_file = map(str, self._session.connection.row(query))
-        return " ".join(str(fact) for fact in process(Path(data_dir) / pid_file) if fact is not None)
+        number, started_s = process(self._session.pid_file())
+        if own is None or number not in (None, own):
+            return ""
+        return " ".join(str(fact) for fact in (number, started_s) if fact is not None)
+
+    @understood("the files of the server")
+    def traces(self) -> Traces:
+        """The file of temporary tables is in the data folder, where it outlasts a crash of the host as well."""
+        if self.place().process is None:
+            return Traces()
+        query = "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file, @@GLOBAL.socket, @@GLOBAL.log_bin_index"
+        data, pid_file, socket, index = map(text, self._session.connection.row(query))
+        listening, starts = (tuple(Path(data) / name for name in (found,) if name) for found in (socket, index))
+        return Traces((Path(data) / pid_file, Path(data) / TEMPORARY), listening, starts)
+
+    def was_shut_down(self, traces: Traces) -> bool | None:
+        return shut_down_by(traces)
 
     def identity(self) -> ServerIdentity:
         details = self._session.details()
         return ServerIdentity(details.version, self._session.role(), details.identifier)
 
-    def process_id(self) -> int | None:
-        return self._session.details().pid
+    def place(self) -> Place:
+        return self._session.details().place
 
-    def data_dir(self) -> Path | None:
-        return self._session.details().data_dir
+    def name_in(self, folder: Path) -> str:
+        return inode_of(folder) if self._session.product.mariadb else name_in(folder)
 
     def close(self) -> None:
         self._session.connection.close()

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
+from lutra_agent.engines.common.place import Place, inode_of
 from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.session import Session
 from lutra_agent.errors import CollectionFailed, LoginRefused
@@ -15,6 +16,8 @@ log = logging.getLogger(__name__)
 
 
 class RedisHealth:
+    managers: tuple[str, ...] = ("redis-sentinel", "valkey-sentinel")
+
     def __init__(self, session: Session, stop: Callable[[], None] = lambda: None) -> None:
         """`stop` ends what else is connected to the server."""
         self.programs = session.product.programs
@@ -34,14 +37,24 @@ class RedisHealth:
         info = self._session.info("server")
         return info.get("run_id") or info.get("process_id", "")
 
+    def traces(self) -> Traces:
+        """Where it crashes by a fault of its own, a server that runs in the background removes the first of them."""
+        try:
+            return Traces(self._session.left_behind())
+        except CollectionFailed:
+            return Traces()
+
+    def was_shut_down(self, traces: Traces) -> bool | None:
+        return shut_down_by(traces)
+
     def identity(self) -> ServerIdentity:
         return ServerIdentity(self._session.details().version, self._session.role(), "")
 
-    def process_id(self) -> int | None:
-        return self._session.details().pid
+    def place(self) -> Place:
+        return self._session.details().place
 
-    def data_dir(self) -> Path | None:
-        return self._session.details().data_dir
+    def name_in(self, folder: Path) -> str:
+        return inode_of(folder)
 
     def close(self) -> None:
         self._stop()

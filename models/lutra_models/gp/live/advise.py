@@ -32,7 +32,7 @@ from lutra_models.gp.search.scoring import field_of
 from lutra_models.gp.space.encoding import Array
 from lutra_models.gp.surrogate.calibration import stretch
 from lutra_models.history import History
-from lutra_models.knobs import Configuration
+from lutra_models.knobs import Configuration, Number
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,12 @@ def _reason(move: Move) -> Reason:
     return Reason(move.setting, move.before, move.after, move.sentence, against=move.against)
 
 
+def _special(history: History, name: str) -> tuple[float, ...]:
+    domain = history.space[name].domain
+    return tuple(domain.special) if isinstance(domain, Number) else ()
+
+
+_SAME = 1e-9
 _SHARES = (1.0, 0.5, 0.25)
 """Of a single move of the search: what is surely no worse is often near."""
 
@@ -128,14 +134,17 @@ class _Live:
     def best(self) -> Configuration | None:
         """The new configuration, one setting from the current one, with the largest gain that is probable.
 
-        Of what was active before, the comparison at like load decides.
+        Of what was active before, the comparison at like load decides. The setting's value lies within those that were
+        measured under the load and pressure of now: beyond them the model would guess.
         """
-        learned = self.learned
-        if learned is None or not self._compares:
+        learned, measured = self.learned, self.shown.like_now
+        if learned is None or not self._compares or not measured:
             return None
         encoding, here = learned.encoding, learned.encoding.codes([self.current])
         codes, moved = single_moves(encoding, here, [share * m for m in self.options.search.moves for share in _SHARES])
-        codes = codes[~heedless(learned, codes, moved)]
+        seen = encoding.codes(measured)
+        within = np.all((codes >= seen.min(axis=0) - _SAME) & (codes <= seen.max(axis=0) + _SAME), axis=1)
+        codes = codes[~heedless(learned, codes, moved) & within]
         if not len(codes):
             return None
 
@@ -145,7 +154,17 @@ class _Live:
         field = replace(field_of(self.history, encoding, self.options.search), anchors=here)
         found = passing(score, field, codes, score(codes))
         safe = (c for c in found if self._wanted(c) and shortfall(learned, encoding.codes([c]))[0] >= 0.0)
-        return next((c for c in safe if self.shown.against(c) is None), None)
+        return next((c for c in safe if self._was_measured(c) and self.shown.against(c) is None), None)
+
+    def _was_measured(self, configuration: Configuration) -> bool:
+        """Whether each value that it changes is one that was measured, or a number between two that were."""
+        for name, (_, after) in self.current.changes_to(configuration).items():
+            values = [c[name] for c in self.shown.like_now]
+            numbers = [v for v in values if not isinstance(v, str)]
+            between = not isinstance(after, str) and numbers and min(numbers) <= after <= max(numbers)
+            if after not in values and (not between or after in _special(self.history, name)):
+                return False
+        return True
 
     def probable_gain(self, configuration: Configuration, over: Configuration | None = None) -> float:
         """The relative gain over `over` (the current one) that is reached with the stated probability; below 0: none.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lutra_models.evidence import Evidence, Finding, Move, objection, undone, way
+from lutra_models.evidence import URGENT, Evidence, Finding, Ground, Move, objection, undone, way
 from lutra_models.gp.live.words import left_for_later, of_turned_down, of_undone, persisting
 from lutra_models.gp.options import Live
 from lutra_models.gp.search.initial_design import legal
@@ -15,10 +15,12 @@ from lutra_models.knobs import Configuration
 Objects = Callable[[Configuration], str | None]
 """Why a configuration is not proposed, by what this database has taught; None where nothing is known against it."""
 Group = tuple[Finding, tuple[Move, ...]]
+OF_THE_HOST: frozenset[Ground | None] = frozenset({"rule", "outlying"})
+"""Grounds that the load has no part in: their settings move together."""
 DID_NOT_TAKE = frozenset(
     {
         *("did_not_start", "not_active_after_apply", "refused"),
-        *("invalid_value", "memory_budget_exceeded", "setting_shadowed", "unknown_setting"),
+        *("invalid_value", "memory_budget_exceeded", "limit_exceeded", "setting_shadowed", "unknown_setting"),
     }
 )
 """Failures that say that a server would not run under a configuration, and not how it ran."""
@@ -45,7 +47,7 @@ def evident(
     for restart in (False, True):
         at, moves, leading = current, list[Move](), None
         for finding, asked in _of_part(groups, restart):
-            if leading is not None and not (restart or _first(history) or finding.ground == leading == "rule"):
+            if leading is not None and not (restart or _first(history) or {finding.ground, leading} <= OF_THE_HOST):
                 break
             taken, blocked = _fitting(history, at, [m for m in asked if at[m.setting] == m.before], most)
             reached = at.replace({m.setting: m.after for m in taken})
@@ -75,12 +77,16 @@ def _of_part(groups: Iterable[Group], restart: bool) -> list[Group]:
 def _open(history: History, evidence: Evidence, current: Configuration, options: Live) -> tuple[list[str], list[Group]]:
     """What is told and not proposed, and the findings that speak for something, with what they may move."""
     told: list[str] = []
+    weakly: list[str] = []
     groups: list[Group] = []
     for finding in evidence.findings:
         if finding.ground == "enough":
             continue
-        if finding.ground == "elsewhere" or finding.strength < options.least_strength:
-            told.append(finding.sentence if finding.ground == "elsewhere" else f"Seen weakly: {finding.sentence}")
+        if finding.ground == "note" or (finding.strength < options.least_strength and finding.ground not in URGENT):
+            weakly.append(f"{'Note' if finding.ground == 'note' else 'Seen weakly'}: {finding.sentence}")
+            continue
+        if finding.ground == "elsewhere":
+            told.append(finding.sentence)
             continue
         moves: list[Move] = []
         for move in finding.moves:
@@ -91,7 +97,7 @@ def _open(history: History, evidence: Evidence, current: Configuration, options:
                 moves.append(move)
         if moves:
             groups.append((finding, tuple(moves)))
-    return told, groups
+    return [*told, *weakly], groups
 
 
 def _why_not(history: History, evidence: Evidence, current: Configuration, move: Move, options: Live) -> str | None:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from lutra_models.evidence import Compared
 from lutra_models.history import History, Observation, Window
-from lutra_models.judgement import LoadedWindow, judge, sentence
+from lutra_models.judgement import LoadedWindow, as_now, judge, sentence
 from lutra_models.knobs import Configuration, Value
 
 
@@ -48,6 +48,14 @@ class Shown:
             return next((there for there, _ in self.better()), chosen)
         told = self.against(chosen)
         return self.current if told is not None and told.verdict == "better" else chosen
+
+    @cached_property
+    def like_now(self) -> list[Configuration]:
+        """What was active in windows under the load and the pressure of the newest ones; nothing while nobody asks."""
+        windows = sorted((w for found in self._windows.values() for w in found), key=lambda w: w.start_s)
+        metric = self.history.objective.metric
+        alike = {w.group for w in as_now([w for w in windows if metric in w.metrics])}
+        return [c for c in self._windows if c.digest in alike]
 
     def _lost(self, told: Compared) -> float:
         ratio = told.ratio or 1.0

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lutra_models.advice import LookedAt, Reason
-from lutra_models.evidence import Compared, Evidence, Move, TurnedDown
+from lutra_models.evidence import CURABLE, URGENT, Compared, Evidence, Ground, Move, TurnedDown
 from lutra_models.gp.options import Live
 from lutra_models.knobs import Configuration
 from lutra_models.metrics import Objective
 
+HEADLINES = 3
+"""So many outages and dangers come before the verdict; further ones are notes."""
 _NAMES = {"qps": "QPS", "tps": "TPS", "p99_ms": "p99 latency"}
 _HOW = {
     "rejected": "was turned down",
@@ -19,6 +21,11 @@ _HOW = {
     "refused": "was refused by the agent",
     "failed": "did not work on the server",
 }
+_GROUNDS = (
+    ("fault", "symptoms"),
+    ("rule", "rules for this hardware"),
+    ("outlying", "values far outside of what serves it"),
+)
 _DURATIONS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -46,14 +53,16 @@ def left_for_later(moves: Sequence[Move]) -> list[str]:
 def of_evidence(evidence: Evidence | None, moves: Sequence[Move]) -> str:
     asked = set(moves)
     grounds = {f.ground for f in evidence.findings if asked & set(f.moves)} if evidence else set()
-    names = [n for ground, n in (("fault", "symptoms"), ("rule", "rules for this hardware")) if ground in grounds]
-    return f"{' and '.join(names).capitalize()} speak for this."
+    names = [n for ground, n in _GROUNDS if ground in grounds]
+    *first, last = names
+    told = f"{', '.join(first)} and {last}" if first else last
+    return f"{told[0].upper()}{told[1:]} speak for this."
 
 
 def nothing(evidence: Evidence | None, options: Live) -> str:
     """The verdict where nothing is proposed: a symptom may be strong, and its cure not wanted or not allowed."""
-    if not _strong(evidence, options):
-        return "Nothing is worth changing."
+    if not _strong(evidence, options, CURABLE):
+        return "No setting is the cure." if _strong(evidence, options) else "Nothing is worth changing."
     return (
         "Nothing is proposed: what strong symptoms ask for is not allowed, was decided against or did not help, as the "
         "notes say."
@@ -76,9 +85,18 @@ def improved(before: Configuration, after: Configuration, objective: Objective, 
 def looked_at(
     evidence: Evidence | None, verdict: str, options: Live, gain: float | None, told: Sequence[str]
 ) -> LookedAt:
-    """What was looked at; `verdict` is the first sentence, `gain` what the model holds to be probable at least."""
+    """What was looked at. Outages and dangers are the first sentences, then comes `verdict`; `gain` is what the model
+    holds to be probable at least.
+    """
     strong = _strong(evidence, options)
-    sentences = [verdict, *_of_symptoms(evidence, strong), *_of_rules(evidence), *_of_model(gain, options)]
+    urgent = _urgent(evidence)
+    sentences = [
+        *urgent[:HEADLINES],
+        verdict,
+        *_of_symptoms(evidence, strong),
+        *_of_rules(evidence),
+        *_of_model(gain, options),
+    ]
     return LookedAt(
         sentence=" ".join(sentences),
         symptoms=evidence.evaluated if evidence else 0,
@@ -88,18 +106,24 @@ def looked_at(
         seconds=evidence.seconds if evidence else 0.0,
         least_gain=options.least_gain,
         predicted_gain=gain,
-        notes=tuple(dict.fromkeys(told)),
+        notes=tuple(dict.fromkeys((*urgent[HEADLINES:], *told))),
     )
 
 
-def _strong(evidence: Evidence | None, options: Live) -> int:
+def _urgent(evidence: Evidence | None) -> list[str]:
+    """Each outage and danger, with what a person would execute."""
+    found = (f for f in (evidence.findings if evidence else ()) if f.ground in URGENT)
+    return [" ".join((f"{f.ground.capitalize()}: {f.sentence}", *f.statements)) for f in found]
+
+
+def _strong(evidence: Evidence | None, options: Live, grounds: Sequence[Ground] = (*CURABLE, "elsewhere")) -> int:
     findings = evidence.findings if evidence else ()
-    return sum(f.ground == "fault" and f.strength >= options.least_strength for f in findings)
+    return sum(f.ground in grounds and f.strength >= options.least_strength for f in findings)
 
 
 def _of_symptoms(evidence: Evidence | None, strong: int) -> list[str]:
     if evidence is None or not evidence.windows:
-        return ["No window was measured under these settings yet, so that no symptom could be evaluated."]
+        return ["No window was measured under these settings yet: symptoms that read settings alone were evaluated."]
     found = "none is strong" if not strong else f"{strong} {'is' if strong == 1 else 'are'} strong"
     over = f"{_counted(evidence.windows, 'window')} ({_duration(evidence.seconds)})"
     return [f"{_counted(evidence.evaluated, 'symptom')} could be evaluated over {over}: {found}."]
@@ -108,12 +132,14 @@ def _of_symptoms(evidence: Evidence | None, strong: int) -> list[str]:
 def _of_rules(evidence: Evidence | None) -> list[str]:
     if evidence is None or not evidence.rules:
         return []
-    asked = sum(f.ground == "rule" for f in evidence.findings)
+    asked, strange = (sum(f.ground == ground for f in evidence.findings) for ground in ("rule", "outlying"))
     compared = f"{_counted(evidence.rules, 'setting')} compared with the rules for this hardware"
+    outside = [f"{_counted(strange, 'setting')} set far outside of what serves this hardware."] if strange else []
     if asked:
-        return [f"{compared}: {asked} not set by anybody and far from {'its' if asked == 1 else 'their'} rule."]
+        theirs = "its" if asked == 1 else "their"
+        return [f"{compared}: {asked} not set by anybody and far from {theirs} rule.", *outside]
     own = f", {len(evidence.deliberate)} of them set on purpose" if evidence.deliberate else ""
-    return [f"{compared}{own}: none is to be changed for a rule alone."]
+    return [f"{compared}{own}: none is to be changed for a rule alone.", *outside]
 
 
 def _of_model(gain: float | None, options: Live) -> list[str]:

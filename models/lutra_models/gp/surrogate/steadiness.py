@@ -15,14 +15,14 @@ import numpy as np
 from lutra_models.gp.options import Targets
 from lutra_models.gp.space.encoding import Array
 from lutra_models.history import History, Observation
-from lutra_models.judgement import lost_share
+from lutra_models.judgement import lost_share, taken_share
 from lutra_models.metrics import TPS, TPS_LOW
 
 
 def windows(history: History, metric: str, options: Targets) -> list[tuple[float, float]]:
     """For each reading of the metric its weight, and how unsteady its window was: a multiple of the usual variance."""
     measured = [o for o in history.observations if metric in o.metrics]
-    taken = np.maximum(_above(measured, lost_share), 0.0)
+    taken = np.maximum(np.maximum(_above(measured, lost_share), _above(measured, taken_share)), 0.0)
     weights = 1.0 / (1.0 + (taken / options.noise) ** 2)
     inside = _shares(measured, fallen_short)
     usual = float(np.nanmedian(inside)) if np.any(np.isfinite(inside)) else 0.0

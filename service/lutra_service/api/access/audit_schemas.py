@@ -22,7 +22,8 @@ class AuditAnswer(Answer):
     database: str | None
     """The database that it concerns; null where it concerns none."""
     token: str | None
-    """The id of the token that did it; null where the service decided, or somebody at its command line."""
+    """The id of the token that did it; null where the service decided, an agent or its guard acted, or somebody at
+    the service's command line."""
     token_name: str
     """That token's name, or who else did it."""
     address: str

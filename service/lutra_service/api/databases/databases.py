@@ -29,7 +29,8 @@ def register_database(body: schemas.NewDatabase, stored: StoreDep, once: Idempot
             unit,
             201,
             lambda: views.database(
-                registration.register(unit, body.name, body.engine, body.policy.model_dump(mode="json"), body.label)
+                registration.register(unit, body.name, body.engine, body.policy.model_dump(mode="json"), body.label),
+                unit.now,
             ).model_dump(mode="json"),
         )
     )
@@ -43,17 +44,18 @@ def list_databases(
     who: Bearer,
     page: Annotated[PageQuery, Depends(paging("db"))],
     name: Annotated[str | None, Query(max_length=200, description="Only the one of exactly this name.")] = None,
+    retired: Annotated[bool, Query(description="Those that are retired, in place of those in use.")] = False,
 ) -> Page[schemas.DatabaseAnswer]:
     """Those that the token reaches, the oldest first."""
-    found = stored.read(lambda unit: unit.databases.listed(page.limit + 1, page.after, who.database_id, name))
-    return Page[schemas.DatabaseAnswer].model_validate(page.of([views.database(d) for d in found]))
+    found = stored.read(lambda unit: unit.databases.listed(page.limit + 1, page.after, who.database_id, name, retired))
+    return Page[schemas.DatabaseAnswer].model_validate(page.of([views.database(d, stored.now()) for d in found]))
 
 
 @router.get("/{database}", tags=["databases"])
 @allow("read", "agent", of="database")
 def get_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
     """Its policy, server and host, and its agent's newest status."""
-    return views.database(stored.read(lambda unit: unit.databases.get(database)))
+    return views.database(stored.read(lambda unit: unit.databases.get(database)), stored.now())
 
 
 @router.patch("/{database}", tags=["databases"])
@@ -74,7 +76,34 @@ def change_database(
         changed = registration.change_policy(unit, database, patch)
         return registration.set_label(unit, database, body.label) if labelled else changed
 
-    return views.database(stored.write(change))
+    return views.database(stored.write(change), stored.now())
+
+
+@router.put("/{database}/retired", tags=["databases"])
+@allow("operate", of="database")
+def retire_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
+    """Hide it from lists, and refuse its agent's reports from now on. What was stored stays.
+
+    409 while a session is open or an agent has a change in hand.
+    """
+    return views.database(stored.write(lambda unit: registration.retire(unit, database)), stored.now())
+
+
+@router.delete("/{database}/retired", tags=["databases"])
+@allow("operate", of="database")
+def unretire_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
+    """Put a retired database into use again: its agent's reports are stored again."""
+    return views.database(stored.write(lambda unit: registration.unretire(unit, database)), stored.now())
+
+
+@router.delete("/{database}", tags=["databases"])
+@allow("admin", of="database")
+def delete_database(database: str, stored: StoreDep) -> schemas.DatabaseAnswer:
+    """Delete a retired database for good: its windows, sessions, recommendations, models, memory and tokens.
+
+    The audit trail keeps what was done to it, and that it was deleted. 409 for a database that is not retired.
+    """
+    return views.database(registration.delete(stored, database), stored.now())
 
 
 @router.post("/{database}/tokens", status_code=201, tags=["tokens"], response_model=NewTokenAnswer)

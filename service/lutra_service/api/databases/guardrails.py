@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 from lutra_models.maintenance import MaintenanceWindow
 
 from lutra_service.api.databases import guardrail_schemas as schemas
 from lutra_service.api.databases import views
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
+from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.databases import guardrails
 from lutra_service.app.reports import events
@@ -41,10 +42,13 @@ def set_guardrails(database: str, body: schemas.GuardrailsBody, stored: StoreDep
 @router.get("/{database}/events")
 @allow("read", "agent", of="database")
 def list_events(
-    database: str, stored: StoreDep, page: Annotated[PageQuery, Depends(paging("ev"))]
+    database: str,
+    stored: StoreDep,
+    page: Annotated[PageQuery, Depends(paging("ev"))],
+    since: Annotated[Moment | None, Query(description="Only those that happened after it.")] = None,
 ) -> Page[schemas.EventAnswer]:
     """Guards that fired, with the figures, newest first."""
-    found = stored.read(lambda unit: events.listed(unit, database, page.limit + 1, page.after))
+    found = stored.read(lambda unit: events.listed(unit, database, page.limit + 1, page.after, since))
     return Page[schemas.EventAnswer].model_validate(page.of([views.event(e) for e in found]))
 
 

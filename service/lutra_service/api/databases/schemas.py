@@ -155,3 +155,5 @@ class DatabaseAnswer(Answer):
     """When its agent's last report came."""
     last_window_end: datetime | None
     """The end of the last window that was measured."""
+    retired_at: datetime | None
+    """When it was retired: since then no report of it is taken. Null while it is in use."""

@@ -31,8 +31,13 @@ class SettingAnswer(Answer):
     """Its text in the settings file that the agent writes; null where the file has none."""
     shadowed: str | None
     """What outranks that file, so that a change would have no effect."""
+    unreached: str | None
+    """Who has a value of their own, which a change does not reach: roles, databases, tablespaces; null for nobody."""
     pending_restart: bool
     """Whether another value becomes active at the next restart."""
+    not_active: str | None
+    """What the settings file has and the running server has not, with what makes it active; null where that is
+    nothing."""
     range: str | None
     """Where it is searched now; null where it stays as it is."""
 

@@ -32,6 +32,8 @@ class CureAnswer(Answer):
     """Where somebody has set the active value; null where it is the server's default."""
     obstacle: str | None
     """Why nothing, or no more, may be offered."""
+    unreached: str | None
+    """Who has a value of their own, which the change does not reach; null for nobody."""
 
 
 class SymptomAnswer(Answer):

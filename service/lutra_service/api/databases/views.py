@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import asdict
+from datetime import datetime
 
 from lutra_service.api.databases.guardrail_schemas import EventAnswer, GuardrailsBody, MaintenanceBody
 from lutra_service.api.databases.schemas import DatabaseAnswer
@@ -12,20 +13,25 @@ from lutra_service.api.databases.symptom_schemas import SymptomsAnswer
 from lutra_service.app.databases.guardrails import Maintenance, rails
 from lutra_service.app.databases.server_state import Setting
 from lutra_service.app.databases.symptoms import Seen
+from lutra_service.app.reports import welcome
 from lutra_service.db.schema.records import Database, Event, StoredReport
 
 WINDOW = "win_"
 """Before a window's number, as every other id has its kind before it."""
 
 
-def database(record: Database) -> DatabaseAnswer:
+def database(record: Database, now: datetime) -> DatabaseAnswer:
     fields = {n: getattr(record, n) for n in DatabaseAnswer.model_fields if n != "agent"}
-    return DatabaseAnswer.model_validate({**fields, "agent": record.agent_status})
+    agent = record.agent_status
+    if agent is not None:
+        agent = {**agent, "problems": [*welcome.problems(record, now), *agent.get("problems", ())]}
+    return DatabaseAnswer.model_validate({**fields, "agent": agent})
 
 
 def setting(found: Setting) -> SettingAnswer:
     domain = None if found.domain is None else str(found.domain)
-    fields = {**vars(found.reported), "setting": found.name, "value": found.value, "text": found.text, "range": domain}
+    own = {"setting": found.name, "value": found.value, "text": found.text, "not_active": found.not_active}
+    fields = {**vars(found.reported), **own, "range": domain}
     return SettingAnswer.model_validate(fields)
 
 

@@ -27,6 +27,8 @@ STATUS = {
     "space_exhausted": 409,
     "not_enough_observations": 409,
     "missing_extension": 409,
+    "database_retired": 409,
+    "name_taken": 409,
     "too_large": 413,
     "unsupported_encoding": 415,
     "invalid_json": 400,
@@ -45,6 +47,7 @@ STATUS = {
     "invalid_answer": 500,
     "busy": 503,
     "outcome_unknown": 503,
+    "store_unavailable": 503,
 }
 _TITLES = {
     401: "Unauthorized",

@@ -19,6 +19,7 @@ from lutra_service.api.http.deps import (
     WaitSeconds,
     paging,
 )
+from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.api.recommendations import schemas, views
 from lutra_service.api.recommendations.waiting import wait_for_next, wait_until
@@ -76,11 +77,14 @@ def list_recommendations(
     stored: StoreDep,
     page: Annotated[PageQuery, Depends(paging("rec"))],
     state: Annotated[schemas.RecommendationState | None, Query(description="Only those in this state.")] = None,
+    since: Annotated[
+        Moment | None, Query(description="Only those that were decided, made active or ended after it.")
+    ] = None,
 ) -> Page[Answer]:
     """Newest first."""
 
     def listed(unit: UnitOfWork) -> list[Answer]:
-        found = unit.recommendations.listed(database, page.limit + 1, page.after, state)
+        found = unit.recommendations.listed(database, page.limit + 1, page.after, state, since)
         return [views.shown(unit, r) for r in found]
 
     return Page[Answer].model_validate(page.of(stored.read(listed)))
@@ -131,9 +135,7 @@ def reject_recommendation(
     recommendation: str, stored: StoreDep, who: Bearer, body: schemas.TurningDown = PLAINLY
 ) -> Answer:
     """Turn it down: its settings are not made active, and not proposed again until something they depend on changes."""
-    return views.recommendation(
-        stored.write(lambda unit: decide.reject(unit, recommendation, who.token_id, body.reason))
-    )
+    return stored.write(lambda unit: views.shown(unit, decide.reject(unit, recommendation, who.token_id, body.reason)))
 
 
 @router.post("/v1/recommendations/{recommendation}/rollback", status_code=201, response_model=Answer)

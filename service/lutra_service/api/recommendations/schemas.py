@@ -355,12 +355,19 @@ class RecommendationAnswer(Answer):
     """When it was approved or rejected."""
     decided_by: str | None
     """The token that decided; `automatic` where the session did, `service` where the service itself did."""
+    decided_by_name: str | None
+    """That token's name; else as `decided_by`."""
     applied_at: datetime | None
     """When its agent made it active."""
+    confirmed_at: datetime | None
+    """When it was confirmed: from then on no lapse of time undoes it."""
     expires_at: datetime | None
     """Until when the approval lasts."""
     ended_at: datetime | None
-    """When it ended."""
+    """When it ended: was confirmed, undone, or came to nothing."""
+    undone_by: str | None
+    """Who undid it, where it was undone: a guard, its agent, a token by its name, the service, or an operator on the
+    host."""
     handed_out_at: datetime | None
     """Since when its agent has it as a directive."""
     withdrawn_at: datetime | None

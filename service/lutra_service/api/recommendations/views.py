@@ -6,7 +6,9 @@ from dataclasses import asdict
 
 from lutra_service.api.recommendations.prediction_schemas import PredictionsAnswer
 from lutra_service.api.recommendations.schemas import RecommendationAnswer
-from lutra_service.app.recommendations import directives, trial_record
+from lutra_service.app.access import audit
+from lutra_service.app.lifecycle.withdrawal import OPEN
+from lutra_service.app.recommendations import change_set, directives, trial_record
 from lutra_service.app.recommendations.what_if import WhatIf
 from lutra_service.common import serialize
 from lutra_service.db.schema.records import Recommendation
@@ -14,12 +16,8 @@ from lutra_service.db.store import UnitOfWork
 
 
 def shown(unit: UnitOfWork, record: Recommendation) -> RecommendationAnswer:
-    """With why it waits, where it does."""
-    return recommendation(record, directives.waits(unit, record))
-
-
-def recommendation(record: Recommendation, waits: str | None = None) -> RecommendationAnswer:
-    """`waits`: why it is not carried out yet."""
+    """With why it waits, where it does, and the name of who decided."""
+    warnings = record.warnings
     return RecommendationAnswer.model_validate(
         {
             **vars(record),
@@ -31,7 +29,11 @@ def recommendation(record: Recommendation, waits: str | None = None) -> Recommen
             "curve": record.curve or [],
             "failed": trial_record.failure(record),
             "outcome": record.outcome and record.outcome.shown,
-            "waits": waits,
+            "warnings": warnings if record.state in OPEN else warnings and change_set.lasting(warnings),
+            "waits": directives.waits(unit, record),
+            "decided_by_name": record.decided_by and audit.named(unit, record.decided_by),
+            "confirmed_at": record.confirmed_at,
+            "undone_by": record.undone_by,
         }
     )
 

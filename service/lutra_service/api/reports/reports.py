@@ -13,6 +13,7 @@ from lutra_service.api.http.deps import NotifierDep, StoreDep, WaitSeconds
 from lutra_service.api.http.route import GuardedRoute
 from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.recommendations import directives
+from lutra_service.app.reports import welcome
 from lutra_service.app.reports.writer import ReportWriter
 from lutra_service.common.telemetry import REPORTS
 
@@ -56,6 +57,8 @@ async def get_directive(
     holder = Holder(agent, epoch) if agent and epoch else None
 
     def look() -> Directive | None:
+        if holder is not None:
+            welcome.verify_welcome(stored.read(lambda unit: unit.databases.get(database)), holder, stored.now())
         found, given = stored.read(lambda unit: directives.current(unit, unit.databases.get(database), holder))
         if found is None or given:
             return found

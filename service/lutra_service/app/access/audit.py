@@ -1,17 +1,66 @@
-"""The audit trail: who did what to what, kept in the transaction that did it."""
+"""The audit trail: who did what to what, kept in the transaction that did it.
+
+What happened on a database's server is counted and logged with its entry, in one place.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
+
+from lutra_models.errors import printable
+from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.common.actor import Actor, current_actor
 from lutra_service.common.documents import Document
+from lutra_service.db.schema.outcome import ChangeOutcome
 from lutra_service.db.schema.records import AuditEntry, Recommendation
 from lutra_service.db.store import UnitOfWork
 
+log = logging.getLogger(__name__)
+
+Action = Literal[
+    "database.register",
+    "database.policy",
+    "database.label",
+    "database.retire",
+    "database.unretire",
+    "database.delete",
+    "guardrails.set",
+    "windows.set",
+    "session.open",
+    "session.pause",
+    "session.resume",
+    "session.stop",
+    "session.settle",
+    "session.undone",
+    "recommendation.ask",
+    "recommendation.approve",
+    "recommendation.reject",
+    "recommendation.rollback",
+    "recommendation.expire",
+    "recommendation.apply",
+    "recommendation.confirm",
+    "recommendation.revert",
+    "recommendation.refuse",
+    "recommendation.fail",
+    "guard.fire",
+    "host.rollback",
+    "token.create",
+    "token.rotate",
+    "token.revoke",
+    "model.register",
+    "model.score",
+    "model.shadow",
+    "model.promote",
+    "model.rollback",
+    "model.retire",
+    "workload.import",
+]
+"""Everything that leaves an entry. What happened is named by its verb, whoever did it."""
 SERVICE = "service"
 """Who decided, where no token did."""
 AUTOMATIC = "automatic"
@@ -22,19 +71,30 @@ LARGEST_DOCUMENT = 16_000
 """Characters of what a state is told by, as JSON. A larger one is kept as the names of its parts alone."""
 
 
+ACTIONS: Mapping[State, Action] = {
+    State.APPLIED: "recommendation.apply",
+    State.CONFIRMED: "recommendation.confirm",
+    State.REVERTED: "recommendation.revert",
+    State.REFUSED: "recommendation.refuse",
+    State.FAILED: "recommendation.fail",
+}
+BY_HAND = "somebody at the server"
+ON_HOST = "an operator on the host"
+
+
 def record(
     unit: UnitOfWork,
-    action: str,
+    action: Action,
     target: str,
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any] | None,
     *,
     database_id: str | None,
-    automatic: bool = False,
+    by: str | None = None,
 ) -> None:
-    """`automatic`: the service decided it, whoever's request it was in."""
+    """`by`: who did it, where that is not whoever makes the request: the service, an agent, its guard."""
     actor = current_actor.get()
-    who = Actor(None, SERVICE, "", actor.request_id) if automatic else actor
+    who = actor if by is None else Actor(None, by, "", actor.request_id)
     unit.audit.add(
         AuditEntry(
             id=unit.new_id("aud"),
@@ -52,19 +112,93 @@ def record(
     )
 
 
-def decision(unit: UnitOfWork, verb: str, before: Recommendation, by: str, **told: Any) -> None:
+def decision(unit: UnitOfWork, action: Action, before: Recommendation, by: str, **told: Any) -> None:
     """What was decided of a recommendation, by a token or by the service."""
     after = unit.recommendations.get(before.id)
-    changes = {c["setting"]: [c["before"], c["after"]] for c in after.changes or ()}
     record(
         unit,
-        f"recommendation.{verb}",
+        action,
         before.id,
         {"state": before.state},
-        {"state": after.state, "by": by, "changes": changes, **told},
+        {"state": after.state, "by": by, "changes": moved(after), **told},
         database_id=before.database_id,
-        automatic=by not in (current_actor.get().token_id, None),
+        by=SERVICE if by not in (current_actor.get().token_id, None) else None,
     )
+
+
+def named(unit: UnitOfWork, by: str | None) -> str:
+    """The name of the token that decided, or who else did."""
+    token = None if by is None else unit.tokens.find(by)
+    return by or SERVICE if token is None else token.name
+
+
+def moved(row: Recommendation, back: bool = False) -> dict[str, list[str]]:
+    """By setting its value before and after, as people write them; the other way `back`, where it is undone."""
+    ends = ("after_text", "before_text") if back else ("before_text", "after_text")
+    return {c["setting"]: [c[end] for end in ends] for c in row.changes or ()}
+
+
+def in_words(moves: Mapping[str, Sequence[str]]) -> str:
+    """As in "one 4MB → 24MB, another on → off"."""
+    return ", ".join(f"{name} {before} → {after}" for name, (before, after) in moves.items())
+
+
+def agent(name: str) -> str:
+    """An agent, as whoever did something."""
+    return f"agent {name}"
+
+
+def guard(name: str) -> str:
+    return f"guard {name}"
+
+
+def happened(unit: UnitOfWork, row: Recommendation, to: State, by: str, why: str = "", **values: Any) -> None:
+    """Lead a change to the state `to`, which `by` brought about. `values` are columns that change with the state.
+
+    Nothing is told of a recommendation that changes no setting.
+    """
+    if to == State.REVERTED:
+        values["outcome"] = (values.get("outcome") or row.outcome or ChangeOutcome.taken_back(unit.now)).undone_by(by)
+    unit.recommendations.step(row, to, **values)
+    moves = moved(row, back=to == State.REVERTED)
+    if not moves:
+        return
+    told = {"state": to, "changes": moves, **({"why": why} if why else {})}
+    record(unit, ACTIONS[to], row.id, {"state": row.state}, told, database_id=row.database_id, by=by)
+    words = f"{row.id}: {to} by {by}: {in_words(moves)}" + (f": {why}" if why else "")
+    _log(unit, row.database_id, words, to not in (State.APPLIED, State.CONFIRMED), recommendation=row.id, changes=moves)
+    unit.databases.count(row.database_id, to)
+
+
+def guard_fired(
+    unit: UnitOfWork, database_id: str, event: str, name: str, told: Document, undone: Recommendation | None
+) -> None:
+    """A guard fired; `undone` is the change that its agent takes back for it."""
+    moves = {} if undone is None else moved(undone, back=True)
+    taken_back = {} if undone is None else {"recommendation": undone.id, "changes": moves}
+    _record(unit, database_id, "guard.fire", event, {**told, **taken_back}, guard(name))
+    words = f"the guard fired: {told['message']}" + (f"; it undoes {in_words(moves)}" if moves else "")
+    _log(unit, database_id, words, warn=True, guard=name, **taken_back)
+    unit.databases.count(database_id, guard(name))
+
+
+def rolled_back_on_host(unit: UnitOfWork, database_id: str, told: Document, why: str) -> None:
+    """An operator restored settings with the agent's command there, whoever had changed them."""
+    _record(unit, database_id, "host.rollback", database_id, told, ON_HOST)
+    _log(unit, database_id, why, warn=True)
+
+
+def _record(unit: UnitOfWork, database_id: str, action: Action, target: str, told: Document, by: str) -> None:
+    """Agents may report as many of these as they like: each counts against the database's quota."""
+    record(unit, action, target, None, told, database_id=database_id, by=by)
+    unit.ledger.add(database_id, told)
+
+
+def _log(unit: UnitOfWork, database_id: str, words: str, warn: bool, **fields: Any) -> None:
+    """The database's name and the values are text from outside."""
+    name = unit.databases.get(database_id).name
+    level = logging.WARNING if warn else logging.INFO
+    log.log(level, "%s", printable(f"{name}: {words}"), extra={"fields": {"database": database_id, **fields}})
 
 
 def _bounded(document: Mapping[str, Any] | None) -> Document | None:

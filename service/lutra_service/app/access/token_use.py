@@ -9,7 +9,7 @@ from datetime import timedelta
 from threading import Lock
 
 from lutra_service.app.access.tokens import Principal
-from lutra_service.db.store import Store
+from lutra_service.db.store import Store, StoreAway
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,8 @@ class TokenUse:
         try:
             if writing:
                 self._store.write(lambda unit: unit.tokens.used(writing, unit.now, unit.now - NOTED_EVERY))
+        except StoreAway:
+            pass
         except Exception:
             log.exception("the last use of %d tokens could not be kept", len(writing))
         finally:

@@ -25,13 +25,17 @@ BESIDE = 60
 
 @dataclass(frozen=True)
 class Setting:
-    """A live setting. `domain` is where it is searched now, None where it stays as it is."""
+    """A live setting. `domain` is where it is searched now, None where it stays as it is.
+
+    `not_active` says in words what the settings file has instead.
+    """
 
     name: str
     value: Value
     text: str
     reported: ServerSetting
     domain: Domain | None
+    not_active: str | None = None
 
 
 def settings(at: ServerContext) -> list[Setting]:
@@ -40,7 +44,10 @@ def settings(at: ServerContext) -> list[Setting]:
         domains = {knob.name: knob.domain for knob in at.space}
     except InvalidConfiguration:  # the policy leaves nothing to move
         domains = {}
-    return [Setting(n, v, at.live.text(n, v), at.server.settings[n], domains.get(n)) for n, v in at.active.items()]
+    return [
+        Setting(n, v, at.live.text(n, v), at.server.settings[n], domains.get(n), at.live.not_active(n))
+        for n, v in at.active.items()
+    ]
 
 
 def windows(

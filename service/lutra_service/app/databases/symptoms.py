@@ -12,7 +12,7 @@ from lutra_models.knobs import Value
 from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
 
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.db.schema.records import StoredReport
+from lutra_service.db.schema.records import StoredReport, net_changes
 from lutra_service.db.store import UnitOfWork
 
 MOST_WINDOWS = 2000
@@ -40,7 +40,7 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: float, until: datetime | 
         for r in unit.reports.windows(at.database.id, MOST_WINDOWS, since=since, until=until)
         if r.failure is None and r.metrics and r.configuration == active
     ]
-    diagnosis = diagnose(at.live, at.policy, [_measured(r) for r in found])
+    diagnosis = diagnose(at.live, at.policy, [_measured(r) for r in reversed(found)])
     starts = [r.window_start for r in found if r.window_start is not None]
     ends = [r.window_end for r in found if r.window_end is not None]
     return Seen(diagnosis, min(starts, default=None), max(ends, default=None))
@@ -56,11 +56,18 @@ def evidence_of(
     """What symptoms and rules say together: within what the operator's policy allows, also where the mode forbids a
     restart, which is then told.
 
-    `began` is what was active when the session began. With `until` only windows that began before it are read, and of
-    those the last `minutes`.
+    `began` is what was active when the session began; what an earlier one changed nobody set on purpose either. With
+    `until` only windows that began before it are read, and of those the last `minutes`.
     """
     allowed = replace(at, policy=at.database.settings_policy)
-    return assess(at.live, allowed.policy, seen(unit, allowed, minutes, until).diagnosis, began)
+    before = {**at.active, **(began or {}), **_before_advice(unit, at)}
+    return assess(at.live, allowed.policy, seen(unit, allowed, minutes, until).diagnosis, before)
+
+
+def _before_advice(unit: UnitOfWork, at: ServerContext) -> dict[str, Value]:
+    """The values from before, of settings that are as Lutra's changes left them, in whichever session."""
+    made = net_changes(unit.recommendations.changes(at.database.id))
+    return {c.setting: c.before for c in made if at.active.get(c.setting) == c.after}
 
 
 def _measured(report: StoredReport) -> MeasuredWindow:

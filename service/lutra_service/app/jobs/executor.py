@@ -1,8 +1,10 @@
-"""Computations outside the API's process: recommendations that are `computing`, and after them what model versions
+"""Computations outside the API's process: recommendations that are `computing`, and beside them what model versions
 want, are claimed, given to a worker, and completed.
 
 A worker is a process of this machine, or one of a Dask cluster. It computes one thing at a time and keeps no state: one
-that dies loses nothing but time, and takes no other computation along.
+that dies loses nothing but time, and takes no other computation along. Model versions share one worker of their own. It
+never computes a recommendation, pauses while the machine computes one, and ends before it computes for another version:
+it may have loaded others' code.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from lutra_service.common.documents import Document
 from lutra_service.common.settings import Settings
 from lutra_service.common.telemetry import JOB_SECONDS, JOBS
 from lutra_service.db.schema.records import Waiting
-from lutra_service.db.store import Store, Work
-from lutra_service.workers.maker import MakesWorker, make_worker
+from lutra_service.db.store import Store, StoreAway, Work
+from lutra_service.workers.maker import MakesWorker, candidate_worker, make_worker
 from lutra_service.workers.protocol import NoWorker, Worker, WorkerLost
 
 log = logging.getLogger(__name__)
@@ -43,6 +45,10 @@ class Compute:
         self._settings = settings
         self._make: MakesWorker = executor or partial(make_worker, settings)
         self._idle: list[Worker] = []
+        self._make_candidates: MakesWorker = executor or partial(candidate_worker, settings)
+        self._candidates: Worker | None = None
+        self._loaded = ""
+        """The model version that the candidates' worker computed for."""
         self._running: dict[str, tuple[Waiting, Worker]] = {}
         self._lock = threading.Lock()
         """Held where a worker goes from one computation to another, and where one is killed for what it computes."""
@@ -65,7 +71,9 @@ class Compute:
             worker.close()
         for waiting, worker in unfinished:
             worker.kill()
-            self._release(waiting.recommendation_id)
+            self._release(waiting.id)
+        if self._candidates is not None and all(worker is not self._candidates for _, worker in unfinished):
+            self._candidates.close()
 
     def _release(self, id_: str) -> None:
         try:
@@ -90,8 +98,9 @@ class Compute:
                 if time.monotonic() - swept > self._settings.sweep_s:
                     self._sweep()
                     swept = time.monotonic()
+            except StoreAway:
+                pass  # the rows wait
             except Exception:
-                # The database may be away for a while; the rows wait.
                 log.exception("the computations' turn failed")
             self._news.wait(self._settings.sweep_s)
             self._news.clear()
@@ -106,23 +115,32 @@ class Compute:
             log.exception("the first worker could not be started")
 
     def _claim(self) -> None:
-        """As many computations as there are free workers, each of another database than those that are being run."""
-        free, lease_s = self._settings.workers - len(self._running), self._settings.lease_s
-        busy = {waiting.database_id for waiting, _ in list(self._running.values())} - {""}
+        """As many recommendations as there are free workers, each of another database than those that are being run;
+        and one computation of a model version.
+        """
+        lease_s, running = self._settings.lease_s, [waiting for waiting, _ in list(self._running.values())]
+        busy = {waiting.of for waiting in running if _line(waiting.id) is lease}
+        free = self._settings.workers - len(busy)
         if free > 0 and self._store.read(lambda u: lease.waiting(u, busy)):
             pick = partial(self._turns.next, free)
             for waiting in self._store.write(lambda u: lease.claim(u, lease_s, busy, pick)):
-                self._turns.took(waiting.database_id)
-                self._take(waiting)
-                free -= 1
-        if free > 0 and self._store.read(lambda u: model_jobs.waiting(u, free)):
-            for waiting in self._store.write(lambda u: model_jobs.claim(u, lease_s, free)):
-                self._take(waiting)
+                self._turns.took(waiting.of)
+                self._take(waiting, self._idle.pop() if self._idle else self._make())
+        if len(busy) == len(running) and self._store.read(lambda u: model_jobs.waiting(u, 1)):
+            for waiting in self._store.write(lambda u: model_jobs.claim(u, lease_s, 1)):
+                self._candidates = self._candidates or self._make_candidates()
+                self._take(waiting, self._candidates)
 
-    def _take(self, waiting: Waiting) -> None:
-        worker = self._idle.pop() if self._idle else self._make()
-        self._running[waiting.recommendation_id] = waiting, worker
+    def _take(self, waiting: Waiting, worker: Worker) -> None:
+        with self._lock:
+            self._running[waiting.id] = waiting, worker
+            self._give_way()
         self._begin(waiting, worker)
+
+    def _give_way(self) -> None:
+        """Candidates compute while no recommendation is computed on this machine."""
+        if self._candidates is not None and self._settings.dask_scheduler is None:
+            self._candidates.pause(any(_line(id_) is lease for id_ in self._running))
 
     def _begin(self, waiting: Waiting, worker: Worker) -> None:
         try:
@@ -133,8 +151,10 @@ class Compute:
 
     def _free(self, waiting: Waiting, worker: Worker) -> None:
         with self._lock:
-            self._idle.append(worker)
-            del self._running[waiting.recommendation_id]
+            if worker is not self._candidates:
+                self._idle.append(worker)
+            del self._running[waiting.id]
+            self._give_way()
 
     def _sweep(self) -> None:
         """Keep the leases of what is being computed, end what nobody waits for, and what waited too long."""
@@ -157,8 +177,11 @@ class Compute:
                 self._running[id_][1].kill()
 
     def _compute(self, waiting: Waiting, worker: Worker) -> None:
-        id_ = waiting.recommendation_id
+        id_ = waiting.id
         try:
+            if worker is self._candidates and waiting.of != self._loaded:
+                worker.close()
+                self._loaded = waiting.of
             name, work = self._outcome(id_, worker)
             if not self._stopping.is_set():
                 self._store_end(id_, name, work)
@@ -170,7 +193,7 @@ class Compute:
         """How the computation ended, in a word, and what to store then."""
         try:
             result = self._result(id_, worker)
-        except NoWorker as error:
+        except (NoWorker, StoreAway) as error:
             log.warning("%s waits: nothing could compute it: %s", id_, error)
             self._stopping.wait(self._settings.sweep_s)
             return "unavailable", partial(_line(id_).release, id_=id_)
@@ -188,13 +211,18 @@ class Compute:
             return _line(id_).checked(worker.run(job.task, job.payload), job.payload)
 
     def _lost(self, id_: str, why: str) -> Work[object]:
-        return partial(_line(id_).lose, id_=id_, why=why, max_attempts=self._settings.max_attempts)
+        if _line(id_) is model_jobs:
+            return partial(model_jobs.lose, id_=id_, why=why)
+        return partial(lease.lose, id_=id_, why=why, max_attempts=self._settings.max_attempts)
 
     def _store_end(self, id_: str, name: str, work: Work[object]) -> None:
         """An end that cannot be stored is one more attempt; where not even that can be stored, the lease runs out."""
         JOBS.labels(name).inc()
         try:
             self._store.write(work)
+            return
+        except StoreAway:
+            log.warning("%s ended while the store was away: it is computed again", id_)
             return
         except Exception:
             log.exception("the end of %s could not be stored", id_)

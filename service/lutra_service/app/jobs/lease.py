@@ -35,7 +35,7 @@ def claim(unit: UnitOfWork, lease_s: float, busy: Collection[str] = (), pick: Pi
     """The waiting computations that `pick` chooses, each now leased to the caller. `busy` databases have to wait."""
     until = unit.now + timedelta(seconds=lease_s)
     chosen = pick(waiting(unit, busy))
-    return [w for w in chosen if unit.recommendations.claim(w.recommendation_id, unit.now, until)]
+    return [w for w in chosen if unit.recommendations.claim(w.id, unit.now, until)]
 
 
 def job(unit: UnitOfWork, id_: str) -> Job:
@@ -135,7 +135,7 @@ def end_overdue(unit: UnitOfWork, id_: str) -> None:
     else:
         to, error = (State.FAILED, "no measurement came") if row.state == State.APPLIED else (State.EXPIRED, "expired")
         unit.recommendations.step(row, to, error=error, ended_at=unit.now)
-        audit.decision(unit, "expire", row, audit.SERVICE)
+        audit.decision(unit, "recommendation.expire", row, audit.SERVICE)
         unit.publish(row.id, row.database_id, row.session_id)
     advance(unit, database)
 

@@ -1,7 +1,7 @@
-"""What is computed for model versions: claimed, given to a worker and completed, whenever no recommendation waits.
+"""What is computed for model versions: claimed, given to the worker that candidates have, and completed.
 
-A scorecard is one job of many steps: the conformance suite of what packages bring, then a past session a step. So a
-recommendation waits for one session at most, and who goes on after a stop begins where the last one ended.
+A scorecard is one job of many steps: the conformance suite of what packages bring, then a past session a step. So who
+goes on after a stop begins where the last one ended. A candidate whose process is lost gets no second attempt.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from lutra_models.scores import scorecard
 from lutra_service.app.jobs.job import Job
 from lutra_service.app.jobs.past_sessions import session_payload
 from lutra_service.app.jobs.results import InvalidAnswer, check_predictions, finite
+from lutra_service.app.models import versions
 from lutra_service.app.models.serving import options_of, require_whole
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelJob, Waiting
@@ -29,9 +30,9 @@ def waiting(unit: UnitOfWork, limit: int) -> list[ModelJob]:
 
 
 def claim(unit: UnitOfWork, lease_s: float, limit: int) -> list[Waiting]:
-    """Up to `limit` of them, each now leased to the caller. They belong to no database."""
+    """Up to `limit` of them, each now leased to the caller. They belong to model versions, and to no database."""
     until = unit.now + timedelta(seconds=lease_s)
-    return [Waiting(j.id, "") for j in waiting(unit, limit) if unit.model_jobs.claim(j.id, unit.now, until)]
+    return [Waiting(j.id, j.model_id) for j in waiting(unit, limit) if unit.model_jobs.claim(j.id, unit.now, until)]
 
 
 def job(unit: UnitOfWork, id_: str) -> Job:
@@ -85,12 +86,14 @@ def give_up(unit: UnitOfWork, id_: str, error: str) -> None:
         _end(unit, found, state="failed", error=error[:1000])
 
 
-def lose(unit: UnitOfWork, id_: str, why: str, max_attempts: int) -> None:
+def lose(unit: UnitOfWork, id_: str, why: str) -> None:
+    """End the job at the first loss, and the version's shadow with it: whatever else waits for it would end alike."""
     found = unit.model_jobs.get(id_)
-    if found.attempts + 1 >= max_attempts:
-        give_up(unit, id_, f"the computation was lost {found.attempts + 1} times: {why}")
-    else:
-        unit.model_jobs.change(id_, attempts=found.attempts + 1, lease_until=None)
+    if found.state != "waiting":
+        return
+    error = f"the computation was lost: {why}"[:1000]
+    _end(unit, found, state="failed", error=error)
+    versions.end_shadow(unit, found.model_id, error)
 
 
 def release(unit: UnitOfWork, id_: str) -> None:
@@ -109,7 +112,7 @@ def _add(unit: UnitOfWork, found: ModelJob, told: Document) -> None:
     done = len(found.results)
     row = told if done == 0 else {"session": found.sessions[done - 1], **told}
     results = [*found.results, row]
-    unit.model_jobs.change(found.id, results=results, attempts=0, lease_until=None)
+    unit.model_jobs.change(found.id, results=results, lease_until=None)
     if len(results) > len(found.sessions):
         _end(unit, found, state="done")
         _keep(unit, found, results[0], results[1:])
@@ -125,6 +128,9 @@ def _keep(unit: UnitOfWork, found: ModelJob, suite: Document, sessions: Sequence
     }
     card = scorecard(sessions, suite["conformance"])
     unit.models.change(found.model_id, scorecard=card, data=data, scored_at=unit.now)
+    broken = versions.faults(suite["conformance"])
+    if broken:
+        versions.end_shadow(unit, found.model_id, f"it does not pass the conformance suite: {broken}")
 
 
 def _end(unit: UnitOfWork, found: ModelJob, **values: Any) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 
 from lutra_service.app.jobs.training import Training
 from lutra_service.common.settings import Settings
-from lutra_service.db.store import Store
+from lutra_service.db.store import Store, StoreAway
 from lutra_service.workers.maker import MakesWorker, make_worker
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ class TrainingThread:
 
     def __init__(self, store: Store, settings: Settings, executor: MakesWorker | None = None) -> None:
         self._store, self._settings = store, settings
-        self._make: MakesWorker = executor or partial(make_worker, settings, warm=False)
+        self._make: MakesWorker = executor or partial(make_worker, settings, waited_for=False)
         self._stopping = threading.Event()
         self._training = Training(store, self._make)
         self._thread = threading.Thread(target=self._run, name="training", daemon=True)
@@ -39,7 +39,9 @@ class TrainingThread:
                 trained = self._training.run()
                 if trained.ends:
                     log.info("trained: %s", trained)
+            except StoreAway:
+                pass
             except Exception:
-                # The database or the workers may be away for a while; what is not fitted waits.
+                # The workers may be away for a while; what is not fitted waits.
                 log.exception("the training's turn failed")
             self._stopping.wait(self._settings.train_s)

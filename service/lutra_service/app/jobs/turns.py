@@ -22,7 +22,7 @@ class Turns:
 
         `waiting` holds each database once, in the order in which the computations were asked for.
         """
-        return sorted(waiting, key=lambda w: self._last.get(w.database_id, 0))[:free]
+        return sorted(waiting, key=lambda w: self._last.get(w.of, 0))[:free]
 
     def took(self, database_id: str) -> None:
         self._count += 1

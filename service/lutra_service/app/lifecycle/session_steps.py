@@ -7,20 +7,21 @@ from typing import Any
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.access import audit
+from lutra_service.app.access.audit import Action
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
 LONGEST_MESSAGE = 1000
 
 
-def transition(unit: UnitOfWork, session: Session, to: SessionState, action: str, why: str, **values: Any) -> None:
+def transition(unit: UnitOfWork, session: Session, to: SessionState, action: Action, why: str, **values: Any) -> None:
     """Take a session to another state, and tell its message, the audit log and whoever waits for it `why`.
 
     `values` are columns that change with the state. Raises IllegalTransition.
     """
     unit.sessions.step(session, to, message=why[:LONGEST_MESSAGE], **values)
     before, after = {"state": session.state}, {"state": to, "message": why}
-    audit.record(unit, action, session.id, before, after, database_id=session.database_id, automatic=True)
+    audit.record(unit, action, session.id, before, after, database_id=session.database_id, by=audit.SERVICE)
     unit.publish(session.id, session.database_id)
 
 

@@ -36,7 +36,7 @@ def withdraw(unit: UnitOfWork, row: Recommendation, by: str, why: str = "", **va
     else:
         ended = {"ended_at": unit.now, "error": why[:1000] or None, **values}
         unit.recommendations.step(row, State.EXPIRED if row.state in UNPROPOSED else State.REJECTED, **ended)
-    audit.decision(unit, "reject", row, by, why=why)
+    audit.decision(unit, "recommendation.reject", row, by, why=why)
     unit.publish(row.id, row.database_id, row.session_id)
 
 
@@ -73,12 +73,12 @@ def _lapsed_at(unit: UnitOfWork, row: Recommendation) -> datetime | None:
 def _end(unit: UnitOfWork, row: Recommendation, configuration: Mapping[str, Any], why: str = "") -> None:
     if _is_active(row, configuration):
         found = ChangeOutcome.found_applied("found active", unit.now)
-        unit.recommendations.step(row, State.APPLIED, outcome=found, applied_at=unit.now)
+        audit.happened(unit, row, State.APPLIED, audit.BY_HAND, "found active", outcome=found, applied_at=unit.now)
     else:
         to = State.EXPIRED if row.withdrawn_at is None else State.REJECTED
         error = "; ".join(filter(None, ((row.error or to).removesuffix(f": {UNDER_WAY}"), why)))
         unit.recommendations.step(row, to, error=error[:1000], ended_at=unit.now)
-        audit.decision(unit, "expire", row, SERVICE)
+        audit.decision(unit, "recommendation.expire", row, SERVICE)
     unit.publish(row.id, row.database_id, row.session_id)
 
 

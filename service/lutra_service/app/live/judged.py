@@ -11,9 +11,9 @@ from lutra_models.metrics import P99, Objective
 
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.databases.loaded import loaded
-from lutra_service.app.live.verdicts import changes_of, is_loss, net_changes
+from lutra_service.app.live.verdicts import changes_of, is_loss
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, StoredReport
+from lutra_service.db.schema.records import Database, Recommendation, StoredReport, net_changes
 from lutra_service.db.store import UnitOfWork
 
 ENOUGH = 12

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from lutra_models.evidence import Change, Compared
-from lutra_models.knobs import Value
 from lutra_models.lifecycle import RecommendationKind as Kind
 
 from lutra_service.common.documents import Document
-from lutra_service.db.schema.records import Database, Recommendation, Session
+from lutra_service.db.schema.records import Database, Recommendation, Session, net_changes
 from lutra_service.db.store import UnitOfWork
 
 COMPUTED = (Kind.SEARCH, Kind.HANDOVER)
@@ -67,15 +66,6 @@ def changes_of(unit: UnitOfWork, session: Session) -> list[Recommendation]:
     made = [r for r in rows if session.is_about(r) and r.is_active and r.kind != Kind.ROLLBACK]
     made = [r for r in made if r.changes and r.applied_at is not None]
     return sorted(made, key=lambda r: r.applied_at or r.created_at)
-
-
-def net_changes(rows: Sequence[Recommendation]) -> list[Change]:
-    """What these changes came to: a setting that is back where it was has not changed."""
-    first, last = dict[str, Value](), dict[str, Value]()
-    for change in (c for r in rows for c in r.changes or ()):
-        first.setdefault(change["setting"], change["before"])
-        last[change["setting"]] = change["after"]
-    return [Change(n, before, last[n]) for n, before in first.items() if last[n] != before]
 
 
 def _compared(changes: Sequence[Change], judgement: Document) -> Compared:

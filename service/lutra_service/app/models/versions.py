@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 from lutra_models import __version__
@@ -12,12 +14,15 @@ from lutra_models.gp.options import Options
 from lutra_models.lifecycle import ModelState
 
 from lutra_service.app.access import audit
+from lutra_service.app.access.audit import Action
 from lutra_service.app.errors import Conflict
 from lutra_service.app.models.serving import former, packages_of, require_whole
 from lutra_service.common.actor import current_actor
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import ModelVersion
 from lutra_service.db.store import UnitOfWork
+
+log = logging.getLogger(__name__)
 
 MOST_VERSIONS = 1000
 MOST_SHADOWS = 4
@@ -57,7 +62,7 @@ def promote(unit: UnitOfWork, id_: str) -> ModelVersion:
     """
     version = unit.models.get(id_)
     require_whole(version)
-    _require_conformance(version)
+    _require_conformance(unit, version)
     before = unit.models.champion()
     if before.id == id_:
         raise Conflict(f"{id_} is the champion already")
@@ -94,13 +99,14 @@ def retire(unit: UnitOfWork, id_: str) -> ModelVersion:
 
 def set_shadow(unit: UnitOfWork, id_: str, on: bool) -> ModelVersion:
     """Let a candidate predict beside the champion, or no longer. Raises MissingExtension; and Conflict for one that
-    is no candidate, and where too many run in the shadow.
+    is no candidate or has not passed the conformance suite, and where too many run in the shadow.
     """
     version = unit.models.get(id_)
     if on and version.state != ModelState.CANDIDATE:
         raise Conflict(f"{id_} is {version.state}; a candidate alone runs in the shadow")
     if on:
         require_whole(version)
+        _require_conformance(unit, version)
         others = [v.id for v in unit.models.shadows() if v.id != id_]
         if len(others) >= MOST_SHADOWS:
             raise Conflict(f"{', '.join(others)} run in the shadow already, and at most {MOST_SHADOWS} may: end one")
@@ -110,16 +116,34 @@ def set_shadow(unit: UnitOfWork, id_: str, on: bool) -> ModelVersion:
     return unit.models.get(id_)
 
 
-def _require_conformance(version: ModelVersion) -> None:
-    """What an outsider wrote serves only after the suite that ours passes."""
+def end_shadow(unit: UnitOfWork, id_: str, why: str) -> None:
+    """Let a version whose computations do harm predict no longer, where it runs in the shadow."""
+    version = unit.models.get(id_)
+    if version.shadow:
+        unit.models.change(id_, shadow=False)
+        unit.model_jobs.end_open(id_, why, unit.now, kind="shadow")
+        log.warning("%s runs in the shadow no longer: %s", id_, why)
+        _changed(unit, "model.shadow", version, unit.models.get(id_), why=why)
+
+
+def faults(suite: Sequence[Document]) -> str:
+    """What parts do not keep of the conformance suite; empty where they pass."""
+    return "; ".join(line for part in suite for line in part["faults"])
+
+
+def _require_conformance(unit: UnitOfWork, version: ModelVersion) -> None:
+    """What an outsider wrote serves, or runs in the shadow, only after the suite that ours passes."""
     if not version.packages:
         return
+    last = unit.model_jobs.newest(version.id)
+    if last is not None and last.state == "failed":
+        raise Conflict(f"the last score of {version.id} failed: {last.error}; `lutra models score` runs it again")
     told = None if version.scorecard is None else version.scorecard.get("conformance")
     if told is None:
         raise Conflict(f"{version.id} needs {_named(version)}, and was not scored: `lutra models score` runs the suite")
-    broken = [line for part in told for line in part["faults"]]
+    broken = faults(told)
     if broken:
-        raise Conflict(f"{version.id} does not pass the conformance suite: {'; '.join(broken)}")
+        raise Conflict(f"{version.id} does not pass the conformance suite: {broken}")
 
 
 def _named(version: ModelVersion) -> str:
@@ -130,7 +154,7 @@ def _fingerprint(options: Options, packages: Document) -> str:
     return fingerprint([options.to_dict(), packages]) if packages else options.fingerprint
 
 
-def _changed(unit: UnitOfWork, action: str, before: ModelVersion, after: ModelVersion, **told: Any) -> None:
+def _changed(unit: UnitOfWork, action: Action, before: ModelVersion, after: ModelVersion, **told: Any) -> None:
     states = ({"state": v.state, "shadow": v.shadow} for v in (before, after))
     was, now = states
     audit.record(unit, action, after.id, was, {**now, **told}, database_id=None)

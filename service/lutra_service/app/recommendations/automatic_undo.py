@@ -9,7 +9,8 @@ from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
 
-from lutra_service.app.access.audit import SERVICE
+from lutra_service.app.access import audit
+from lutra_service.app.access.audit import SERVICE, named
 from lutra_service.app.recommendations import decide, outcomes
 from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
@@ -24,7 +25,8 @@ def undo_withdrawn(unit: UnitOfWork, database: Database) -> None:
             continue
         backs = unit.recommendations.rollbacks_of(row)
         if any(_undid(back, row) for back in backs):
-            unit.recommendations.step(row, State.REVERTED, ended_at=unit.now)
+            by, why = named(unit, row.withdrawn_by), row.error or ""
+            audit.happened(unit, row, State.REVERTED, by, why, ended_at=unit.now)
             unit.publish(row.id, row.session_id)
         elif not backs and not _rollback_pending(unit, database):
             _undo(unit, row, row.withdrawn_by or SERVICE, f"{row.id} was withdrawn while its agent made it active")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from lutra_models.catalog import Change
@@ -11,6 +11,9 @@ from lutra_models.knobs import Configuration, Value
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.common.documents import Document
 from lutra_service.common.serialize import change_to_dict
+
+WAITS = "needs a restart, which waits"
+BY_HAND = "in mode observe the agent changes nothing: apply the statements by hand"
 
 
 def change_details(at: ServerContext, configuration: Configuration) -> Document:
@@ -41,14 +44,31 @@ def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Cha
         setting = at.server.settings.get(change.name)
         if setting is not None and setting.shadowed:
             told.append(f"{change.name} is set by {setting.shadowed}, which outranks what the agent writes")
-        if setting is not None and setting.pending_restart:
-            told.append(f"{change.name} already waits for a restart")
+        if setting is not None and setting.unreached:
+            told.append(f"{change.name} stays as it is for {setting.unreached}: they have a value of their own")
+        if setting is not None and (waiting := at.live.not_active(change.name)):
+            told.append(f"{change.name}: {waiting}")
+        told += _against(at, change)
     if shared := [c.name for c in changes if at.live.rows[c.name].risk == "host"]:
         told.append(
             f"concerns everything that runs on the database's host, not the database alone: {', '.join(shared)}"
         )
     if at.waits is not None and any(c.applies == "restart" for c in changes):
-        told.append(f"needs a restart, which waits: {at.waits}")
+        told.append(f"{WAITS}: {at.waits}")
     if at.mode == "observe" and changes:
-        told.append("in mode observe the agent changes nothing: apply the statements by hand")
+        told.append(BY_HAND)
     return told
+
+
+def lasting(told: Iterable[str]) -> list[str]:
+    """The warnings that still say something once nobody has to carry it out any more."""
+    return [warning for warning in told if not warning.startswith((WAITS, BY_HAND))]
+
+
+def _against(at: ServerContext, change: Change) -> Iterator[str]:
+    """What speaks against switching what no session moves by itself; numbers are bounded by their ranges."""
+    row = at.live.rows[change.name]
+    if row.tune or not isinstance(change.after, str):
+        return
+    harm = "puts availability at risk" if row.risk == "availability" else "is proposed only where the policy names it"
+    yield f"{change.name} {change.before_text} → {change.after_text} {harm}: {row.meaning}"

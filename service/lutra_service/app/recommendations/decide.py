@@ -56,7 +56,7 @@ def approve(
     if at.waits is not None and values["restart_needed"]:  # it undoes nothing of what is changed until then
         values = change_set.change_details(at, configuration.restrict(c["setting"] for c in values["changes"]))
     _step(unit, recommendation, State.APPROVED, **values, **_decision(unit, by, at, bool(values["restart_needed"])))
-    audit.decision(unit, "approve", recommendation, by)
+    audit.decision(unit, "recommendation.approve", recommendation, by)
     return _without_change(unit, at, unit.recommendations.get(id_))
 
 
@@ -119,8 +119,8 @@ def _subset(
         trial=whole.trial,
     )
     _step(unit, part, State.APPROVED, **_decision(unit, by, at, bool(part.restart_needed)))
-    audit.decision(unit, "reject", whole, by, part=part.id)
-    audit.decision(unit, "approve", part, by)
+    audit.decision(unit, "recommendation.reject", whole, by, part=part.id)
+    audit.decision(unit, "recommendation.approve", part, by)
     return unit.recommendations.get(part.id)
 
 
@@ -198,7 +198,7 @@ def _way_back(
     changes = _undone(at, back.changes or (), recommendation.changes or ())
     unit.recommendations.change(back.id, changes=changes, expires_at=unit.now + APPROVAL_LASTS)
     pause(unit, session, f"paused by the rollback of {recommendation.id}")
-    audit.decision(unit, "rollback", recommendation, by, rollback=back.id)
+    audit.decision(unit, "recommendation.rollback", recommendation, by, rollback=back.id)
     unit.publish(back.id, database.id)
     return unit.recommendations.get(back.id)
 

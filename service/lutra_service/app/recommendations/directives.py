@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lutra_models.errors import LutraError
 from lutra_models.identity import Identity
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
@@ -9,11 +10,12 @@ from lutra_models.maintenance import closed
 from lutra_models.wire import Directive, MustReach
 
 from lutra_service.app.access.audit import AUTOMATIC, SERVICE
-from lutra_service.app.databases.current_server import effective_mode
+from lutra_service.app.databases.current_server import context_of, effective_mode
 from lutra_service.app.lifecycle import directive_holder
 from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.live import unheard
 from lutra_service.app.recommendations import admission
+from lutra_service.app.recommendations.change_set import BY_HAND
 from lutra_service.db.schema.records import Database, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
 
@@ -96,12 +98,23 @@ def waits(unit: UnitOfWork, row: Recommendation) -> str | None:
     if database.agent.paused:
         return "the agent is paused on its host: `lutra-agent resume` there lets it go on"
     if mode == "observe":
-        return "in mode observe the agent changes nothing: apply the statements by hand"
+        return _by_hand(unit, database, row)
     if waits_for_window(unit, database, row):
         return f"it needs a restart: {closed(database.rules.maintenance_windows, unit.now)}"
     if _waits_for_another(unit, database, row):
         return "another change is still being measured"
     return unheard.sentence(unit, database) or None
+
+
+def _by_hand(unit: UnitOfWork, database: Database, row: Recommendation) -> str:
+    """What of it somebody wrote into the file already is named: it is not active yet."""
+    try:
+        live = context_of(unit, database).live
+        found = {c["setting"]: live.not_active(c["setting"]) for c in row.changes or () if c["setting"] in live.values}
+    except LutraError:
+        found = {}
+    told = [f"{name}: {words}" for name, words in found.items() if words]
+    return "; ".join(told) or BY_HAND
 
 
 def _not_for(unit: UnitOfWork, database: Database, row: Recommendation, agent: Holder | None) -> bool:

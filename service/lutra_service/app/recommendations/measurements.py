@@ -8,6 +8,7 @@ from typing import Any
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import Report
 
+from lutra_service.app.access import audit
 from lutra_service.app.databases.current_server import effective_mode
 from lutra_service.app.recommendations import trial_record
 from lutra_service.app.recommendations.histories import targets_of
@@ -43,7 +44,8 @@ def record_measurement(unit: UnitOfWork, id_: str, report: Report) -> None:
         if measured is not None and _provisional(recommendation):
             unit.recommendations.change(id_, measured=measured)
         elif measured is not None:
-            unit.recommendations.step(recommendation, State.CONFIRMED, measured=measured, ended_at=unit.now)
+            by = audit.agent(report.agent)
+            audit.happened(unit, recommendation, State.CONFIRMED, by, measured=measured, ended_at=unit.now)
     unit.publish(id_, recommendation.database_id, recommendation.session_id)
 
 

@@ -115,7 +115,7 @@ def ask_for(unit: UnitOfWork, database: Database, session: Session | None, by: s
     """The same, asked by somebody."""
     recommendation, new = ask(unit, database, session)
     if new:
-        audit.decision(unit, "ask", recommendation, by)
+        audit.decision(unit, "recommendation.ask", recommendation, by)
     return recommendation
 
 
@@ -210,5 +210,5 @@ def manual(
     at = context_of(unit, database, session)
     configuration = admitted(unit, at, at.parse(settings))
     made = propose(unit, at, configuration, kind=Kind.MANUAL, origin=Origin.MANUAL, session=session)
-    audit.decision(unit, "ask", made, by)
+    audit.decision(unit, "recommendation.ask", made, by)
     return made

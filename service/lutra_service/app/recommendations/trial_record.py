@@ -11,7 +11,13 @@ from lutra_models.lifecycle import RecommendationState as State
 
 from lutra_service.db.schema.records import Recommendation, Session
 
-OF_THE_CONFIGURATION = ("invalid_value", "memory_budget_exceeded", "setting_shadowed", "unknown_setting")
+OF_THE_CONFIGURATION = (
+    "invalid_value",
+    "memory_budget_exceeded",
+    "limit_exceeded",
+    "setting_shadowed",
+    "unknown_setting",
+)
 """Refusals that say something of the configuration and not of the moment."""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from lutra_models import serial
@@ -15,9 +16,10 @@ from lutra_models.catalog.readable import readable
 from lutra_models.errors import InvalidReport
 from lutra_models.wire import Receipt, Report
 
+from lutra_service.app.errors import DatabaseRetired, NameTaken
 from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.live import judged
-from lutra_service.app.reports import reported
+from lutra_service.app.reports import reported, welcome
 from lutra_service.app.reports.configurations import Configurations, configuration, contents
 from lutra_service.common.documents import Document
 from lutra_service.common.limits import REPORT_BYTES
@@ -58,12 +60,12 @@ class Plain:
         return *self.arrival.key, self.settings.first_seen_at
 
 
-def accept(unit: UnitOfWork, arrivals: Sequence[Arrival], known: Configurations) -> list[Receipt | None]:
+def accept(unit: UnitOfWork, arwelcome: Sequence[Arrival], known: Configurations) -> list[Receipt | None]:
     """Receipts of those that are stored now; None for those that `intake` has to take.
 
     At most one arrival of a database.
     """
-    plain = _plain(unit, [a for a in arrivals if _is_bare(a.report)])
+    plain = _plain(unit, [a for a in arwelcome if _is_bare(a.report)])
     configurations = _configurations(unit, list(plain.values()), known)
     rows = {id_: _row(unit, plain[id_], configuration) for id_, configuration in configurations.items()}
     facts = {id_: _facts(unit, plain[id_]) for id_ in rows}
@@ -72,7 +74,7 @@ def accept(unit: UnitOfWork, arrivals: Sequence[Arrival], known: Configurations)
         unit.bulk.add([rows[id_] for id_ in stored])
         unit.bulk.learn({id_: facts[id_] for id_, p in stored.items() if p.newest})
         unit.publish(*stored)
-    return [Receipt(rules=stored[a.database_id].database.rules) if a.database_id in stored else None for a in arrivals]
+    return [Receipt(rules=stored[a.database_id].database.rules) if a.database_id in stored else None for a in arwelcome]
 
 
 def _is_bare(report: Report) -> bool:
@@ -81,18 +83,20 @@ def _is_bare(report: Report) -> bool:
     return not (more or report.outcomes or report.events or report.rolled_back)
 
 
-def _plain(unit: UnitOfWork, arrivals: Sequence[Arrival]) -> dict[str, Plain]:
-    if not arrivals:
+def _plain(unit: UnitOfWork, arwelcome: Sequence[Arrival]) -> dict[str, Plain]:
+    if not arwelcome:
         return {}
-    databases = unit.bulk.lock(a.database_id for a in arrivals)
-    kept = unit.bulk.kept([a.key for a in arrivals])
+    databases = unit.bulk.lock(a.database_id for a in arwelcome)
+    kept = unit.bulk.kept([a.key for a in arwelcome])
     busy = unit.bulk.busy(databases, unit.now - judged.RECENT, judged.ENOUGH)
     found: dict[str, Plain] = {}
-    for arrival in arrivals:
+    for arrival in arwelcome:
         database, settings = databases.get(arrival.database_id), kept.get(arrival.key)
         if database is None or settings is None or database.id in busy or arrival.report.engine != database.engine:
             continue
         newest = _seen(unit, database, arrival.report)
+        if _is_refused(database, arrival.report, unit.now):
+            continue
         if newest is not None and not unit.ledger.seconds_until_room(database.id):
             latest = newest and reported.is_latest(arrival.report, database, unit.now)
             found[database.id] = Plain(arrival, database, settings, latest)
@@ -110,6 +114,15 @@ def _seen(unit: UnitOfWork, database: Database, report: Report) -> bool | None:
         return None
     newest = unit.reports.newest_sequence(*of_agent)
     return newest is None or report.sequence > newest
+
+
+def _is_refused(database: Database, report: Report, now: datetime) -> bool:
+    """Whether `intake` refuses it: its database is retired, or another agent reports under its name."""
+    try:
+        welcome.verify_welcome(database, Holder(report.agent, report.epoch), now, report)
+    except (DatabaseRetired, NameTaken):
+        return True
+    return False
 
 
 def _configurations(unit: UnitOfWork, plain: Sequence[Plain], known: Configurations) -> dict[str, Written]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+from datetime import datetime
 
 from lutra_models.wire import GuardEvent
 
+from lutra_service.app.access import audit
 from lutra_service.db.schema.records import Database, Event
 from lutra_service.db.store import UnitOfWork
-
-log = logging.getLogger(__name__)
 
 
 def record(unit: UnitOfWork, database: Database, told: GuardEvent) -> None:
@@ -18,9 +17,10 @@ def record(unit: UnitOfWork, database: Database, told: GuardEvent) -> None:
     recommendation = found if found is not None and found.database_id == database.id else None
     open_session = unit.sessions.open_one(database.id)
     session_id = recommendation.session_id if recommendation else open_session.id if open_session else None
-    unit.events.add_once(
+    id_ = unit.new_id("ev")
+    new = unit.events.add_once(
         Event(
-            id=unit.new_id("ev"),
+            id=id_,
             database_id=database.id,
             session_id=session_id,
             recommendation_id=recommendation.id if recommendation else None,
@@ -31,11 +31,15 @@ def record(unit: UnitOfWork, database: Database, told: GuardEvent) -> None:
             told=told.model_dump(mode="json"),
         )
     )
-    log.warning("%s: the guard fired: %s", database.id, told.message)
+    if new:
+        seen = {name: getattr(told, name) for name in ("metric", "value", "bound", "held_s", "message")}
+        audit.guard_fired(unit, database.id, id_, told.guard, seen, recommendation)
     unit.publish(database.id)
 
 
-def listed(unit: UnitOfWork, database_id: str, limit: int, after: str | None) -> list[Event]:
+def listed(
+    unit: UnitOfWork, database_id: str, limit: int, after: str | None, since: datetime | None = None
+) -> list[Event]:
     """Newest first. Raises NotFound."""
     unit.databases.get(database_id)
-    return unit.events.listed(database_id, limit, after)
+    return unit.events.listed(database_id, limit, after, since)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-
 from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.wire import HostRollback
 
+from lutra_service.app.access import audit
 from lutra_service.app.lifecycle.session_steps import pause, undone
 from lutra_service.app.live import turned_down
 from lutra_service.db.schema.records import Database, Recommendation
 from lutra_service.db.store import UnitOfWork
 
-log = logging.getLogger(__name__)
 ACTIVE = (State.APPLIED, State.CONFIRMED, State.REVERTED)
 
 
@@ -21,13 +19,13 @@ def record(unit: UnitOfWork, database: Database, told: HostRollback) -> None:
     names = ", ".join(told.settings) or "what differed is not known, as the database was down"
     why = f"rolled back on its host to the {told.target.replace('_', '-')}: {names}"
     why = f"{why} ({told.reason})" if told.reason else why
-    log.warning("%s was %s", database.id, why)
+    audit.rolled_back_on_host(unit, database.id, told.model_dump(mode="json"), why)
     for row in unit.recommendations.in_states(database.id, ACTIVE):
         taken_back = _taken_back(row, told)
         if not taken_back:
             continue
         if row.state != State.REVERTED:
-            unit.recommendations.step(row, State.REVERTED, error=why[:1000], ended_at=unit.now)
+            audit.happened(unit, row, State.REVERTED, audit.ON_HOST, why, error=why[:1000], ended_at=unit.now)
         turned_down.remember(unit, row, "rolled_back", told.reason, taken_back)
         undone(unit, row, f"{row.id} was {why}")
         unit.publish(row.id, row.session_id)

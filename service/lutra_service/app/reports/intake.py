@@ -15,7 +15,7 @@ from lutra_service.app.lifecycle import withdrawal
 from lutra_service.app.lifecycle.directive_holder import Holder
 from lutra_service.app.live import judged
 from lutra_service.app.recommendations import automatic_undo, directives, measurements, outcomes
-from lutra_service.app.reports import events, host_rollbacks, reported
+from lutra_service.app.reports import events, host_rollbacks, reported, welcome
 from lutra_service.app.reports.configurations import configuration
 from lutra_service.app.sessions.advance import advance
 from lutra_service.common.documents import Document
@@ -43,7 +43,9 @@ def accept(unit: UnitOfWork, database_id: str, report: Report) -> Receipt:
     database = unit.databases.lock(database_id)
     if report.engine != database.engine:
         raise InvalidReport(f"engine {report.engine!r} reported, but {database_id} is {database.engine}")
+    welcome.verify_welcome(database, Holder(report.agent, report.epoch), unit.now, report)
     if unit.reports.is_stored(database_id, report.agent, report.epoch, report.sequence):
+        welcome.verify_same(unit, database_id, report)
         return Receipt(
             duplicate=True,
             settings_wanted=_settings_wanted(unit, database_id, report),
@@ -162,7 +164,7 @@ def _act(unit: UnitOfWork, arrival: Arrival) -> None:
     for event in report.events:
         events.record(unit, database, event)
     for outcome in report.outcomes:
-        outcomes.record_outcome(unit, database, outcome, report.epoch)
+        outcomes.record_outcome(unit, database, outcome, Holder(report.agent, report.epoch))
     for rolled_back in report.rolled_back:
         host_rollbacks.record(unit, database, rolled_back)
     if arrival.newest and arrival.configuration is not None:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from lutra_service.app.retention.policy import prune
 from lutra_service.common.settings import Settings
-from lutra_service.db.store import Store, Work
+from lutra_service.db.store import Store, StoreAway, Work
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,8 @@ class RetentionThread:
                     log.info("%s", pruned)
             except Stopped:
                 return
+            except StoreAway:
+                pass  # what is old does not get younger
             except Exception:
-                # The database may be away for a while; what is old does not get younger.
                 log.exception("old rows could not be pruned")
             self._stopping.wait(self._settings.prune_s)

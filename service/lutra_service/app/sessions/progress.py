@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from lutra_models.errors import LutraError
 from lutra_models.history import Mode
@@ -16,6 +17,9 @@ from lutra_service.app.recommendations import directives, histories, request, tr
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
 from lutra_service.db.store import UnitOfWork
+
+SHORT = timedelta(seconds=10)
+"""What is computed for no longer needs no word."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,14 @@ def _message(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
 
 
 def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
-    """What an open session is at, where that is not plain: what it observes, why an approval waits, and that nothing
-    is heard of the database. In a lab nothing is heard while a driver runs.
+    """What an open session is at, where that is not plain: what it observes, why a computation or an approval waits,
+    and that nothing is heard of the database. In a lab nothing is heard while a driver runs.
     """
     if session.state != SessionState.RUNNING:
         return ""
+    late = next((r for r in rows if r.state == State.COMPUTING and unit.now - r.created_at >= SHORT), None)
+    if late is not None:
+        return _computed(unit, late)
     quiet = "" if session.mode == "lab" else unheard.sentence(unit, unit.databases.get(session.database_id))
     if any(r.state == State.OBSERVING for r in rows):
         if quiet:
@@ -80,6 +87,17 @@ def _present(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> 
     waiting = ((r.id, directives.waits(unit, r)) for r in rows if r.state == State.APPROVED)
     told = next((f"{id_} is approved and waits: {why}" for id_, why in waiting if why is not None), "")
     return told or quiet or objectives.unserved(unit, session)
+
+
+def _computed(unit: UnitOfWork, late: Recommendation) -> str:
+    """What a computation that takes its time waits for."""
+    since = f"{late.id} was asked for {(unit.now - late.created_at).total_seconds():.0f} s ago"
+    if late.lease_until is not None and late.lease_until >= unit.now:
+        lost = f", after a worker was lost {late.attempts} times" if late.attempts else ""
+        return f"{since} and is being computed{lost}"
+    computed, waiting = unit.recommendations.in_line(unit.now)
+    others = f"{computed} are being computed, and {waiting - 1} others wait"
+    return f"{since} and waits for a free worker (LUTRA_WORKERS): {others}"
 
 
 def trials(unit: UnitOfWork, session_id: str) -> list[Recommendation]:

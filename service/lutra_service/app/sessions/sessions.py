@@ -9,25 +9,29 @@ from lutra_models.history import TuningSession
 from lutra_models.lifecycle import SessionState, advance_session
 
 from lutra_service.app.access import audit
-from lutra_service.app.access.audit import AUTOMATIC
+from lutra_service.app.access.audit import AUTOMATIC, Action
 from lutra_service.app.databases import server_identity
-from lutra_service.app.errors import Conflict, Forbidden
+from lutra_service.app.errors import Conflict, DatabaseRetired, Forbidden
 from lutra_service.app.live import before
 from lutra_service.app.sessions.advance import advance, withdraw_open
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Database, Session
 from lutra_service.db.store import UnitOfWork
 
-STEPS: dict[SessionState, str] = {
-    SessionState.PAUSED: "pause",
-    SessionState.RUNNING: "resume",
-    SessionState.STOPPED: "stop",
+STEPS: dict[SessionState, Action] = {
+    SessionState.PAUSED: "session.pause",
+    SessionState.RUNNING: "session.resume",
+    SessionState.STOPPED: "session.stop",
 }
 
 
 def open_session(unit: UnitOfWork, database_id: str, asked: TuningSession, seed: int, by_agent: bool) -> Session:
     """Raises Conflict while the database has another open session, and Forbidden for what an agent may not ask for."""
     database = unit.databases.lock(database_id)
+    if database.retired_at is not None:
+        raise DatabaseRetired(
+            f"{database_id} is retired: put it into use again first (`lutra-advice unretire {database_id}`)"
+        )
     if by_agent:
         _check_agents_own(database, asked)
     other = unit.sessions.open_one(database_id)
@@ -100,7 +104,7 @@ def steer(unit: UnitOfWork, id_: str, to: SessionState, by: str) -> Session:
     unit.sessions.step(session, to, message="", **more)
     if to == SessionState.STOPPED:
         withdraw_open(unit, session, by, "the session was stopped")
-    audit.record(unit, f"session.{STEPS[to]}", id_, {"state": session.state}, {"state": to}, database_id=database.id)
+    audit.record(unit, STEPS[to], id_, {"state": session.state}, {"state": to}, database_id=database.id)
     unit.publish(id_, database.id)
     session = unit.sessions.get(id_)
     advance(unit, database, session)

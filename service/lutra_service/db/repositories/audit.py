@@ -20,12 +20,18 @@ class Audit(Repository[AuditEntry]):
     noun = "audit entry"
 
     def listed(
-        self, limit: int, after: str | None, database_id: str | None = None, action: str | None = None
+        self,
+        limit: int,
+        after: str | None,
+        database_id: str | None = None,
+        action: str | None = None,
+        since: datetime | None = None,
     ) -> list[AuditEntry]:
-        """Newest first."""
+        """Newest first: those from after `since`."""
         c = self.table.c
         wanted = ((c.database_id, database_id), (c.action, action))
         where = [column == value for column, value in wanted if value is not None]
+        where += [] if since is None else [c.at > since]
         return self.page(*where, limit=limit, after=after, newest_first=True)
 
     def delete_audit(self, before: datetime) -> int:

@@ -83,12 +83,11 @@ class ModelJobs(Repository[ModelJob]):
         )
         return rows[0] if rows else None
 
-    def end_open(self, model_id: str, error: str, now: datetime) -> None:
-        """What is still to be computed for it is wanted no longer."""
+    def end_open(self, model_id: str, error: str, now: datetime, kind: str | None = None) -> None:
+        """What is still to be computed for it, all or of one kind, is wanted no longer."""
         c = self.table.c
-        self._update(
-            c.model_id == model_id, c.state == "waiting", state="failed", error=error, ended_at=now, lease_until=None
-        )
+        where = [c.model_id == model_id, c.state == "waiting", *([] if kind is None else [c.kind == kind])]
+        self._update(*where, state="failed", error=error[:1000], ended_at=now, lease_until=None)
 
     def compared(self, model_id: str) -> list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
         """The newest predictions in the shadow that were then measured: those, what served predicted, the readings."""

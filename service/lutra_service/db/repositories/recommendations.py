@@ -50,10 +50,21 @@ class Recommendations(Repository[Recommendation]):
     def change(self, id_: str, *conditions: Condition, **values: Any) -> bool:
         return super().change(id_, *conditions, **_as_stored(values))
 
-    def listed(self, database_id: str, limit: int, after: str | None, state: str | None = None) -> list[Recommendation]:
-        where = [self.table.c.database_id == database_id]
+    def listed(
+        self,
+        database_id: str,
+        limit: int,
+        after: str | None,
+        state: str | None = None,
+        since: datetime | None = None,
+    ) -> list[Recommendation]:
+        """Newest first: those that were decided, made active or ended after `since`."""
+        c = self.table.c
+        where: list[Condition] = [c.database_id == database_id]
         if state is not None:
-            where.append(self.table.c.state == state)
+            where.append(c.state == state)
+        if since is not None:
+            where.append(or_(c.decided_at > since, c.applied_at > since, c.ended_at > since))
         return self.page(*where, limit=limit, after=after, newest_first=True)
 
     def of_session(self, session_id: str) -> list[Recommendation]:
@@ -104,11 +115,14 @@ class Recommendations(Repository[Recommendation]):
 
     def last_change(self, database_id: str) -> Recommendation | None:
         """The newest that is active and changed a setting."""
+        return next(reversed(self.changes(database_id, LOOKED_THROUGH)), None)
+
+    def changes(self, database_id: str, limit: int = 200) -> list[Recommendation]:
+        """The newest that are active and changed a setting, in the order in which they became so."""
         c = self.table.c
         active = (c.database_id == database_id, c.state.in_((State.APPLIED, State.CONFIRMED)))
-        newest = self.page(*active, c.applied_at.is_not(None), limit=LOOKED_THROUGH, newest_first=True)
-        changed = (r for r in newest if r.changes)
-        return max(changed, key=lambda r: r.applied_at or r.created_at, default=None)
+        newest = self.page(*active, c.applied_at.is_not(None), limit=limit, newest_first=True)
+        return sorted((r for r in newest if r.changes), key=lambda r: r.applied_at or r.created_at)
 
     @remembered
     def in_states(self, database_id: str, states: Sequence[str]) -> list[Recommendation]:
@@ -139,12 +153,24 @@ class Recommendations(Repository[Recommendation]):
         )
         first = func.min(c.id)
         found = (
-            select(first.label("recommendation_id"), c.database_id)
+            select(first.label("id"), c.database_id.label("of"))
             .where(c.state == State.COMPUTING, ~leased, c.database_id.not_in(busy))
             .group_by(c.database_id)
             .order_by(first)
         )
         return [Waiting(**row) for row in self._db.execute(found).mappings()]
+
+    def to_decide(self) -> dict[str, int]:
+        """By database, how many wait for somebody's decision."""
+        c = self.table.c
+        asked = select(c.database_id, func.count()).where(c.state == State.PROPOSED).group_by(c.database_id)
+        return {str(database): int(count) for database, count in self._db.execute(asked)}
+
+    def to_compute(self, now: datetime) -> int:
+        """How many computations nobody works on."""
+        c = self.table.c
+        free = or_(c.lease_until.is_(None), c.lease_until < now)
+        return int(self._db.execute(select(func.count()).where(c.state == State.COMPUTING, free)).scalar_one())
 
     def claim(self, id_: str, now: datetime, until: datetime) -> bool:
         c = self.table.c
@@ -155,6 +181,14 @@ class Recommendations(Repository[Recommendation]):
         """Those of `ids` whose answer is still waited for."""
         c = self.table.c
         return set(self._db.execute(select(c.id).where(c.id.in_(ids), c.state == State.COMPUTING)).scalars())
+
+    def in_line(self, now: datetime) -> tuple[int, int]:
+        """How many are being computed, and how many wait for a worker."""
+        c = self.table.c
+        held = select(func.count()).where(c.state == State.COMPUTING, c.lease_until >= now)
+        every = select(func.count()).where(c.state == State.COMPUTING)
+        computed = int(self._db.execute(held).scalar_one())
+        return computed, int(self._db.execute(every).scalar_one()) - computed
 
     def renew(self, ids: Sequence[str], until: datetime) -> int:
         """One that was released meanwhile stays so."""

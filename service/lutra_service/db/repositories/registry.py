@@ -9,7 +9,7 @@ from lutra_models.errors import NotFound
 from sqlalchemy import insert, or_, select, update
 
 from lutra_service.common.documents import Document
-from lutra_service.db.repositories.repository import Repository, remembered
+from lutra_service.db.repositories.repository import Condition, Repository, remembered
 from lutra_service.db.schema.among import among
 from lutra_service.db.schema.records import Answer, Database, Token
 from lutra_service.db.schema.tables import DatabaseRow, IdempotencyRow, SettingsRow, TokenRow
@@ -39,8 +39,17 @@ class Databases(Repository[Database]):
             raise NotFound(f"no database {id_!r}")
         return rows[0]
 
-    def listed(self, limit: int, after: str | None, only: str | None = None, name: str | None = None) -> list[Database]:
-        where = [] if only is None else [self.table.c.id == only]
+    def count(self, id_: str, what: str) -> None:
+        """That it happened once more. The caller holds the database's row."""
+        counts = self.get(id_).counts or {}
+        self.change(id_, counts={**counts, what: counts.get(what, 0) + 1})
+
+    def listed(
+        self, limit: int, after: str | None, only: str | None = None, name: str | None = None, retired: bool = False
+    ) -> list[Database]:
+        c = self.table.c
+        where: list[Condition] = [c.retired_at.is_not(None) if retired else c.retired_at.is_(None)]
+        where += [] if only is None else [c.id == only]
         where += [] if name is None else [self.table.c.name == name]
         return self.page(*where, limit=limit, after=after)
 

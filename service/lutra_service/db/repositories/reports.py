@@ -20,6 +20,7 @@ _OF_AGENT = (
 )
 _NEWEST = select(func.max(_C.sequence)).where(*_OF_AGENT)
 _ITSELF = select(_C.id).where(*_OF_AGENT, _C.sequence == bindparam("sequence")).limit(1)
+_SENT_AT = select(_C.sent_at).where(*_OF_AGENT, _C.sequence == bindparam("sequence")).limit(1)
 # The number is written out, so that a query that was prepared can use the index of those alone.
 _MERGED = (
     select(_C.id).where(*_OF_AGENT, _C.windows > literal_column("1"), _C.sequence > bindparam("sequence")).limit(1)
@@ -38,6 +39,11 @@ class Reports(Repository[StoredReport]):
         """Itself, or merged into a later one: an agent sends them in order."""
         numbered = {"database": database_id, "agent": agent, "epoch": epoch, "sequence": sequence}
         return any(self._db.execute(asked, numbered).first() is not None for asked in (_ITSELF, _MERGED))
+
+    def sent_at(self, database_id: str, agent: str, epoch: str, sequence: int) -> datetime | None:
+        """None for one that is not stored by itself."""
+        numbered = {"database": database_id, "agent": agent, "epoch": epoch, "sequence": sequence}
+        return self._db.execute(_SENT_AT, numbered).scalar()
 
     def replace(self, id_: int | None, **values: Any) -> None:
         self._update(self.table.c.id == id_, **values)

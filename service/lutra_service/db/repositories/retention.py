@@ -23,6 +23,7 @@ from lutra_service.db.schema.tables import (
     SessionRow,
     SettingsRow,
     SnapshotRow,
+    TokenRow,
     WorkloadRow,
 )
 
@@ -150,6 +151,35 @@ class RetentionRepository:
             self._unname(reference, ids)
         self._delete(_WORKLOADS.session_id, ids)
         return self._delete(c.id, ids)
+
+    def delete_reports_of(self, database_id: str) -> int:
+        """A batch of a database's reports."""
+        return self.delete_reports(
+            self._found(select(_REPORTS.id).where(_REPORTS.database_id == database_id).limit(BATCH))
+        )
+
+    def delete_database(self, database_id: str) -> int:
+        """All that belongs to it; how many rows. Models on which other databases' stored requests build lose its name
+        alone: they go with those.
+        """
+        asked = select(_RECOMMENDATIONS.id).where(_RECOMMENDATIONS.database_id == database_id)
+        requests, jobs = (cast(SqlTable, row.__table__).c.recommendation_id for row in (RequestRow, ModelJobRow))
+        tokens, answers = (cast(SqlTable, row.__table__).c for row in (TokenRow, IdempotencyRow))
+        rows = sum(self._deleted(delete(cast(Any, key).table).where(key.in_(asked))) for key in (requests, jobs))
+        named = self._named_snapshots()
+        mine = self._found(select(_SNAPSHOTS.id).where(_SNAPSHOTS.database_id == database_id))
+        kept = [id_ for id_ in mine if id_ in named]
+        nameless = update(SnapshotRow).where(_SNAPSHOTS.id.in_(kept)).values(database_id=None, session_id=None)
+        self._db.execute(nameless)
+        taught = select(_WORKLOADS.snapshot_id).where(_WORKLOADS.database_id == database_id)
+        trained = [id_ for id_ in self._found(taught) if id_ is not None and id_ not in named]
+        rows += self._delete(_SNAPSHOTS.id, [id_ for id_ in mine if id_ not in named] + trained)
+        of_tokens = select(tokens.id).where(tokens.database_id == database_id)
+        rows += self._deleted(delete(IdempotencyRow).where(answers.token_id.in_(of_tokens)))
+        owned = (_REPORTS, _EVENTS, _WORKLOADS, _RECOMMENDATIONS, _SESSIONS, _SETTINGS, tokens)
+        for owner in (c.database_id for c in owned):
+            rows += self._deleted(delete(cast(Any, owner).table).where(owner == database_id))
+        return rows + self._deleted(delete(DatabaseRow).where(_DATABASES.id == database_id))
 
     def delete_answers(self, before: datetime) -> int:
         return self._deleted(delete(IdempotencyRow).where(IdempotencyRow.created_at < before))

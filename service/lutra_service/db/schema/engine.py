@@ -19,6 +19,9 @@ IMMEDIATE = "lutra_immediate"
 """Execution option of a connection that is going to write: SQLite takes its lock at the start, and so never has to
 give a transaction up halfway because another one wrote in between."""
 
+CONNECT_S = "10"
+"""So long a server may take to let somebody in, where the URL names no `connect_timeout`."""
+
 PRIVATE = 0o600
 """The file holds digests of tokens, and what an operator allows."""
 
@@ -35,7 +38,12 @@ def make_engine(url: str) -> Engine:
     parsed = _parsed(url)
     if parsed.drivername == "postgresql+psycopg":
         engine = create_engine(
-            parsed, pool_size=10, max_overflow=30, pool_pre_ping=True, hide_parameters=True, json_serializer=dumps
+            parsed.set(query={"connect_timeout": CONNECT_S, **parsed.query}),
+            pool_size=10,
+            max_overflow=30,
+            pool_pre_ping=True,
+            hide_parameters=True,
+            json_serializer=dumps,
         )
         guard(engine)
         return engine

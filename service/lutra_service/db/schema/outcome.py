@@ -31,6 +31,15 @@ class ChangeOutcome:
         """No agent told of it: its settings were found active."""
         return cls({"state": "applied", "message": message, "at": at.isoformat()})
 
+    @classmethod
+    def taken_back(cls, at: datetime) -> ChangeOutcome:
+        """No agent told of it: what it had found active was set back."""
+        return cls({"state": "reverted", "message": "", "at": at.isoformat()})
+
+    def undone_by(self, who: str) -> ChangeOutcome:
+        """The same; and who undid the change: a guard, an agent, somebody by a token or on the host."""
+        return ChangeOutcome({**self.document, "undone_by": who})
+
     def on(self, epoch: str, server: Identity | None) -> ChangeOutcome:
         """The same, by an agent of this epoch, on the server that it reported last."""
         return ChangeOutcome({**self.document, "epoch": epoch, "server": server and asdict(server)})
@@ -56,7 +65,13 @@ class ChangeOutcome:
     @property
     def is_provisional(self) -> bool:
         """Whether its agent may still take it back by itself because nothing confirms it."""
-        return self.document.get("confirm_by") is not None and self.document.get("confirmed_at") is None
+        return self.document.get("confirm_by") is not None and self.confirmed_at is None
+
+    @property
+    def confirmed_at(self) -> datetime | None:
+        """When its agent confirmed the change."""
+        told: str | None = self.document.get("confirmed_at")
+        return None if told is None else datetime.fromisoformat(told)
 
     @property
     def reverted_on_host(self) -> bool:
@@ -83,5 +98,5 @@ class ChangeOutcome:
 
     @property
     def shown(self) -> Document:
-        """Without what only the service goes by."""
-        return {name: part for name, part in self.document.items() if name != "epoch"}
+        """Without what only the service goes by, and what a recommendation tells by itself."""
+        return {name: part for name, part in self.document.items() if name not in ("epoch", "undone_by")}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Literal
 
 from lutra_models.aims import Aim
+from lutra_models.evidence import Change
 from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Approval, Mode
 from lutra_models.identity import Identity
+from lutra_models.knobs import Value
 from lutra_models.lifecycle import ModelState, Origin, RecommendationKind, RecommendationState, SessionState
 from lutra_models.metrics import Limit, Objective
 from lutra_models.server import Policy, Role
@@ -58,6 +60,10 @@ class Database:
     reporter: str | None = None
     reporter_sequence: int | None = None
     label: str | None = None
+    rival: str | None = None
+    rival_at: datetime | None = None
+    retired_at: datetime | None = None
+    counts: Document | None = None
 
     @cached_property
     def settings_policy(self) -> Policy:
@@ -210,13 +216,27 @@ class Recommendation:
             return True
         return self.state != RecommendationState.REVERTED and self.outcome is not None and self.outcome.is_active
 
+    @property
+    def confirmed_at(self) -> datetime | None:
+        """When its agent confirmed it; else, in a lab, when it was measured."""
+        told = None if self.outcome is None else self.outcome.confirmed_at
+        return self.ended_at if told is None and self.state == RecommendationState.CONFIRMED else told
+
+    @property
+    def undone_by(self) -> str | None:
+        """Who undid it; None where nobody did, or an earlier version of the service took it in."""
+        if self.state != RecommendationState.REVERTED or self.outcome is None:
+            return None
+        who: str | None = self.outcome.document.get("undone_by")
+        return who
+
 
 @dataclass(frozen=True)
 class Waiting:
-    """A computation that nobody works on."""
+    """A computation that nobody works on, and the database or the model version that it is of."""
 
-    recommendation_id: str
-    database_id: str
+    id: str
+    of: str
 
 
 @dataclass(frozen=True)
@@ -390,6 +410,14 @@ class ModelJob:
     results: list[Document] = field(default_factory=list)
     predictions: Document | None = None
     error: str | None = None
-    attempts: int = 0
     lease_until: datetime | None = None
     ended_at: datetime | None = None
+
+
+def net_changes(rows: Sequence[Recommendation]) -> list[Change]:
+    """What these changes came to: a setting that is back where it was has not changed."""
+    first, last = dict[str, Value](), dict[str, Value]()
+    for change in (c for r in rows for c in r.changes or ()):
+        first.setdefault(change["setting"], change["before"])
+        last[change["setting"]] = change["after"]
+    return [Change(n, before, last[n]) for n, before in first.items() if last[n] != before]

@@ -81,7 +81,9 @@ class DatabaseRow(Table):
     `guardrails` are those that the operator set here, and `maintenance_windows` when a restart may be. `filled_bytes`
     is how full the database's daily quota was at `filled_at` (see `ledger`). `reporter` is the agent, and the epoch of
     its state, whose report is the newest, and `reporter_sequence` that report's number. `label` says which databases
-    belong together (see `Workloads.owners`).
+    belong together (see `Workloads.owners`). `rival` is what a second agent of the reporter's name was last told, at
+    `rival_at`. No agent reports for one that is retired. `counts` says how often what has happened since it was
+    registered.
     """
 
     __tablename__ = "databases"
@@ -107,6 +109,10 @@ class DatabaseRow(Table):
     reporter: Mapped[str | None] = mapped_column(String(129))
     reporter_sequence: Mapped[int | None] = mapped_column(BigInteger)
     label: Mapped[str | None] = mapped_column(String(200))
+    rival: Mapped[str | None] = mapped_column(String(1000))
+    rival_at: Mapped[datetime | None]
+    retired_at: Mapped[datetime | None]
+    counts: Mapped[Document | None]
 
 
 class SettingsRow(Table):
@@ -466,7 +472,6 @@ class ModelJobRow(Table):
     results: Mapped[list[Any]]
     predictions: Mapped[Document | None]
     error: Mapped[str | None] = mapped_column(String(1000))
-    attempts: Mapped[int]
     lease_until: Mapped[datetime | None]
     created_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import IO
 
 from lutra_agent.config.types import DatabaseConfig
+from lutra_agent.engines.common.peer import Peer, peer_of
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused
 
 TIMEOUT_S = 10.0
@@ -26,6 +27,7 @@ class Client:
     def __init__(self, database: DatabaseConfig) -> None:
         self._where = (database.host, database.port)
         self._file: IO[bytes] | None = None
+        self._socket: socket.socket | None = None
         self.asked = 0
 
     def ask(self, command: str) -> list[str]:
@@ -51,14 +53,20 @@ class Client:
         """An answer of names and values."""
         return dict(line.split(" ", 1) for line in self.ask(command))
 
+    def peer(self) -> Peer:
+        """Who answers on this connection."""
+        self.ask("PING")  # whoever has answered has accepted it
+        return Peer() if self._socket is None else peer_of(self._socket)
+
     def close(self) -> None:
-        if self._file is not None:
-            with suppress(OSError):
-                self._file.close()
-            self._file = None
+        for opened in (self._file, self._socket):
+            if opened is not None:
+                with suppress(OSError):
+                    opened.close()
+        self._file = self._socket = None
 
     def _dialled(self) -> IO[bytes]:
         if self._file is None:
-            with socket.create_connection(self._where, TIMEOUT_S) as connection:
-                self._file = connection.makefile("rwb")
+            self._socket = socket.create_connection(self._where, TIMEOUT_S)
+            self._file = self._socket.makefile("rwb")
         return self._file

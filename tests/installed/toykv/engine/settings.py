@@ -62,7 +62,7 @@ class ToykvSettings:
         """A restart loses nothing."""
 
     def settings_file(self) -> Path | None:
-        return self.settings_file_in(self._health.data_dir())
+        return self.settings_file_in(self._health.place().folder)
 
     def settings_file_in(self, data_dir: Path | None) -> Path | None:
         return None if data_dir is None else data_dir / FILE

@@ -81,21 +81,30 @@ def test_a_change_goes_on_over_the_agents_own_connection_where_no_other_is_free(
         engine.health.close()
 
 
-def test_statements_that_fail_are_errors_where_the_server_counts_them(mysql: ScratchMysqld) -> None:
-    """And only the clients' are: the agent asks for a view that is not there."""
+REFUSED, WRONG = "PREPARE one FROM 'SELECT 1'", "SELECT * FROM sbtest.nothing"
+"""What the server has no room for, and what no server could execute."""
+
+
+def test_statements_that_the_server_cannot_execute_are_errors(mysql: ScratchMysqld) -> None:
+    """And only the clients' are, and none that are wrong themselves."""
     engine = engine_of(mysql)
     connection = engine.health._session.connection  # type: ignore[attr-defined]
     sample(engine)
+    usual = mysql.sql("SELECT @@GLOBAL.max_prepared_stmt_count")
+    mysql.sql("SET GLOBAL max_prepared_stmt_count = 0")
     shares = []
-    with pymysql.connect(host=mysql.host, port=mysql.port, user=mysql.user) as client, client.cursor() as cursor:
-        for failing in (0, 30):
-            before = sample(engine)
-            for n in range(60):
-                with pytest.raises(pymysql.Error, match="1146") if n < failing else nullcontext():
-                    cursor.execute("SELECT * FROM sbtest.nothing" if n < failing else "SELECT 1")
-            for _ in range(50):
-                with pytest.raises(CollectionFailed, match="1146"):
-                    connection.rows("SELECT * FROM sbtest.nothing")
-            shares.append(engine.telemetry.targets(before, sample(engine)).metrics["error_share"])
+    try:
+        with pymysql.connect(host=mysql.host, port=mysql.port, user=mysql.user) as client, client.cursor() as cursor:
+            for failing, number in (("SELECT 1", ""), (WRONG, "1146"), (REFUSED, "1461")):
+                before = sample(engine)
+                for n in range(60):
+                    with pytest.raises(pymysql.Error, match=number) if n < 30 and number else nullcontext():
+                        cursor.execute(failing if n < 30 else "SELECT 1")
+                for _ in range(50):
+                    with pytest.raises(CollectionFailed, match="1461"):
+                        connection.rows(REFUSED)
+                shares.append(engine.telemetry.targets(before, sample(engine)).metrics["error_share"])
+    finally:
+        mysql.sql(f"SET GLOBAL max_prepared_stmt_count = {usual}")
     engine.health.close()
-    assert shares == [0.0, 0.5]
+    assert shares == [0.0, 0.0, 0.5]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from lutra_agent.engines.mysql.server.connect import Connection
+from lutra_agent.engines.mysql.server.section import MariadbDatabase
+from lutra_agent.errors import ConfigError
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.knobs import Value
 
@@ -135,3 +139,37 @@ def test_what_is_wrong_shows_with_its_cure_and_is_gone_with_it(ill: tuple[str, S
     in_full = {n for n in SHOWN[name] if all(c.obstacle is None for c in found[n].cures)}
     assert len(in_full) >= len(SHOWN[name]) - 3
     assert not in_full & set(again)
+
+
+def test_a_temporary_table_that_its_type_puts_on_disk_gets_no_more_memory(tmp_path: Path) -> None:
+    with scratch("mariadb") as server:
+        assert isinstance(server, ScratchMysqld)
+        server.sql("CREATE TABLE visits (id INT PRIMARY KEY, referer TEXT)")
+        server.sql("INSERT INTO visits SELECT seq, CONCAT('https://example.org/', seq % 17) FROM seq_1_to_300")
+
+        def grouped() -> None:
+            with server.session() as run:
+                for _ in range(200):
+                    run("SELECT referer, COUNT(*) FROM visits GROUP BY referer ORDER BY 2 DESC LIMIT 5")
+
+        found = Patient(server, tmp_path).seen(grouped)
+        assert "temporary_tables_on_disk" not in found
+        assert "columns of type TEXT or BLOB" in found["temporary_tables_by_type"].sentence
+
+
+@pytest.mark.parametrize("by_socket", [True, False])
+def test_an_account_by_ed25519_is_answered_with_the_package_that_it_needs(
+    by_socket: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MYSQL_PWD", "s3cret")
+    if importlib.util.find_spec("nacl") is not None:
+        pytest.skip("PyNaCl is installed here")
+    with scratch("mariadb") as server:
+        assert isinstance(server, ScratchMysqld)
+        server.sql("INSTALL SONAME 'auth_ed25519'")
+        for host in ("localhost", "127.0.0.1"):
+            server.sql(f"CREATE USER lutra@'{host}' IDENTIFIED VIA ed25519 USING PASSWORD('s3cret')")
+        host = str(server.socket) if by_socket else "127.0.0.1"
+        database = MariadbDatabase("mariadb", host, server.port, "lutra")
+        with pytest.raises(ConfigError, match=r"pip install 'PyMySQL\[ed25519\]' beside the agent"):
+            Connection(database).admitted()

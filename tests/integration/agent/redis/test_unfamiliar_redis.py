@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from lutra_agent.engines.redis.server.session import NO_CONFIG
 from lutra_agent.metrics.rates import Span, span
 from lutra_agent.runtime.compose import running
+from lutra_lab.servers.errors import LabError
 
 from tests.support.agents import TOKEN, config
 from tests.support.engines import scratch
@@ -15,6 +17,7 @@ from tests.support.fake_engine import NoSignals
 from tests.support.fake_service import FakeService, serving
 from tests.support.samples import sample
 from tests.support.subjects import engine_of
+from tests.support.symptomatic import Patient
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
@@ -71,3 +74,30 @@ def test_a_limit_to_idle_connections_costs_no_window() -> None:
         assert isinstance(found, Span)
         assert (*found.after.problems, *found.problems) == ()
         engine.health.close()
+
+
+@pytest.mark.parametrize("engine", ["redis", "valkey"])
+def test_writes_that_a_full_memory_refuses_are_a_symptom(engine: str, tmp_path: Path) -> None:
+    with scratch(engine, **{"maxmemory": "512kb", "maxmemory-policy": "noeviction"}) as server:
+
+        def load() -> None:
+            for _ in range(40):
+                with suppress(LabError):
+                    server.sql("RPUSH jobs x")
+
+        found = Patient(server, tmp_path).seen(load)["writes_refused_memory"]
+        assert "40 commands were refused (OOM)" in found.sentence
+        assert "of maxmemory = 512 kB, and maxmemory-policy = noeviction" in found.sentence
+
+
+def test_writes_that_no_replica_confirms_are_a_symptom(tmp_path: Path) -> None:
+    with scratch("redis", **{"min-replicas-to-write": "1"}) as server:
+
+        def load() -> None:
+            for _ in range(40):
+                with suppress(LabError):
+                    server.sql("SET k v")
+
+        found = Patient(server, tmp_path).seen(load)["writes_refused_replicas"]
+        assert "40 commands were refused (NOREPLICAS)" in found.sentence
+        assert (found.kind, found.cures) == ("elsewhere", ())

@@ -25,7 +25,7 @@ class TestFake(EngineConformance):
             clock.sleep(1)
 
         def stop() -> None:
-            engine.up = False
+            engine.shut_down()
             engine.epoch = "second"
 
         return Subject(

@@ -28,6 +28,8 @@ TARGETS: tuple[dict[str, Any], ...] = (
     {"shared_buffers": 32768, "reserved_pages": 512, "swappiness": 10},
 )
 """The latter two go through two setting sources."""
+ELSEWHERE = ({"work_mem": 8192}, {"work_mem": 8192, "jit": "off"})
+"""By statements alone: no file of this host is the server's."""
 FAULTS = ("none", "refused", "refused by the host", "does not start", "not active")
 KILLS = st.lists(st.integers(0, 70), max_size=4)
 
@@ -45,6 +47,8 @@ def agent(fault: str, loses_power: bool) -> Iterator[tuple[Directed, Lives]]:
             engine.refuses = {"jit"}
         if fault == "does not start":
             engine.breaks = lambda file: "shared_buffers" in file
+        if fault == "runs elsewhere":
+            engine.here, engine.identifier = False, "its own name"
         if fault == "not active":
             engine.ignored = {"work_mem"}
         state = State(folder / "state")
@@ -69,6 +73,16 @@ def test_one_kill_at_each_step(target: dict[str, Any], fault: str, loses_power: 
 def test_an_undo_killed_at_each_step(target: dict[str, Any], loses_power: bool) -> None:
     step = 0
     while whole_or_undone(target, "none", [], [step], loses_power):
+        step += 1
+    assert step >= 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("undo", [False, True], ids=["change", "undo"])
+@pytest.mark.parametrize("target", ELSEWHERE, ids=" ".join)
+def test_one_kill_at_each_step_beside_a_server_that_runs_elsewhere(target: dict[str, Any], undo: bool) -> None:
+    step = 0
+    while whole_or_undone(target, "runs elsewhere", [] if undo else [step], [step] if undo else [], True):
         step += 1
     assert step >= 10
 

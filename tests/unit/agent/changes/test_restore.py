@@ -218,3 +218,56 @@ def test_a_file_that_is_gone_comes_back_whole(tmp_path: Path) -> None:
     bench.engine.up = False
     bench.back()
     assert bench.engine.path.read_text() == "jit = 'off'\n"
+
+
+def test_a_folder_that_holds_another_servers_data_by_now_is_neither_written_nor_is_a_server_started(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    bench.engine.up, bench.engine.names = False, {tmp_path: "another"}
+    for names in (NAMES, []):
+        with pytest.raises(DidNotStart, match="its folder holds another server's data"):
+            restore(bench.engine.opened, bench.control, bench.before, names, restart=True)
+    assert (bench.engine.path.read_text(), bench.control.starts) == (CHANGED, 0)
+
+
+def test_the_settings_of_another_server_are_left_alone_and_the_file_that_was_written_is_put_right(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path)
+    bench.engine.path.write_text(CHANGED + "jit = 'off'\n")
+    bench.engine.here = False
+    with pytest.raises(ApplyRefused, match=r"those of another server .* it runs elsewhere"):
+        bench.back()
+    assert bench.values == ["8192", "32768"]
+    assert bench.engine.statements == []
+    assert bench.engine.file == {"jit": "off"}
+
+
+def test_what_was_changed_by_statements_alone_is_undone_by_statements_on_that_server_alone(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.engine.here, bench.engine.identifier = False, "first"
+    bench.engine.path.write_text("")
+    bench.engine.take_file(restarted=True)
+    bench.before = bench.now()
+    assert (bench.before[SERVER].file, bench.before[SERVER].name) == (None, "")
+    bench.engine.path.write_text("work_mem = '8MB'\n")
+    bench.engine.take_file(restarted=False)
+    bench.engine.identifier = "second"
+    with pytest.raises(ApplyRefused, match=r"another server \(first\) than the one that answers \(second\)"):
+        bench.back(restart=False)
+    bench.engine.identifier = "first"
+    bench.back(restart=False)
+    assert bench.values[0] == "4096"
+    bench.engine.up = False
+    with pytest.raises(DidNotStart, match="start the server by hand"):
+        bench.back()
+    assert bench.control.starts == 0
+
+
+def test_a_snapshot_says_whose_files_it_has_after_it_was_stored(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    store_snapshots(bench.state, LAST_KNOWN_GOOD, bench.before)
+    stored = stored_snapshots(bench.state, LAST_KNOWN_GOOD)
+    assert stored is not None
+    assert (stored[SERVER].name, stored[SERVER].data_dir) == (str(tmp_path), tmp_path)

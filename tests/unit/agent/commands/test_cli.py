@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import logging
 import socket
+from importlib import import_module
 from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from lutra_agent.commands.cli import Shown, main
+from lutra_agent.config.types import DatabaseConfig
 
 from tests.support.agents import write_toml
 from tests.support.listeners import Heard, listening
@@ -62,6 +64,7 @@ def test_a_file_that_the_account_may_not_read_is_named_without_a_traceback(
     def denied(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
+    import_module("lutra_agent.engines.postgresql.engine")  # what is imported under the patch would keep it
     monkeypatch.setattr("lutra_agent.files.atomic.read_regular", denied)
     ended = CliRunner().invoke(main, ["rollback", *written(tmp_path)])
     assert ended.exit_code == 1
@@ -96,4 +99,6 @@ def test_what_a_database_says_is_no_command_for_the_terminal(tmp_path: Path) -> 
 
 def test_a_line_of_the_log_is_no_command_for_the_terminal() -> None:
     record = logging.LogRecord("x", logging.ERROR, "", 1, "it says %s", ("\x1b[2J →",), None)
-    assert Shown("%(levelname)s %(message)s").format(record) == "ERROR it says ?[2J →"
+    shown = Shown()
+    shown.of = f"{DatabaseConfig('postgresql', 'db1', 5432)}: "
+    assert shown.format(record).endswith("ERROR postgresql at db1:5432: x: it says ?[2J →")

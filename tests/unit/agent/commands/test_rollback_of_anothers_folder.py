@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import shutil
+import struct
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ from tests.support.false_redis import false_redis
 AGENT = (65534, 65534)
 SERVER = (65533, 65533)
 AUTO = "postgresql.auto.conf"
+CONTROL, NAME = struct.pack("=Q16xq", 7711985954782165228, 1795595279), "system identifier 7711985954782165228"
 NOW = "# by hand\nwork_mem = '900GB'\narchive_command = 'cp %p /backup'\n"
 
 
@@ -43,6 +45,9 @@ class Place:
         for path, owner in ((self.state, AGENT), (self.data, SERVER), (self.private, (0, 0))):
             path.mkdir(mode=0o700)
             os.chown(path, *owner)
+        control = self.data / "global" / "pg_control"
+        control.parent.mkdir()
+        control.write_bytes(CONTROL)
         self.auto = self.data / AUTO
         self.auto.write_text(NOW)
         os.chown(self.auto, *SERVER)
@@ -65,7 +70,7 @@ class Place:
     def snapshot(self, texts: dict[str, Any], **file: Any) -> None:
         active = {n: t or "0" for n, t in texts.items() if t is None or isinstance(t, str)}
         kept = {"path": str(self.auto), "content": encoded("work_mem = '4MB'\n"), "mode": 0o600, "owner": list(SERVER)}
-        made = {"texts": texts, "active": active, "file": {**kept, **file}, "data_dir": str(self.data)}
+        made = {"texts": texts, "active": active, "file": {**kept, **file}, "data_dir": str(self.data), "name": NAME}
         self.plant("last_known_good.json", made)
 
     def roll_back(self, **sections: dict[str, Any]) -> list[str]:

@@ -212,6 +212,25 @@ def test_each_engine_has_keys_of_its_own_in_the_database_section() -> None:
         parse(of_engine("oracle"))
 
 
+def test_a_wrong_engine_hides_no_other_fault() -> None:
+    wrong = of_engine("oracle", dbname="shop", include_file="/x", port="many", hots="h")
+    wrong |= {"agent": {"mode": "brave", "interval_s": -1}}
+    with pytest.raises(ConfigError) as found:
+        parse(wrong)
+    for fault in ("database.engine: 'oracle'", "database.port", "database.hots", "agent.mode", "agent.interval_s"):
+        assert fault in str(found.value)
+    assert not {"database.dbname", "include_file"} & set(str(found.value).replace(":", " ").split())
+
+
+def test_all_that_contradicts_the_rest_of_the_file_is_told_at_once() -> None:
+    wrong = of_engine("mariadb", host="db.example.com", tls_verify="ca")
+    wrong |= {"agent": {"mode": "reload_only", "interval_s": 300}, "driver": {"kind": "command", "command": ["x"]}}
+    with pytest.raises(ConfigError) as found:
+        parse(wrong)
+    for fault in ("database.host", "database.tls_verify", "driver: a driver needs", "guard.confirm_s"):
+        assert fault in str(found.value)
+
+
 def of_guard(agent: dict[str, Any], **guard: Any) -> dict[str, Any]:
     return {"service": FULL["service"], "database": FULL["database"], "agent": agent, "guard": guard}
 

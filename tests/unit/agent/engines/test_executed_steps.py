@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import SettingSource
 from lutra_agent.engines.mysql.engine import MARIADB, MYSQL
 from lutra_agent.engines.mysql.server.section import MysqlDatabase
@@ -65,7 +67,7 @@ def test_statements_and_lines_of_the_family_are_executed_as_shown(
     store: Store = Persisted() if keeps == "persisted" else IncludeFile(file)
     everyday = FakeConnection({"SELECT @@GLOBAL.thread_handling": [("pool-of-threads",)]})
     server = a_mysqld(product.family, innodb_io_capacity=10000, innodb_io_capacity_max=20000)
-    details = SimpleNamespace(version=server.version)
+    details = SimpleNamespace(version=server.version, place=Place(os.getpid()))
     session = SimpleNamespace(product=product, connection=everyday, details=lambda: details)
     shown = made(server, target)
     changed = Changing(database, everyday, lambda: 1.0, file)  # type: ignore[arg-type]

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from lutra_agent.engines.mysql.server.connect import Connection as MysqlConnection
 from lutra_agent.engines.mysql.server.section import MysqlDatabase
-from lutra_agent.engines.mysql.server.session import process
+from lutra_agent.engines.mysql.server.session import name_in, process
 from lutra_agent.engines.mysql.sources.mysql import _written_s
-from lutra_agent.engines.postgresql.health import PostgresHealth
 from lutra_agent.engines.postgresql.server.connect import Connection as PostgresConnection
+from lutra_agent.engines.postgresql.server.place import begun_and_port, control_in
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.settings import persisted
 from lutra_agent.engines.postgresql.telemetry.log.follow import Follower
@@ -225,24 +225,20 @@ def test_a_mysql_that_answers_nonsense_is_gone_or_says_nothing(content: bytes) -
     assert isinstance(found, DatabaseUnavailable | CollectionFailed)
 
 
-class Named:
-    """What a PostgreSQL says of where its files are."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def details(self) -> Any:
-        return self
-
-    @property
-    def data_dir(self) -> Path:
-        return self._folder
-
-
 @pytest.fixture(params=["a pipe", "a device"])
 def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A folder in which every file that a server may name holds a reader, or never ends."""
-    for name in ("postmaster.pid", "mysqld.pid", "mysqld-auto.cnf", "postgresql.auto.conf", "log", "redis-server"):
+    (tmp_path / "global").mkdir()
+    for name in (
+        "global/pg_control",
+        "auto.cnf",
+        "postmaster.pid",
+        "mysqld.pid",
+        "mysqld-auto.cnf",
+        "postgresql.auto.conf",
+        "log",
+        "redis-server",
+    ):
         if request.param == "a pipe":
             os.mkfifo(tmp_path / name)
         else:
@@ -251,8 +247,9 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_a_file_that_a_server_names_is_read_only_where_it_is_a_small_one(odd: Path) -> None:
-    session: Any = Named(odd)
-    assert within_reach(PostgresHealth(session).process_id) is None
+    assert within_reach(lambda: control_in(odd)) is None
+    assert within_reach(lambda: begun_and_port(odd / "postmaster.pid")) is None
+    assert within_reach(lambda: name_in(odd)) == ""
     assert within_reach(lambda: process(odd / "mysqld.pid"))[0] is None
     assert within_reach(lambda: _written_s(odd / "mysqld-auto.cnf")) == {}
     assert within_reach(lambda: defragments("jemalloc", os.getpid(), str(odd / "redis-server"))) in (True, False)

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from lutra_agent.metrics.host import Cgroups, HostProbe, request_sizes
+from lutra_agent.metrics.cgroups import Cgroups
+from lutra_agent.metrics.host import HostProbe, request_sizes
 
 
 def write(root: Path, files: dict[str, str]) -> None:
@@ -217,3 +218,141 @@ def test_that_a_hypervisors_disk_spins_is_not_believed(
     probe = machine(tmp_path / "root", tmp_path / "data", disk, {"queue/rotational": said})
     (tmp_path / "root/proc/cpuinfo").write_text(f"processor : 0\nflags : {flags}\n")
     assert probe.facts(data_dir=tmp_path / "data").rotational is rotational
+
+
+MB = 1 << 20
+CHILDREN = {1: "7", 7: "8 9", 8: "", 9: ""}
+
+
+def status(anon_mb: int, shmem_mb: int = 0, threads: int = 1, capable: str = "0") -> str:
+    return (
+        f"Name:\tserved\nRssAnon:\t{anon_mb * 1024} kB\nRssShmem:\t{shmem_mb * 1024} kB\nHugetlbPages:\t0 kB\n"
+        f"Threads:\t{threads}\nCapEff:\t{capable}\n"
+    )
+
+
+def shared(root: Path, files: dict[str, str]) -> HostProbe:
+    """A machine of 4 GB, 2 GB of which can be had; process 7 is the server, 8 and 9 are its children."""
+    write(
+        root,
+        {
+            "proc/meminfo": f"MemTotal: {4096 * 1024} kB\nMemAvailable: {2048 * 1024} kB\n",
+            "proc/7/cmdline": "/usr/sbin/served\0",
+            "proc/7/status": status(100, 500),
+            "proc/8/status": status(130, 900, threads=3),
+            "proc/9/status": status(90, 200),
+            **{f"proc/{pid}/task/{pid}/children": text for pid, text in CHILDREN.items()},
+            **files,
+        },
+    )
+    return HostProbe(root, ("served",))
+
+
+def test_what_the_processes_of_the_server_share_counts_once(tmp_path: Path) -> None:
+    facts = shared(tmp_path, {}).facts(7)
+    own = 100 + (130 - 100) + 0  # the children were made with what their parent held
+    assert facts.resident_bytes == (own + 900) * MB
+    assert facts.others_bytes == (4096 - 2048 - own - 900) * MB
+    assert facts.usable_bytes == (2048 + own + 900) * MB
+
+
+def test_a_child_that_was_forked_to_save_holds_what_it_changed_and_no_second_copy(tmp_path: Path) -> None:
+    saving = {"proc/7/status": status(1000), "proc/8/status": status(1000), "proc/9/status": status(1040)}
+    assert shared(tmp_path, saving).facts(7).resident_bytes == 1040 * MB
+
+
+@pytest.mark.parametrize("gone", ["", "Name:\tkthread\n", "RssAnon:\n"])
+def test_where_the_server_shows_no_memory_nobody_knows_what_others_hold(tmp_path: Path, gone: str) -> None:
+    facts = shared(tmp_path, {"proc/7/status": gone}).facts(7)
+    assert (facts.others_bytes, facts.resident_bytes, facts.usable_bytes) == (None, None, 4096 * MB)
+
+
+def test_a_server_that_is_not_on_this_host_says_nothing_of_others(tmp_path: Path) -> None:
+    probe = shared(tmp_path, {"proc/8/cmdline": "/sbin/init\0"})
+    for pid in (None, 8):
+        facts = probe.facts(pid)
+        assert (facts.others_bytes, facts.resident_bytes, facts.open_files, facts.shm_bytes) == (None,) * 4
+
+
+V2 = {
+    "proc/7/cgroup": "0::/pod/db\n",
+    "sys/fs/cgroup/pod/db/memory.max": "max\n",
+    "sys/fs/cgroup/pod/memory.max": f"{2048 * MB}\n",
+    "sys/fs/cgroup/pod/memory.current": f"{1900 * MB}\n",
+    "sys/fs/cgroup/pod/memory.stat": f"active_file {100 * MB}\ninactive_file {50 * MB}\nslab_reclaimable {50 * MB}\n",
+}
+V1 = {
+    "proc/7/cgroup": "4:memory:/pod/db\n",
+    "sys/fs/cgroup/memory/pod/db/memory.limit_in_bytes": f"{3000 * MB}\n",
+    "sys/fs/cgroup/memory/pod/db/memory.usage_in_bytes": f"{1100 * MB}\n",
+    "sys/fs/cgroup/memory/pod/memory.limit_in_bytes": f"{2048 * MB}\n",
+    "sys/fs/cgroup/memory/pod/memory.usage_in_bytes": f"{1900 * MB}\n",
+    "sys/fs/cgroup/memory/pod/memory.stat": f"total_active_file {150 * MB}\ntotal_inactive_file {50 * MB}\n",
+}
+
+
+@pytest.mark.parametrize("files", [V2, V1], ids=["v2", "v1"])
+def test_what_others_hold_of_an_enclosing_group_counts(tmp_path: Path, files: dict[str, str]) -> None:
+    facts = shared(tmp_path, files).facts(7)
+    assert facts.memory_bytes == 2048 * MB
+    assert facts.others_bytes == (1700 - 1030) * MB  # of 2,048 the group uses 1,700 without files, the server 1,030
+
+
+def test_a_server_that_joined_a_group_late_is_charged_there_with_what_the_group_holds_at_most(tmp_path: Path) -> None:
+    used = {"sys/fs/cgroup/pod/memory.current": f"{300 * MB}\n", "sys/fs/cgroup/pod/memory.stat": ""}
+    assert shared(tmp_path, {**V2, **used}).facts(7).others_bytes == 0
+
+
+def test_processes_and_threads_that_others_hold_of_a_limit_are_not_the_servers(tmp_path: Path) -> None:
+    pids = {
+        "proc/7/cgroup": "8:pids:/pod\n",
+        "sys/fs/cgroup/pids/pod/pids.max": "100\n",
+        "sys/fs/cgroup/pids/pod/pids.current": "45\n",
+    }
+    assert shared(tmp_path, pids).facts(7).tasks == 100 - (45 - 5)
+    unlimited = {**pids, "sys/fs/cgroup/pids/pod/pids.max": "max\n"}
+    assert shared(tmp_path / "other", unlimited).facts(7).tasks is None
+
+
+LIMITS = "Limit                Soft Limit   Hard Limit   Units\nMax open files       1024         4096         files\n"
+
+
+@pytest.mark.parametrize(
+    ("capable", "limits", "files"),
+    [
+        ("0", LIMITS, 1024),
+        ("000001ffffffffff", LIMITS, None),
+        ("0", LIMITS.replace("1024", "unlimited"), None),
+        ("0", "", None),
+    ],
+)
+def test_a_process_that_may_raise_its_own_limits_is_not_bound_by_them(
+    tmp_path: Path, capable: str, limits: str, files: int | None
+) -> None:
+    found = shared(tmp_path, {"proc/7/status": status(1, capable=capable), "proc/7/limits": limits}).facts(7)
+    assert found.open_files == files
+
+
+def test_the_servers_own_shared_memory_file_system_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "proc/7/root/dev/shm").mkdir(parents=True)
+    here = os.statvfs(tmp_path)
+    assert shared(tmp_path, {}).facts(7).shm_bytes == here.f_blocks * here.f_frsize
+    assert shared(tmp_path / "other", {}).facts(7).shm_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "iops"),
+    [
+        ("sys/fs/cgroup/db/io.max", "8:16 wiops=9\n8:0 rbps=max wbps=max riops=max wiops=120\n", 120),
+        ("sys/fs/cgroup/db/io.max", "8:0 rbps=1048576 wbps=max riops=50 wiops=max\n", None),
+        ("sys/fs/cgroup/blkio/db/blkio.throttle.write_iops_device", "8:16 9\n8:0 800\n", 800),
+    ],
+)
+def test_a_control_groups_limit_of_writes_counts_for_the_datas_disk(
+    tmp_path: Path, file: str, text: str, iops: int | None
+) -> None:
+    root = tmp_path / "root"
+    group = "5:blkio:/db\n" if "blkio" in file else "0::/db\n"
+    probe = machine(root, tmp_path / "data", "sda", {"dev": "8:0\n"})
+    write(root, {"proc/7/cgroup": group, file: text})
+    assert probe.facts(7, tmp_path / "data").write_iops == iops

@@ -49,13 +49,30 @@ def test_a_session_or_database_that_is_not_found_ends_a_command() -> None:
             ask()
 
 
-@pytest.mark.parametrize("status", [500, 503, 507])
+@pytest.mark.parametrize("status", [500, 507])
 def test_an_error_in_the_services_own_words_may_be_the_reports_doing_and_a_proxys_is_not(status: int) -> None:
     with pytest.raises(ServiceFailed):
         transport(Answer(status, headers=OURS, content=PROBLEM)).send(b"")
     with pytest.raises(ServiceUnavailable) as found:
         transport(Answer(status, "Bad Gateway")).send(b"")
     assert not isinstance(found.value, ServiceFailed)
+
+
+@pytest.mark.parametrize("code", ["name_taken", "database_retired"])
+def test_what_an_operator_can_cure_costs_no_report(code: str) -> None:
+    words = json.dumps({"code": code, "detail": "give this agent another name"}).encode()
+    answer = Answer(409, headers={**OURS, "retry-after": "30"}, content=words)
+    with pytest.raises(NotAdmitted, match="give this agent another name") as found:
+        transport(answer).send(b"")
+    assert found.value.retry_after_s == 30
+    with pytest.raises(NotAdmitted):
+        transport(answer).directive(1, "agent", "epoch")
+
+
+def test_a_service_without_its_store_is_an_outage_and_no_reports_doing() -> None:
+    with pytest.raises(ServiceUnavailable) as found:
+        transport(Answer(503, headers={**OURS, "retry-after": "10"}, content=PROBLEM)).send(b"")
+    assert (type(found.value), found.value.retry_after_s) == (ServiceUnavailable, 10)
 
 
 @pytest.mark.parametrize(

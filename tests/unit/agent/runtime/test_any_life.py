@@ -1,7 +1,7 @@
 """Whole lives of an agent beside a server in memory: changes, guards, rollbacks, faults and kills in any order.
 
-Whatever happens, no configuration is active that nobody asked for, none stays that nothing confirmed and nobody
-watches, and each outcome reaches the service.
+Whatever happens, nobody but an operator starts a server that was shut down, no configuration is active that nobody
+asked for, none stays that nothing confirmed and nobody watches, and each outcome reaches the service.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Life:
     made: Bench
     line: Line
     given: int = 0
+    shut_down: bool = False
     targets: dict[str, dict[str, Any]] = field(default_factory=dict)
     bases: dict[str, set[Configuration]] = field(default_factory=dict)
     """What a directive may have been applied to: what was active, or what an undo restored just before."""
@@ -95,6 +96,7 @@ class Life:
             patched.setattr(rollback, "local_database", lambda config, clock: self.made.database)
             list(rollback.roll_back(self.made.database.config, LAST_KNOWN_GOOD, restart=True))
         self.made.state.resume()
+        self.shut_down = self.shut_down and not self.made.engine.up
 
     def wait(self) -> None:
         self.made.clock.seconds += 400
@@ -122,7 +124,20 @@ class Life:
         self.made.engine.up = False
         turn(self.made)
 
+    def shut_the_server_down(self) -> None:
+        if self.made.engine.up:
+            self.made.engine.shut_down()
+            self.shut_down = True
+        turn(self.made, 12)
+
+    def start_the_server(self) -> None:
+        if not self.made.engine.up:
+            self.made.engine.start()
+            self.shut_down = self.shut_down and not self.made.engine.up
+        turn(self.made)
+
     def holds(self) -> None:
+        assert not (self.shut_down and self.made.engine.up)
         changes = ChangeStore(self.made.state).load()
         for record in changes.records:
             outcomes = self.seen.setdefault(record.directive, [])
@@ -148,6 +163,8 @@ class Life:
         self.heal_the_server()
         self.lives.full = False
         self.made.state.resume()
+        if self.shut_down:
+            self.start_the_server()
         for _ in range(3):
             self.well()
             self.holds()
@@ -179,11 +196,9 @@ def _plain(values: Mapping[str, Any]) -> Configuration:
 
 
 def born(folder: Path, engine: MortalEngine, line: Line, clock: FakeClock) -> Bench:
-    made = bench(
+    return bench(
         folder, "restart_in_window", with_driver=False, guarding=WATCHED, engine=engine, clock=clock, line=line
     )
-    made.database.changes.adopt()
-    return made
 
 
 @contextmanager
@@ -214,6 +229,8 @@ ACTIONS = [
     "break_the_server",
     "lock_the_agent_out",
     "crash_the_server",
+    "shut_the_server_down",
+    *["start_the_server"] * 2,
     *["heal_the_server"] * 3,
 ]
 KILLS = st.one_of(st.just([]), st.lists(st.integers(0, 120), min_size=1, max_size=3))

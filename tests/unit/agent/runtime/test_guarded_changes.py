@@ -17,7 +17,7 @@ from lutra_agent.guardrails.evaluate import WindowReading
 from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.reporting.spool import Spool
-from lutra_agent.state.change_events import Applied, Begun
+from lutra_agent.state.change_events import Applied, Begun, UndoBegun
 from lutra_agent.state.change_store import ChangeStore
 from lutra_agent.state.snapshot import LAST_KNOWN_GOOD, Snapshot, active_in, stored_snapshots
 from lutra_agent.state.store import State
@@ -86,6 +86,40 @@ def test_a_p99_above_twice_the_baseline_takes_the_change_back_and_tells_the_figu
     assert reverted.active == {"work_mem": 4096}
     [event] = events(live)
     assert (event.guard, event.directive, event.value, event.bound, event.baseline) == ("p99", "rec_1", 60, 25, 12.5)
+
+
+def test_each_step_of_a_change_is_logged_with_its_settings_and_both_values(
+    live: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        change(live)
+        turn(live, 5)
+        live.engine.p99_ms = 60.0
+        turn(live, 4)
+    there, back = "work_mem 4MB → 8MB", "work_mem 8MB → 4MB"
+    for line in (
+        f"directive rec_1: changing {there}",
+        f"directive rec_1: applied: {there}",
+        f"directive rec_1: confirmed: {there}",
+    ):
+        assert line in caplog.messages
+    fired = "p99: p99_ms@estimated is 60 for 30 s, bound 25, 12.5 before"
+    assert f"the guard fired: {fired}; undoing rec_1: {back}" in caplog.messages
+    assert f"directive rec_1: reverted: {back}: guardrail {fired}" in caplog.messages
+
+
+def test_an_agent_that_begins_with_an_unsettled_change_says_so(live: Bench, tmp_path: Path) -> None:
+    assert live.loop.pending == ""
+    change(live)
+    [applied] = outcomes(live)
+    assert applied.confirm_by is not None
+    deadline = f"{applied.confirm_by:%H:%M:%S}"
+    told = f"rec_1 is active and not confirmed, and is undone after {deadline} unless good windows confirm it"
+    assert again(live, tmp_path).loop.pending == f"{told}: work_mem 4MB → 8MB"
+    turn(live, 5)
+    assert "guards watch rec_1 until" in live.loop.pending
+    ChangeStore(live.state).write(UndoBegun("rec_1", "guardrail", "p99"))
+    assert live.loop.pending == "rec_1 is half done and is undone first: work_mem 8MB → 4MB"
 
 
 def test_a_guard_that_fires_soon_after_the_confirmation_takes_the_change_back_too(live: Bench) -> None:
@@ -217,15 +251,17 @@ def test_a_change_waits_until_there_is_something_to_compare_it_with(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_paused_agent_starts_no_server(live: Bench) -> None:
+def test_a_paused_agent_starts_no_server_and_its_change_waits(live: Bench) -> None:
     change(live)
     live.state.pause()
     live.engine.up = False
     turn(live, 50)
     assert not live.engine.up
+    [problem] = live.loop.problems
+    assert "the agent is paused: it starts and restarts no server; rec_1 waits" in problem
     live.engine.up = True
-    turn(live, 2)
-    assert live.engine.settings["work_mem"].value == "4096"
+    turn(live, 15)
+    assert [o.state for o in outcomes(live)] == ["applied", "confirmed"]
 
 
 def test_what_the_service_sets_tightens_the_file_and_holds_with_the_service_away(live: Bench, tmp_path: Path) -> None:

@@ -35,6 +35,17 @@ def test_an_observing_agent_ships_one_window_per_interval(watching: Bench) -> No
     assert watching.clock.slept == [10, 10, 10]
 
 
+def test_nothing_of_this_host_is_told_of_a_server_that_is_not_known_to_run_here(watching: Bench) -> None:
+    watching.engine.here = False
+    for _ in range(3):
+        watching.engine.commits += 500
+        watching.loop.cycle()
+    told = [r.metrics for r in watching.line.reports if r.window]
+    assert len(told) == 2
+    assert not [name for metrics in told for name in metrics if name.startswith(("host.", "memory_", "disk_"))]
+    assert watching.database.problems == ("it runs elsewhere",)
+
+
 def test_settings_travel_when_they_change_or_are_asked_for(watching: Bench) -> None:
     watching.loop.cycle()
     watching.loop.cycle()

@@ -24,6 +24,7 @@ from lutra_agent.state.change_events import (
     UndoBegun,
     UndoPrevented,
     UndoProgressed,
+    Waited,
     WatchEnded,
     WindowPassed,
 )
@@ -70,6 +71,7 @@ events = st.one_of(
     st.builds(Applied, outcomes("applied", provisional=True)),
     st.builds(WindowPassed, directives, moments),
     st.builds(Confirmed, outcomes("confirmed"), moments, moments),
+    st.builds(Waited, directives, st.sampled_from([30.0, 600.0])),
     st.builds(WatchEnded, directives, moments),
     st.builds(UndoBegun, directives, st.sampled_from(["guardrail", "not_confirmed"]), st.just("why")),
     st.builds(UndoProgressed, directives, st.sampled_from([None, "started", "restarted"])),
@@ -101,6 +103,8 @@ class Shadow:
                     self.deadline[outcome.directive] = outcome.confirm_by
             case Confirmed(outcome=outcome, at=at):
                 assert at <= self.deadline.pop(outcome.directive)
+            case Waited(directive=directive, seconds=seconds) if directive in self.deadline:
+                self.deadline[directive] += timedelta(seconds=seconds)
             case UndoBegun(directive=directive):
                 self.deadline.pop(directive, None)
             case WatchEnded(directive=directive):
@@ -220,6 +224,7 @@ LEGAL: list[tuple[Event, tuple[str, ...]]] = [
     (WindowPassed("rec_1", LATE), ()),
     (Confirmed(CONFIRMED, NOON, LATE), ("provisional",)),
     (Confirmed(CONFIRMED, LATE, LATE), ()),
+    (Waited("rec_1", 60.0), ("provisional", "watching")),
     (WatchEnded("rec_1", NOON), ()),
     (WatchEnded("rec_1", LATE), ("watching",)),
     (UndoBegun("rec_1", "guardrail", "why"), ("applying", "restarting", "provisional", "watching")),

@@ -54,6 +54,7 @@ def record(directive: str, stage: str, **fields: str) -> str:
         "measured": "false",
         "outcome": "null",
         "unreported": "[]",
+        "texts": "{}",
     }
     text = ",".join(f'"{name}":{value}' for name, value in {**nothing, **fields}.items())
     return f'{{"directive":"{directive}","stage":"{stage}",{text}}}'

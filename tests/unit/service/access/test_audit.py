@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastapi.routing import APIRoute
@@ -11,7 +12,7 @@ from lutra_service.api.routes import ROUTERS
 from lutra_service.app.access import audit
 from lutra_service.app.retention.policy import prune
 
-from tests.support.service import Agent, Document, Service, approved, look
+from tests.support.service import Agent, Document, Service, applied, approved, guard_event, look
 
 pytestmark = pytest.mark.slow
 
@@ -67,6 +68,17 @@ class Walk:
 
     def rotate_any_token(self) -> None:
         self.post(f"{self.unbound()}/rotate")
+
+    def retire_database(self) -> None:
+        self.service.take("PUT", f"{self.database}/retired")
+
+    def unretire_database(self) -> None:
+        self.retire_database()
+        self.service.take("DELETE", f"{self.database}/retired")
+
+    def delete_database(self) -> None:
+        self.retire_database()
+        self.service.take("DELETE", self.database)
 
     def set_guardrails(self) -> None:
         self.service.take("PUT", f"{self.database}/guardrails", {"guardrails": {"p99": {"limit": 1.5, "hold_s": 60}}})
@@ -136,6 +148,9 @@ DB, TOKEN, REC, SESSION_PATH, MODEL = (
 CALLS = {
     "POST /v1/databases": (Walk.register_database, "database.register"),
     f"PATCH {DB}": (Walk.change_database, "database.policy"),
+    f"PUT {DB}/retired": (Walk.retire_database, "database.retire"),
+    f"DELETE {DB}/retired": (Walk.unretire_database, "database.unretire"),
+    f"DELETE {DB}": (Walk.delete_database, "database.delete"),
     f"POST {DB}/tokens": (Walk.create_token, "token.create"),
     f"DELETE {DB}/tokens/{{token}}": (Walk.revoke_token, "token.revoke"),
     f"POST {DB}/tokens/{{token}}/rotate": (Walk.rotate_token, "token.rotate"),
@@ -216,7 +231,82 @@ def test_what_the_service_decides_by_itself_says_so(service: Service, database: 
     assert back["after"]["by"] == look(service, made)["withdrawn_by"]
     (rejected,) = entries(service, f"{path}reject")
     assert rejected["token_name"] == "test"
-    assert rejected["after"]["changes"]["work_mem"] == [4096, 8192]
+    assert rejected["after"]["changes"]["work_mem"] == ["4MB", "8MB"]
+
+
+def told_of(service: Service, database: str, action: str) -> Document:
+    (entry,) = entries(service, f"/v1/databases/{database}/audit?action={action}")
+    return entry
+
+
+def test_what_happened_on_the_server_is_told_with_settings_values_and_who(
+    service: Service, agent: Agent, database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = applied(service, agent)
+    for _ in range(4):
+        agent.send(agent.report(**agent.window(p99_ms=40.0)))
+    agent.send(agent.report(outcomes=[agent.outcome({"id": made["id"]}, "confirmed")]))
+    fired = guard_event(agent, made)
+    reverted = agent.outcome({"id": made["id"]}, "reverted", code="guardrail", message="p99: worse")
+    with caplog.at_level("INFO"):
+        for _ in range(2):  # an agent that was killed in between tells it again
+            agent.send(agent.report(events=[fired], outcomes=[reverted]))
+    there, back = {"work_mem": ["4MB", "8MB"]}, {"work_mem": ["8MB", "4MB"]}
+    name = f"agent {agent.name}"
+    for action, who, changes in (
+        ("recommendation.apply", name, there),
+        ("recommendation.confirm", name, there),
+        ("recommendation.revert", "guard p99", back),
+        ("guard.fire", "guard p99", back),
+    ):
+        entry = told_of(service, database, action)
+        assert (entry["token_name"], entry["after"]["changes"]) == (who, changes), action
+        assert (entry["token"], entry["request_id"] != "") == (None, True)
+    assert f"shop: {made['id']}: reverted by guard p99: work_mem 8MB → 4MB: guardrail: p99: worse" in caplog.messages
+    assert f"shop: the guard fired: {fired['message']}; it undoes work_mem 8MB → 4MB" in caplog.messages
+    found = look(service, made)
+    assert (found["decided_by_name"], found["undone_by"]) == ("test", "guard p99")
+    assert all(found[name] for name in ("applied_at", "confirmed_at", "ended_at"))
+    assert "undone_by" not in found["outcome"]
+
+
+def test_an_undo_names_the_token_that_asked_for_it(service: Service, agent: Agent, database: str) -> None:
+    made = applied(service, agent)
+    back = service.take("POST", f"/v1/recommendations/{made['id']}/rollback", {"reason": "reports are slower"})
+    directive = agent.next_directive()
+    assert directive["id"] == back["id"]
+    agent.apply(directive["settings"])
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
+    entry = told_of(service, database, "recommendation.revert")
+    assert (entry["token_name"], entry["after"]["why"]) == ("test", "reports are slower")
+    assert look(service, made)["undone_by"] == "test"
+
+
+def test_a_rollback_on_the_host_is_told_and_names_what_it_set_back(
+    service: Service, agent: Agent, database: str
+) -> None:
+    made = applied(service, agent)
+    settings = {"work_mem": {"before": 8192, "after": 4096}}
+    told = {"target": "baseline", "at": agent.clock.isoformat(), "reason": "3 a.m.", "settings": settings}
+    agent.apply({"work_mem": 4096})
+    agent.send(agent.report(rolled_back=[told]))
+    entry = told_of(service, database, "host.rollback")
+    assert (entry["token_name"], entry["after"]["settings"]) == ("an operator on the host", settings)
+    assert look(service, made)["undone_by"] == "an operator on the host"
+    assert told_of(service, database, "recommendation.revert")["after"]["changes"] == {"work_mem": ["8MB", "4MB"]}
+
+
+def test_what_was_done_since_a_moment_is_listed_alone(service: Service, agent: Agent, database: str) -> None:
+    made = applied(service, agent)
+    service.store.write(lambda u: u.audit.change(entries(service)[-1]["id"], at=u.now - timedelta(days=9)))
+    yesterday = quote((datetime.now(UTC) - timedelta(days=1)).isoformat())
+    tomorrow = quote((datetime.now(UTC) + timedelta(days=1)).isoformat())
+    every = len(entries(service))
+    assert len(entries(service, f"/v1/audit?limit=500&since={yesterday}")) == every - 1
+    assert entries(service, f"/v1/databases/{database}/audit?since={tomorrow}") == []
+    path = f"/v1/databases/{database}/recommendations?since="
+    assert [r["id"] for r in service.take("GET", f"{path}{yesterday}")["items"]] == [made["id"]]
+    assert service.take("GET", f"{path}{tomorrow}")["items"] == []
 
 
 def test_the_trail_of_a_database_is_its_operators_and_the_whole_is_the_administrators(
@@ -251,10 +341,10 @@ def test_the_trail_is_paged_newest_first_and_holds_no_secret(service: Service, d
 def test_an_entry_is_no_larger_than_its_bound(service: Service, database: str) -> None:
     def write(unit: Any) -> None:
         large = {f"setting_{i}": "x" * 5000 for i in range(300)}
-        audit.record(unit, "test.large", database, large, {"text": "y" * 5000}, database_id=database)
+        audit.record(unit, "database.policy", database, large, {"text": "y" * 5000}, database_id=database)
 
     service.store.write(write)
-    (entry,) = entries(service, "/v1/audit?action=test.large")
+    (entry,) = entries(service, "/v1/audit?action=database.policy")
     assert entry["before"]["too_large"] is True
     assert len(entry["before"]["parts"]) == 100
     assert len(entry["after"]["text"]) == audit.LONGEST_TEXT

@@ -163,13 +163,16 @@ def test_tokens_are_listed_rotated_and_revoked_at_the_command_line(run: Any) -> 
     assert "\x1b" not in run("token", "list")
     new = run("token", "rotate", found["id"], "--grace", "1h")
     assert (new.startswith("lutra_"), new != secret) == (True, True)
-    assert len(run("token", "list").splitlines()) == 2
+    header, *rows = run("token", "list").splitlines()
+    assert (header.split()[:3], len(rows)) == (["ID", "NAME", "SCOPES"], 2)
     run("token", "revoke", found["id"])
     assert found["id"] not in run("token", "list")
     assert found["id"] in run("token", "list", "--all")
     actions = [json.loads(line)["action"] for line in run("audit", "--json").splitlines()]
     assert actions == ["token.revoke", "token.rotate", "token.create"]
-    assert "command line" in run("audit", "--action", "token.revoke")
+    header, row = run("audit", "--action", "token.revoke", "--since", "7d").splitlines()
+    assert (header.split()[:3], "command line" in row) == (["AT", "ACTION", "TARGET"], True)
+    assert len(run("audit", "--since", "999999d").splitlines()) == 4
 
 
 @pytest.mark.parametrize("wrong", ["soon", "90", "-1d", "9999999d", "1.5h"])

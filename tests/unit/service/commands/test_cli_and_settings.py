@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from importlib.metadata import EntryPoints
 from pathlib import Path
@@ -11,6 +12,7 @@ from lutra_service.cli import main
 from lutra_service.common.settings import Settings, misspelled
 from lutra_service.db import migrate
 from lutra_service.db.schema.engine import make_engine
+from lutra_service.server import refusal_to_listen
 
 
 @pytest.fixture
@@ -190,3 +192,22 @@ def test_a_variable_that_is_nearly_one_of_the_services_is_named() -> None:
         "LUTRA_RETENTION_DAY has no effect: did you mean LUTRA_RETENTION_DAYS?",
         "LUTRA_PROT has no effect: did you mean LUTRA_PORT?",
     ]
+
+
+def test_serve_on_a_taken_port_ends_with_its_address_and_the_way_out(own_url: str) -> None:
+    run = CliRunner()
+    assert run.invoke(main, ["migrate"]).exit_code == 0
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        told = run.invoke(main, ["serve", "--port", str(port)])
+    assert told.exit_code == 1
+    last = told.output.strip().splitlines()[-1]
+    assert f"nothing can listen on 127.0.0.1:{port}: Address already in use" in last
+    assert f"`ss -ltnp 'sport = :{port}'`" in last
+    assert "LUTRA_PORT" in last
+
+
+def test_an_address_of_another_machine_is_named_too() -> None:
+    refusal = refusal_to_listen(Settings(host="192.0.2.1", port=8000))
+    assert "192.0.2.1:8000" in (refusal or "")
+    assert "LUTRA_HOST" in (refusal or "")

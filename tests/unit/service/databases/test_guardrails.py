@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lutra_models.maintenance import WEEKDAYS
 
-from tests.support.service import Agent, Document, Service, applied, approved, look, some_minutes_later
+from tests.support.service import Agent, Document, Service, applied, approved, guard_event, look, some_minutes_later
 
 pytestmark = pytest.mark.slow
 
@@ -20,24 +20,6 @@ def never() -> Document:
     """A window that neither is open now nor opens within a day."""
     day = WEEKDAYS[(datetime.now(UTC).weekday() + 3) % 7]
     return {"weekdays": [day], "start": "12:00", "minutes": 60, "zone": "UTC"}
-
-
-def event(agent: Agent, made: Document | None = None, identifier: str = "ev_1") -> Document:
-    return {
-        "id": identifier,
-        "guard": "p99",
-        "metric": "p99_ms@histogram",
-        "value": 60.0,
-        "bound": 25.0,
-        "limit": 2.0,
-        "baseline": 12.5,
-        "held_s": 30.0,
-        "hold_s": 30.0,
-        "since": agent.clock.isoformat(),
-        "at": agent.clock.isoformat(),
-        "directive": made and made["id"],
-        "message": "p99: p99_ms@histogram is 60 for 30 s, bound 25, 12.5 before",
-    }
 
 
 def test_guardrails_are_shown_with_who_set_them_and_reach_the_agent(service: Service, agent: Agent) -> None:
@@ -106,7 +88,7 @@ def test_a_change_that_a_guard_took_back_is_reverted_with_the_figures(
             agent.send(agent.report(**agent.window(p99_ms=40.0)))
         agent.send(agent.report(outcomes=[agent.outcome({"id": made["id"]}, "confirmed")]))
         assert look(service, made)["state"] == "confirmed"
-    told = event(agent, made)
+    told = guard_event(agent, made)
     reverted = agent.outcome({"id": made["id"]}, "reverted", code="guardrail", message=told["message"])
     failed = {"measures": made["id"], "failure": "guardrail"}
     for _ in range(2):  # an agent that died in between tells it again
@@ -121,7 +103,7 @@ def test_a_change_that_a_guard_took_back_is_reverted_with_the_figures(
 def test_an_event_without_a_change_is_kept_and_shown_in_the_session(service: Service, agent: Agent) -> None:
     agent.send()
     session = service.take("POST", f"/v1/databases/{agent.database}/sessions", {**SESSION, "mode": "reload_only"})
-    agent.send(agent.report(events=[event(agent)]))
+    agent.send(agent.report(events=[guard_event(agent)]))
     found = service.take("GET", f"/v1/sessions/{session['id']}")
     assert [(e["guard"], e["recommendation"]) for e in found["events"]] == [("p99", None)]
     assert found["state"] == "running"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,8 @@ def test_its_model_answers(service: Service, database: str) -> None:
 def test_its_agent_goes_on_where_it_was(service: Service, database: str) -> None:
     last = last_report(service, database)
     agent = service.agent(database, epoch=last.epoch)
-    agent.name, agent.sequence, agent.clock = last.agent, last.sequence - 1, last.sent_at
+    agent.name, agent.sequence = last.agent, last.sequence - 1
+    agent.clock = last.sent_at - timedelta(seconds=10)  # the same report, byte for byte
     assert agent.send(agent.report(**agent.window(qps=900.0)))["duplicate"]
     assert not agent.send(agent.report(**agent.window(qps=900.0)))["duplicate"]
     body = agent.report(**agent.window(qps=900.0))

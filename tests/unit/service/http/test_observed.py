@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from lutra_service.common.logs import JsonLines, Seldom
+from lutra_service.db.store import StoreAway
 
 from tests.support.asgi import ask
-from tests.support.service import Service, running
+from tests.support.service import Service, applied, guard_event, running
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, object]]:
@@ -45,6 +47,78 @@ def test_requests_with_a_body_are_counted_under_their_route(service: Service, da
     assert metric(service, "POST", "/v1/databases", 201) == posted + 1
     assert metric(service, "PATCH", "/v1/databases/{database}", 200) == changed + 1
     assert metric(service, "PUT", "unmatched", 200) == 0
+
+
+def product(service: Service, token: str = "") -> dict[str, float]:
+    """What `/metrics` tells of the product, by series."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    found = service.client.get("/metrics", headers=headers)
+    assert found.status_code == 200, found.text
+    rows = (line.rpartition(" ") for line in found.text.splitlines() if line.startswith("lutra_"))
+    return {name: float(value) for name, _, value in rows}
+
+
+def test_what_happened_to_changes_is_counted_in_the_store_and_shown_by_the_databases_name(service: Service) -> None:
+    odd = 'a "shop"\\ in\nParis'
+    agent = service.agent(service.database(odd), mode="reload_only")
+    labels = 'database="a \\"shop\\"\\\\ in\\nParis"'
+    token = service.take("POST", "/v1/tokens", {"name": "prometheus", "scopes": ["read"]})["token"]
+    assert product(service, token)[f'lutra_guards_fired_total{{{labels},guard="p99"}}'] == 0
+    made = applied(service, agent)
+    agent.send(agent.report(**agent.window(p99_ms=40.0), events=[guard_event(agent, made)]))
+    reverted = agent.outcome({"id": made["id"]}, "reverted", code="guardrail", message="p99: worse")
+    agent.send(agent.report(outcomes=[reverted]))
+    service.take("POST", f"/v1/databases/{agent.database}/recommendations", {"settings": {"work_mem": "8MB"}})
+    found = product(service, token)
+    assert found[f'lutra_guards_fired_total{{{labels},guard="p99"}}'] == 1
+    assert found[f'lutra_changes_total{{{labels},state="applied"}}'] == 1
+    assert found[f'lutra_changes_total{{{labels},state="reverted"}}'] == 1
+    assert found[f'lutra_changes_total{{{labels},state="confirmed"}}'] == 0
+    assert found[f"lutra_recommendations_waiting{{{labels}}}"] == 1
+    assert found["lutra_store_up"] == 1
+    assert found["lutra_store_bytes"] > 0
+    assert found["lutra_jobs_waiting"] == 0
+
+
+def test_without_a_token_no_database_is_named_and_counts_are_sums(service: Service, database: str) -> None:
+    for name in ("one", "two"):
+        applied(service, service.agent(service.database(name), mode="reload_only"))
+    found = product(service)
+    assert found['lutra_changes_total{state="applied"}'] == 2
+    assert not [name for name in found if "database=" in name]
+
+
+def test_a_token_of_one_database_sees_its_series_alone_and_a_false_one_none(service: Service, database: str) -> None:
+    service.database("other")
+    bound = service.take("POST", f"/v1/databases/{database}/tokens", {"name": "x", "scopes": ["read"]})["token"]
+    named = {name.partition('database="')[2].partition('"')[0] for name in product(service, bound)}
+    assert named == {"", "shop"}
+    false = service.client.get("/metrics", headers={"Authorization": "Bearer lutra_" + "x" * 43})
+    assert false.status_code == 401
+
+
+def test_an_agent_that_is_silent_or_never_came_shows_by_its_age(service: Service, database: str) -> None:
+    agent = service.agent(database)
+    agent.send()
+    service.store.write(lambda u: u.databases.change(database, last_report_at=u.now - timedelta(minutes=30)))
+    new = service.database("never")
+    service.store.write(lambda u: u.databases.change(new, created_at=u.now - timedelta(hours=2)))
+    found = product(service, service.headers["Authorization"].removeprefix("Bearer "))
+    assert found['lutra_report_age_seconds{database="shop"}'] >= 30 * 60
+    assert found['lutra_report_age_seconds{database="never"}'] >= 2 * 3600
+    assert found['lutra_window_age_seconds{database="never"}'] >= 2 * 3600
+
+
+def test_a_store_that_does_not_answer_shows_and_takes_no_other_metric_away(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_: object) -> None:
+        raise StoreAway("the store is gone")
+
+    monkeypatch.setattr(service.store, "read", gone)
+    found = product(service)
+    assert found["lutra_store_up"] == 0
+    assert any(name.startswith("lutra_requests_total") for name in found)
 
 
 def test_a_log_line_names_token_address_and_request_and_no_query_nor_header(

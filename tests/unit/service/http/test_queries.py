@@ -59,9 +59,9 @@ def test_a_state_that_does_not_exist_is_refused(service: Service, database: str)
 
 
 def test_a_method_that_a_path_does_not_have_is_told_the_ones_that_it_has(service: Service, database: str) -> None:
-    response = service.ask("DELETE", f"/v1/databases/{database}")
+    response = service.ask("PUT", f"/v1/databases/{database}")
     assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
-    assert response.headers["allow"] == "GET, PATCH"
+    assert response.headers["allow"] == "DELETE, GET, PATCH"
     assert service.ask("HEAD", f"/v1/databases/{database}/guardrails").headers["allow"] == "GET, PUT"
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 from lutra_models.errors import FitFailed
 from lutra_models.lifecycle import RecommendationKind as Kind
 from lutra_models.lifecycle import RecommendationState as State
-from lutra_service.app.jobs import lease, model_jobs
+from lutra_service.app.jobs import lease, model_jobs, shadows
 from lutra_service.db.schema.records import ModelJob, Recommendation, Request, Waiting
-from lutra_service.db.store import Store
+from lutra_service.db.store import Store, UnitOfWork
 from lutra_service.workers.protocol import NoWorker, WorkerLost
 
 from tests.support.service import Agent, Document, Fakes, Service, fake_executor, running
@@ -162,10 +163,10 @@ def test_a_lease_is_one_workers_until_it_runs_out(tmp_path: Path) -> None:
         agent = opened(service)
         stop(service)
         (row,) = flood(service.store, agent.database, 1)
-        assert [w.recommendation_id for w in service.store.write(lambda u: lease.claim(u, 60))] == [row]
+        assert [w.id for w in service.store.write(lambda u: lease.claim(u, 60))] == [row]
         assert service.store.write(lambda u: lease.claim(u, 60)) == []
         service.store.write(lambda u: lease.renew(u, [row], -1))
-        assert [w.recommendation_id for w in service.store.write(lambda u: lease.claim(u, 60))] == [row]
+        assert [w.id for w in service.store.write(lambda u: lease.claim(u, 60))] == [row]
 
 
 def test_a_lease_that_was_given_back_is_not_renewed(tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ def test_a_lease_that_was_given_back_is_not_renewed(tmp_path: Path) -> None:
         row = ModelJob("job_1", model, "score", "waiting", datetime.now(UTC), sessions=["ts_1"])
         service.store.write(lambda u: u.model_jobs.add(row))
         (job,) = service.store.write(lambda u: model_jobs.claim(u, 60, 1))
-        held = [job.recommendation_id]
+        held = [job.id]
         service.store.write(lambda u: model_jobs.renew(u, held, 60))
         assert service.store.write(lambda u: model_jobs.claim(u, 60, 1)) == []
         service.store.write(lambda u: model_jobs.release(u, held[0]))
@@ -308,6 +309,116 @@ def test_turns_go_round() -> None:
     order = []
     for _ in range(6):
         (chosen,) = turns.next(1, waiting)
-        turns.took(chosen.database_id)
-        order.append(chosen.database_id)
+        turns.took(chosen.of)
+        order.append(chosen.of)
     assert order == ["db_a", "db_b", "db_c"] * 2
+
+
+class Hanging(Blocked):
+    """Candidates' computations wait for `let_go`, which ends the process, and recommendations come at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go.set()
+        self.let_go = threading.Event()
+        self.begun = threading.Event()
+
+    def conformance(self, request: Mapping[str, Any]) -> Document:
+        self.begun.set()
+        assert self.let_go.wait(PATIENCE_S)
+        raise WorkerLost("it gave no answer")
+
+    predict = conformance
+
+
+def a_candidate(service: Service, **surrogate: str) -> str:
+    options = {"surrogate": surrogate or {"name": "toygp"}}
+    return str(service.take("POST", "/v1/models", {"name": "theirs", "options": options})["id"])
+
+
+def scored(service: Service, model: str) -> Document:
+    service.take("POST", f"/v1/models/{model}/score")
+    return service.until(f"/v1/models/{model}", lambda m: m["scoring"]["state"] != "waiting")
+
+
+def test_a_candidate_that_hangs_in_its_score_holds_no_worker_of_the_recommendations(tmp_path: Path) -> None:
+    fakes = Hanging()
+    with running(tmp_path, executor=fake_executor(fakes), workers=1) as service:
+        model = a_candidate(service)
+        service.take("POST", f"/v1/models/{model}/score")
+        until(fakes.begun.is_set)
+        for name in ("shop", "till"):
+            assert asked_of(service, name)["state"] == "proposed"
+        fakes.let_go.set()
+        ended = service.until(f"/v1/models/{model}", lambda m: m["scoring"]["state"] != "waiting")
+        assert ended["scoring"]["error"] == "the computation was lost: it gave no answer"
+        for method, path in (("PUT", "shadow"), ("POST", "promote")):
+            refused = service.ask(method, f"/v1/models/{model}/{path}")
+            assert (refused.status_code, "it gave no answer" in refused.json()["detail"]) == (409, True), refused.text
+
+
+def test_one_that_hangs_in_the_shadow_leaves_it_after_the_first_loss(tmp_path: Path) -> None:
+    fakes = Hanging()
+    with running(tmp_path, executor=fake_executor(fakes), workers=1) as service:
+        model = a_candidate(service, name="numpy")
+        service.take("PUT", f"/v1/models/{model}/shadow")
+        agent = opened(service)
+        made = service.recommended(agent.database)
+        for _ in range(3):
+            service.store.write(lambda u: shadows.begin(u, predicted(u, made["id"])))
+        until(fakes.begun.is_set)
+        assert asked_of(service, "till")["state"] == "proposed"
+        fakes.let_go.set()
+        service.until(f"/v1/models/{model}", lambda m: not m["shadow"])
+        assert service.store.read(lambda u: u.model_jobs.waiting(u.now + timedelta(days=1), 9)) == []
+        newest = service.take("GET", "/v1/audit")["items"][0]
+        assert (newest["action"], newest["target"]) == ("model.shadow", model)
+        assert newest["after"]["why"] == "the computation was lost: it gave no answer"
+
+
+def asked_of(service: Service, name: str) -> Document:
+    return service.recommended(opened(service, name).database)
+
+
+def predicted(unit: UnitOfWork, id_: str) -> Recommendation:
+    """A recommendation as if it were another one, with a prediction to compare."""
+    row = unit.recommendations.get(id_)
+    made = replace(row, id=unit.new_id("rec"), key=unit.new_id("key"), predictions={"qps": prediction()})
+    unit.recommendations.add(made)
+    unit.requests.add(Request(made.id, "recommend", unit.requests.get(id_).payload))
+    return made
+
+
+def test_what_brings_code_runs_in_the_shadow_only_after_it_passed_the_suite(tmp_path: Path) -> None:
+    suite: Document = {"faults": ["keeps nothing"]}
+
+    class Judging(Fakes):
+        def conformance(self, request: Mapping[str, Any]) -> Document:
+            return {"conformance": [{"option": "surrogate.name", "name": "toygp", **suite}]}
+
+    with running(tmp_path, executor=fake_executor(Judging()), workers=1) as service:
+        model = a_candidate(service)
+        assert "was not scored" in service.ask("PUT", f"/v1/models/{model}/shadow").json()["detail"]
+        scored(service, model)
+        assert "keeps nothing" in service.ask("PUT", f"/v1/models/{model}/shadow").json()["detail"]
+        suite["faults"] = []
+        scored(service, model)
+        assert service.take("PUT", f"/v1/models/{model}/shadow")["shadow"]
+        suite["faults"] = ["keeps nothing any more"]
+        assert not scored(service, model)["shadow"]
+
+
+def test_a_session_says_what_its_computation_waits_for(tmp_path: Path) -> None:
+    fakes = Blocked()
+    with running(tmp_path, executor=fake_executor(fakes), workers=1) as service:
+        first, second = opened(service, "first"), opened(service, "second")
+        ids = [flood(service.store, agent.database, 1)[0] for agent in (first, second)]
+        service.client.app.state.compute.wake()  # type: ignore[attr-defined]
+        until(lambda: fakes.seeds)
+        earlier = datetime.now(UTC) - timedelta(minutes=1)
+        for id_ in ids:
+            service.store.write(lambda u, id_=id_: u.recommendations.change(id_, created_at=earlier))  # type: ignore[misc]
+        assert session_of(service, first)["message"].endswith("s ago and is being computed")
+        told = "and waits for a free worker (LUTRA_WORKERS): 1 are being computed, and 0 others wait"
+        assert told in session_of(service, second)["message"]
+        fakes.go.set()

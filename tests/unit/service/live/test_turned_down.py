@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +186,27 @@ def test_a_setting_that_this_session_changed_stays_in_what_it_looks_at(tmp_path:
         assert "max_connections" in {k["name"] for k in history["knobs"]}
         assert history["baseline"]["max_connections"] == 100
         assert history["current"]["max_connections"] == 200
+
+
+def on_purpose(made: Live) -> list[str]:
+    found: list[str] = made.service.take("GET", f"/v1/sessions/{made.session_id}/history")["evidence"]["deliberate"]
+    return found
+
+
+def test_what_an_earlier_session_set_is_nobodys_purpose_in_the_next(tmp_path: Path) -> None:
+    with live(tmp_path, MORE) as made:
+        made.agent.settings["work_mem"] = replace(made.agent.settings["work_mem"], source="configuration file")
+        made.observe()
+        made.open()
+        id_ = made.ask()["id"]
+        made.decide(id_, "approve")
+        made.carry_out(id_)
+        made.service.take("POST", f"/v1/sessions/{made.session_id}/stop")
+        made.open()
+        assert made.session["baseline"]["work_mem"] == 8192
+        assert on_purpose(made) == []
+        made.service.take("POST", f"/v1/sessions/{made.session_id}/stop")
+        made.agent.apply({"work_mem": 65536})
+        made.observe()
+        made.open()
+        assert on_purpose(made) == ["work_mem"], "by hand, since"

@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.service import MEMORY_BYTES, Agent, Document, Service, applied, approved, look
+from tests.support.service import MEMORY_BYTES, Agent, Document, Service, applied, approved, look, silent_for
 
 pytestmark = pytest.mark.slow
 
 
-def reinstalled(agent: Agent) -> None:
-    """The same agent without its state: what it had changed provisionally it no longer knows."""
+def reinstalled(service: Service, agent: Agent) -> None:
+    """The same agent without its state, some minutes later: what it had changed provisionally it no longer knows."""
+    silent_for(service, agent)
     agent.epoch, agent.sequence = "epoch2", 0
 
 
@@ -20,7 +21,7 @@ def test_a_change_whose_agent_lost_its_state_before_confirming_it_is_taken_back_
     service: Service, agent: Agent
 ) -> None:
     made = applied(service, agent)
-    reinstalled(agent)
+    reinstalled(service, agent)
     agent.send()
     directive = agent.directive()
     assert directive is not None
@@ -34,7 +35,7 @@ def test_a_change_whose_agent_lost_its_state_before_confirming_it_is_taken_back_
 
 def test_what_the_service_could_not_have_taken_back_is_not_asked_for_again(service: Service, agent: Agent) -> None:
     made = applied(service, agent)
-    reinstalled(agent)
+    reinstalled(service, agent)
     agent.send()
     directive = agent.directive()
     assert directive is not None
@@ -51,7 +52,7 @@ def test_an_agent_that_still_knows_its_change_or_has_confirmed_it_keeps_it(
     made = applied(service, agent)
     if not knows:
         agent.send(agent.report(outcomes=[agent.outcome({"id": made["id"]}, "confirmed")]))
-    reinstalled(agent)
+    reinstalled(service, agent)
     agent.send(agent.report(status={"mode": "reload_only", "provisional": made["id"] if knows else None}))
     assert agent.directive() is None
     assert look(service, made)["error"] is None
@@ -60,7 +61,7 @@ def test_an_agent_that_still_knows_its_change_or_has_confirmed_it_keeps_it(
 def test_the_service_takes_back_what_was_changed_and_no_more(service: Service, agent: Agent) -> None:
     applied(service, agent)
     agent.apply({"random_page_cost": 2.0})
-    reinstalled(agent)
+    reinstalled(service, agent)
     agent.send()
     directive = agent.directive()
     assert directive is not None
@@ -75,7 +76,7 @@ def test_nothing_is_taken_back_on_another_server_than_the_one_that_was_changed(
     agent.send(agent.report(identifier="one"))
     agent.facts = {"identifier": "one"}
     made = applied(service, agent)
-    reinstalled(agent)
+    reinstalled(service, agent)
     agent.facts = {"identifier": "one", **other}
     agent.send()
     assert agent.directive() is None
@@ -85,7 +86,7 @@ def test_nothing_is_taken_back_on_another_server_than_the_one_that_was_changed(
 
 def test_what_cannot_be_taken_back_costs_no_report_and_is_told(service: Service, agent: Agent) -> None:
     made = applied(service, agent)
-    reinstalled(agent)
+    reinstalled(service, agent)
     del agent.settings["work_mem"]
     agent.send()
     agent.send()

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from lutra_models.maintenance import WEEKDAYS
 from lutra_models.server import ServerSetting
 
 from tests.support.service import LONGEST, MEMORY_BYTES, POSTGRESQL, Agent, Document, Service, approved, look
@@ -31,6 +33,17 @@ def test_an_operators_own_settings_are_shown_before_anything_happens(
     assert made["restart_needed"] is True
     assert made["memory"]["total_bytes"] <= made["memory"]["limit_bytes"] == int(MEMORY_BYTES * 0.8)
     assert agent.directive() is None
+
+
+def test_whom_a_change_does_not_reach_is_shown_before_anything_happens(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.settings["work_mem"] = replace(agent.settings["work_mem"], unreached="role reporting")
+    agent.send()
+    made = propose(service, database, work_mem="8MB")
+    assert "work_mem stays as it is for role reporting: they have a value of their own" in made["warnings"]
+    reported = service.take("GET", f"/v1/databases/{database}/settings")["items"]
+    assert {s["setting"]: s["unreached"] for s in reported if s["unreached"]} == {"work_mem": "role reporting"}
 
 
 @pytest.mark.parametrize(
@@ -136,6 +149,63 @@ def test_a_paused_agent_and_one_that_only_observes_get_no_directive(
     assert agent.directive() is None
     agent.send(agent.report(status={"mode": "lab"}))
     assert agent.directive() is not None
+
+
+def test_what_was_pasted_and_is_not_active_yet_is_named_with_the_way_out(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.mode = "observe"
+    agent.send()
+    made = propose(service, database, approve=True, max_wal_size="4GB")
+    assert look(service, made)["waits"] == "in mode observe the agent changes nothing: apply the statements by hand"
+    agent.settings["max_wal_size"] = replace(agent.settings["max_wal_size"], persisted="4GB")
+    agent.send(agent.report(settings_hash="pasted"))
+    told = "4GB is in the file, not active: a reload (SELECT pg_reload_conf()) makes it active"
+    assert look(service, made)["waits"] == f"max_wal_size: {told}"
+    listed = {s["setting"]: s["not_active"] for s in service.take("GET", f"/v1/databases/{database}/settings")["items"]}
+    assert {name: words for name, words in listed.items() if words} == {"max_wal_size": told}
+    agent.apply({"max_wal_size": 4096})
+    agent.send()
+    assert look(service, made)["state"] == "applied"
+
+
+def test_what_no_longer_has_to_be_carried_out_waits_for_nothing(service: Service, agent: Agent, database: str) -> None:
+    agent.mode = "restart_in_window"
+    agent.send()
+    session = {"objective": {"metric": "qps", "goal": "maximize"}, "mode": "restart_in_window"}
+    service.take("POST", f"/v1/databases/{database}/sessions", session)
+    windows, today = f"/v1/databases/{database}/maintenance-windows", datetime.now(UTC).weekday()
+    later = {"weekdays": [WEEKDAYS[(today + 3) % 7]], "start": "12:00", "minutes": 60}
+    service.take("PUT", windows, {"windows": [later]})
+    made = propose(service, database, approve=True, shared_buffers="1GB")
+    assert any(w.startswith("needs a restart, which waits") for w in made["warnings"])
+    always = {"weekdays": list(WEEKDAYS), "start": "00:00", "minutes": 1440}
+    service.take("PUT", windows, {"windows": [always]})
+    directive = agent.next_directive()
+    agent.apply(directive["settings"])
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "applied")]))
+    agent.send(agent.report(outcomes=[agent.outcome(directive, "reverted", code="guardrail", message="p99: worse")]))
+    found = look(service, made)
+    assert (found["state"], found["warnings"]) == ("reverted", [])
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "told"),
+    [
+        ("autovacuum", "off", "autovacuum on → off puts availability at risk: Whether dead rows are removed"),
+        ("wal_recycle", "off", "wal_recycle on → off is proposed only where the policy names it"),
+        ("max_connections", 200, ""),
+        ("jit", "off", ""),
+    ],
+)
+def test_a_value_that_somebody_chose_is_warned_of_where_it_does_harm(
+    service: Service, agent: Agent, database: str, setting: str, value: Any, told: str
+) -> None:
+    for name in ("autovacuum", "wal_recycle"):
+        agent.settings[name] = ServerSetting("on", "", "bool")
+    agent.send()
+    warnings = propose(service, database, **{setting: value})["warnings"]
+    assert any(told in w for w in warnings) if told else not warnings
 
 
 def test_the_weaker_of_session_and_agent_counts(service: Service, agent: Agent, database: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from tests.support.service import Agent, Service, approved, silent_for, some_minutes_later
@@ -73,3 +75,73 @@ def test_the_reports_of_another_agent_do_not_end_what_the_first_carries_out(serv
     some_minutes_later(service, made)
     second.send()
     assert service.take("GET", f"/v1/recommendations/{made['id']}")["state"] == "approved"
+
+
+def again(first: Agent, epoch: str = "epoch2") -> Agent:
+    """An agent of the same name with a state folder of its own, or with a copy of the first one's."""
+    other = Agent(first.client, "", first.database, mode="observe", epoch=epoch)
+    other.headers, other.name = first.headers, first.name
+    return other
+
+
+def problems(service: Service, database: str) -> list[str]:
+    found: list[str] = service.take("GET", f"/v1/databases/{database}")["agent"]["problems"]
+    return found
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["stored together", "stored alone"])
+def test_a_second_agent_of_the_same_name_is_refused_and_everybody_says_so(
+    service: Service, first: Agent, caplog: pytest.LogCaptureFixture, busy: bool
+) -> None:
+    second, path = again(first), f"/v1/databases/{first.database}"
+    if busy:
+        approved(service, first, work_mem="8MB")
+    for _ in range(3):
+        body = second.report(**second.window(qps=1.0))
+        if not busy:
+            del body["settings"]
+        refused = second.ask("POST", f"{path}/reports", body)
+        assert (refused.status_code, refused.json()["code"]) == (409, "name_taken"), refused.text
+        assert int(refused.headers["Retry-After"]) > 0
+        assert "another `name` in [agent]" in refused.json()["detail"]
+        first.send()
+    assert second.code("GET", f"{path}/directive?agent={second.name}&epoch={second.epoch}") == (409, "name_taken")
+    assert len([r for r in caplog.records if "a report is refused" in r.getMessage()]) == 1
+    (told,) = problems(service, first.database)
+    assert told.startswith("a second agent is refused: an agent with another state folder reports")
+    assert service.take("GET", path)["agent"]["mode"] == first.mode
+
+
+def test_it_takes_over_once_the_first_has_been_silent(service: Service, first: Agent) -> None:
+    second = again(first)
+    silent_for(service, first, minutes=2)
+    assert second.send()["duplicate"] is False
+    assert first.code("POST", f"/v1/databases/{first.database}/reports", first.report()) == (409, "name_taken")
+
+
+def test_an_agent_of_long_windows_is_waited_for_longer(service: Service, first: Agent) -> None:
+    second = again(first)
+    silent_for(service, first, minutes=2)
+    body = second.report()
+    end = second.clock
+    body |= {"window": {"start": (end - timedelta(seconds=60)).isoformat(), "end": end.isoformat()}}
+    assert second.code("POST", f"/v1/databases/{first.database}/reports", body) == (409, "name_taken")
+
+
+def test_a_restarted_agent_and_one_that_moved_with_its_state_go_on_at_once(service: Service, first: Agent) -> None:
+    moved = again(first, first.epoch)
+    moved.sequence = first.sequence
+    assert moved.send()["duplicate"] is False
+    assert problems(service, first.database) == []
+
+
+def test_a_copy_of_a_state_folder_is_no_duplicate_but_a_second_agent(service: Service, first: Agent) -> None:
+    copy = again(first, first.epoch)
+    copy.sequence = first.sequence
+    again_the_same = first.report()
+    first.send(again_the_same)
+    assert first.send(again_the_same)["duplicate"]
+    copy.clock += timedelta(seconds=1)
+    refused = copy.ask("POST", f"/v1/databases/{first.database}/reports", copy.report())
+    assert (refused.status_code, refused.json()["code"]) == (409, "name_taken")
+    assert "is a copy of another agent's" in refused.json()["detail"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.service import Agent, Service, running
+from tests.support.service import Agent, Service, running, silent_for
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +26,7 @@ def test_a_report_is_stored_once_however_often_it_comes(service: Service, agent:
 
 def test_a_reinstalled_agents_reports_are_no_duplicates(service: Service, agent: Agent, database: str) -> None:
     agent.send()
+    silent_for(service, agent)
     again = service.agent(database, epoch="epoch2")
     assert again.send()["duplicate"] is False
     assert stored(service, database) == 2

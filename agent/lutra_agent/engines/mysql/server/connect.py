@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pymysql
 
 from lutra_agent.engines.common.database import DialledDatabase
+from lutra_agent.engines.common.peer import Peer, peer_of
 from lutra_agent.engines.mysql.server.bounded import Bounded
 from lutra_agent.engines.mysql.server.passwords import REFUSED, Guarded
 from lutra_agent.engines.mysql.server.sockets import socket_of
@@ -28,6 +29,20 @@ CLIENTS_OWN = 2000
 GONE = frozenset({1040, SHUTTING_DOWN, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
 """Too many connections, shutdown, connection killed, and the client's own words for a lost server. 1317 and 3024 are
 left out: a query that was cancelled or took too long says nothing about the server."""
+
+ALTERED = "ALTER USER … IDENTIFIED VIA mysql_native_password (MariaDB), or WITH caching_sha2_password (MySQL)"
+NOT_BY_PASSWORD = 1698
+"""Whom the server refuses who is let in by something other than a password."""
+REMEDIES: Mapping[str, str] = {
+    "'pynacl' package": f"pip install 'PyMySQL[ed25519]' beside the agent, or give the account a password: {ALTERED}",
+    "'cryptography' package": "name the server's socket as database.host, or its authority as database.tls_ca",
+    "not configured": f"the agent does not know this way to log in; give the account a password: {ALTERED}",
+    "using password: NO": "set database.password_file or MYSQL_PWD",
+    "require_secure_transport": "set database.tls_ca, or name the server's socket as database.host",
+    f"[{NOT_BY_PASSWORD}]": "the operating system proves this account: name the server's socket as database.host, "
+    "and run the agent under the account of the same name",
+}
+"""What helps against a refused login, by a part of what is said of it."""
 
 NONSENSE = (OSError, ValueError, LookupError, AssertionError, RuntimeError, struct.error)
 """What else comes of a broken connection, and of an answer that is none of the protocol's."""
@@ -53,6 +68,13 @@ class Connection:
     def server_version(self) -> str:
         """As the server's greeting says it."""
         return str(self._connected().server_version)  # type: ignore[attr-defined]
+
+    def peer(self) -> Peer:
+        """Who answers on this connection."""
+        try:
+            return peer_of(self._connected()._sock)
+        except (OSError, AttributeError):  # it is gone again
+            return Peer()
 
     def admitted(self) -> bool:
         """Dial. False where the server answers and does not let us in."""
@@ -135,9 +157,10 @@ class Connection:
         except pymysql.Error as error:
             number = _number(error)
             answered = number == REFUSED or (0 < number < CLIENTS_OWN and number != SHUTTING_DOWN)
-            raise (LoginRefused if answered else DatabaseUnavailable)(message(error)) from error
-        except RuntimeError as error:  # a password by RSA needs a package that we do not
-            raise ConfigError(f"{error}; use TLS or the server's socket") from error
+            told = f"{message(error)} [{number}]" if number == NOT_BY_PASSWORD else message(error)
+            raise (LoginRefused if answered else DatabaseUnavailable)(_with_remedy(told)) from error
+        except RuntimeError as error:  # some ways to log in need a package that the agent does not
+            raise ConfigError(_with_remedy(str(error))) from error
         except NONSENSE as error:
             raise DatabaseUnavailable(message(error)) from error
 
@@ -146,6 +169,10 @@ def message(error: Exception) -> str:
     """What the server said, on one line."""
     text = error.args[1] if len(error.args) > 1 else str(error)
     return " ".join(str(text).split()) or type(error).__name__
+
+
+def _with_remedy(text: str) -> str:
+    return next((f"{text}: {remedy}" for part, remedy in REMEDIES.items() if part in text), text)
 
 
 def _number(error: pymysql.Error) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,25 +10,29 @@ from lutra_models.catalog.rows import version_of
 from lutra_models.server import Role
 
 from lutra_agent.engines.common.answers import text, understood
+from lutra_agent.engines.common.place import Place, Told, begin_of, group_of, located, place_of
 from lutra_agent.engines.mysql.server import replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed, ConfigError
 from lutra_agent.files.atomic import read_regular
 
-LONGEST = 100
-"""Of a file with a process's number, in bytes: what a server names may be any file."""
+NAME_FILE = "auto.cnf"
+LONGEST = 1000
+"""Of a file with a process's number, or a server's name, in bytes: what a server names may be any file."""
 
 
 @dataclass(frozen=True)
 class Product:
     """One of the family's servers. `identifier` is the query whose last column is the server's own name.
 
-    `programs` are what the server's process is called. Every version of a `mariadb` server says so.
+    `programs` are what the server's process is called, and `thread` the query for the number of the thread that serves
+    the connection. Every version of a `mariadb` server says so.
     """
 
     family: str
     programs: tuple[str, ...]
     identifier: str
+    thread: str
     mariadb: bool = False
 
     def serves(self, version: str) -> bool:
@@ -37,11 +42,13 @@ class Product:
 
 @dataclass(frozen=True)
 class Details:
-    """What stays the same until the server restarts. `started_s` is an epoch second, None where nobody knows."""
+    """What stays the same until the server restarts. `started_s` is an epoch second, None where nobody knows.
+
+    `place` is what of this host is proven to be the server's.
+    """
 
     version: str
-    data_dir: Path
-    pid: int | None
+    place: Place
     started_s: float | None
     identifier: str = ""
 
@@ -55,16 +62,21 @@ class Session:
     @understood("which server this is")
     def details(self) -> Details:
         """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
-        query = "SELECT VERSION(), @@GLOBAL.datadir, @@GLOBAL.pid_file"
-        if self._details is None or self._details[0] != self.connection.generation:
-            version, data_dir, pid_file = map(text, self.connection.row(query))
+        found = self._details
+        if found is None or found[0] != self.connection.generation or found[1].place.unread:
+            version = text(self.connection.row("SELECT VERSION()")[0])
             if not self.product.serves(version):
                 raise ConfigError(f"database.engine = {self.product.family!r}, but the server calls itself {version}")
             version_of(version)
-            pid, started_s = process(Path(data_dir) / pid_file)
-            details = Details(version, Path(data_dir), pid, started_s, self._identifier())
-            self._details = (self.connection.generation, details)
-        return self._details[1]
+            identifier = self._identifier()
+            where = located(lambda: self._place(identifier))
+            details = Details(version, where, self._started_s(where), identifier)
+            found = self._details = (self.connection.generation, details)
+        return found[1]
+
+    def pid_file(self) -> Path:
+        """As the server names it."""
+        return self._folder_and_pid_file()[1]
 
     @understood("role")
     def role(self) -> Role:
@@ -75,12 +87,58 @@ class Session:
         except CollectionFailed:
             return "primary"  # as far as this account may know; `permissions` lets nothing be changed then
 
+    def _place(self, identifier: str) -> Place:
+        data_dir, pid_file = self._folder_and_pid_file()
+        began_s, error_s = begin_of(lambda: float(self.connection.row("SHOW GLOBAL STATUS LIKE 'Uptime'")[1]))
+        name = "" if self.product.mariadb else name_in(data_dir)
+        return place_of(
+            Told(
+                self.product.programs,
+                self.connection.peer(),
+                self._process(pid_file),
+                started_s=began_s,
+                up_since_s=began_s,
+                error_s=error_s,
+                folder=data_dir,
+                named=name == identifier if name and identifier else None,
+                unnamed="" if self.product.mariadb else f"let the agent's account read {data_dir / NAME_FILE}",
+            )
+        )
+
+    def _folder_and_pid_file(self) -> tuple[Path, Path]:
+        data_dir, pid_file = map(text, self.connection.row("SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file"))
+        return Path(data_dir), Path(data_dir) / pid_file
+
+    def _started_s(self, where: Place) -> float | None:
+        if where.process is None:
+            return None
+        number, started_s = process(self.pid_file())
+        return started_s if number in (None, where.process) else None
+
+    def _process(self, pid_file: Path) -> int | None:
+        """The process of the thread that serves us; where the server does not tell it, the one that its file names."""
+        try:
+            with understood("the thread that serves the agent"):
+                return group_of(int(self.connection.row(self.product.thread)[0]))
+        except CollectionFailed:
+            return process(pid_file)[0]
+
     def _identifier(self) -> str:
         try:
             with understood("identifier"):
                 return text(self.connection.row(self.product.identifier)[-1])
         except CollectionFailed:
             return ""
+
+
+def name_in(data_dir: Path) -> str:
+    """What the server of these data calls itself; empty where it does not, or this account may not know."""
+    file = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        file.read_string(read_regular(data_dir / NAME_FILE, LONGEST)[0].decode(errors="replace"))
+        return file["auto"]["server-uuid"]
+    except (OSError, KeyError, configparser.Error):
+        return ""
 
 
 def process(pid_file: Path) -> tuple[int | None, float | None]:
@@ -100,5 +158,5 @@ def _started_s(pid_file: Path) -> float | None:
     # kernel's own time of a process's start is off by up to a second.
     try:
         return pid_file.stat().st_mtime
-    except OSError:
+    except (OSError, ValueError):
         return None

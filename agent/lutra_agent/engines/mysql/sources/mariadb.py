@@ -11,6 +11,7 @@ from lutra_models.catalog.statements.mysql import same
 from lutra_models.server import ServerSetting
 
 from lutra_agent.engines.common.answers import end_of_range, text, text_or_none
+from lutra_agent.engines.common.place import Place, sees
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.grants import ALL
@@ -22,6 +23,7 @@ from lutra_agent.files.saved_file import save_file
 SETTINGS = """SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN, GLOBAL_VALUE_PATH, NUMERIC_MIN_VALUE,
 NUMERIC_MAX_VALUE, ENUM_VALUE_LIST, READ_ONLY FROM information_schema.SYSTEM_VARIABLES
 WHERE VARIABLE_NAME IN %s AND GLOBAL_VALUE IS NOT NULL"""
+FORGETS = "MariaDB keeps no changed setting over a restart by itself"
 READ_ONLY = "SELECT READ_ONLY FROM information_schema.SYSTEM_VARIABLES WHERE VARIABLE_NAME = %s"
 BINLOG = ("binlog_", "sync_binlog", "max_binlog_", "expire_logs_days")
 CONNECTION = (
@@ -43,7 +45,7 @@ class IncludeFile:
     def settings(self, connection: Connection, rows: Sequence[KnobRow], details: Details) -> dict[str, ServerSetting]:
         by_name = {r.name: r for r in rows}
         try:
-            written = include.read(self._file)
+            written = include.read(self.file_of(details.place))
         except OSError as error:
             raise CollectionFailed(f"{self._file}: {error.strerror}") from error
         found = connection.rows(SETTINGS, (tuple(n.upper() for n in by_name) or ("",),))
@@ -58,6 +60,13 @@ class IncludeFile:
     def file(self, data_dir: Path | None) -> Path | None:
         return self._file
 
+    def file_of(self, place: Place) -> Path | None:
+        """A server that runs elsewhere never reads a file of this host."""
+        if self._file is None or place.process is None:
+            return None
+        folder = self._file.parent
+        return None if folder.exists() and sees(place.process, folder) is False else self._file
+
     def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
         text = content.decode(errors="surrogateescape") or include.HEADER
         if problem := include.others(text):
@@ -70,9 +79,11 @@ class IncludeFile:
     def file_says(self, content: bytes) -> Mapping[str, str]:
         return {n: e.value for n, e in include.entries(content.decode(errors="replace")).items()}
 
-    def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
+    def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool], place: Place) -> Permissions:
         if self._file is None:
-            how = "database.include_file is not configured: MariaDB keeps no changed setting over a restart by itself"
+            return Permissions(frozenset(), True, explanation=f"database.include_file is not configured: {FORGETS}")
+        if self.file_of(place) is None:
+            how = f"{self._file} is not known to be a file of the server that answers: {FORGETS}"
             return Permissions(frozenset(), True, explanation=how)
         kept = save_file(self._file)
         if kept is None:

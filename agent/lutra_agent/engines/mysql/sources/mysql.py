@@ -11,6 +11,7 @@ from lutra_models.catalog.statements.mysql import same
 from lutra_models.server import ServerSetting
 
 from lutra_agent.engines.common.answers import end_of_range, text, text_or_none
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.session import Details
@@ -31,7 +32,8 @@ class Persisted:
         by_name = {r.name: r for r in rows}
         loads = bool(connection.row("SELECT @@GLOBAL.persisted_globals_load")[0])
         shadow = None if loads else "persisted_globals_load = OFF: what is persisted is not read at the start"
-        written = _written_s(details.data_dir / FILE)
+        file = self.file_of(details.place)
+        written = {} if file is None else _written_s(file)
         found = connection.rows(SETTINGS, (tuple(by_name) or ("",),))
         known = {name: r for r in found if (name := text(r[0])) in by_name}
         return {n: _setting(r, by_name[n], shadow, written.get(n), details.started_s) for n, r in known.items()}
@@ -42,13 +44,16 @@ class Persisted:
     def file(self, data_dir: Path | None) -> Path | None:
         return None if data_dir is None else data_dir / FILE
 
+    def file_of(self, place: Place) -> Path | None:
+        return self.file(place.folder)
+
     def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
         return persisted.rewritten(content, texts, now_s)
 
     def file_says(self, content: bytes) -> Mapping[str, str]:
         return {name: str(entry.get("Value")) for name, entry in persisted.entries(content).items()}
 
-    def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
+    def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool], place: Place) -> Permissions:
         may, may_restart = bool(held & MAY_CHANGE), MAY_PERSIST in held
         changeable = frozenset(n for n, restart in names.items() if may and (may_restart or not restart))
         missing = [] if may else ["SYSTEM_VARIABLES_ADMIN"]

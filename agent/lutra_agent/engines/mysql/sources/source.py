@@ -8,16 +8,17 @@ from typing import Protocol
 
 from lutra_models.catalog import Change, load
 from lutra_models.catalog.rows import KnobRow
-from lutra_models.catalog.statements import Step, renderer
+from lutra_models.catalog.statements import FileLine, Step, renderer
 from lutra_models.server import SERVER, ServerSetting
 
 from lutra_agent.engines.common.answers import understood
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.mysql.server import grants, replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.session import Details, Session
 from lutra_agent.engines.mysql.sources.changing import Changing
-from lutra_agent.errors import CollectionFailed
+from lutra_agent.errors import ApplyRefused, CollectionFailed
 
 
 class Store(Protocol):
@@ -32,7 +33,11 @@ class Store(Protocol):
         ...
 
     def file(self, data_dir: Path | None) -> Path | None:
-        """The file that keeps settings over a restart."""
+        """The file that keeps settings over a restart, of a server that has its data there."""
+        ...
+
+    def file_of(self, place: Place) -> Path | None:
+        """The same of a server that runs; None where it is not proven to be its own."""
         ...
 
     def rewritten(self, content: bytes, texts: Mapping[str, str | None], now_s: float) -> bytes:
@@ -43,7 +48,7 @@ class Store(Protocol):
         """Setting → text."""
         ...
 
-    def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool]) -> Permissions:
+    def permissions(self, held: frozenset[str], account: str, names: Mapping[str, bool], place: Place) -> Permissions:
         """`held` are the account's privileges. `names` are settings, and whether each needs a restart."""
         ...
 
@@ -71,10 +76,10 @@ class MysqlSource:
 
     @understood("rights")
     def permissions(self, names: Iterable[str]) -> Permissions:
-        self._session.details()
+        place = self._session.details().place
         connection = self._session.connection
         held, account = grants.read(connection)
-        found = self._store.permissions(held, account, {n: self._restarts(n) for n in names})
+        found = self._store.permissions(held, account, {n: self._restarts(n) for n in names}, place)
         try:
             replica.channels(connection)
         except CollectionFailed as error:
@@ -89,6 +94,9 @@ class MysqlSource:
         return self._renderer.undo(name, text, active, restart or self._restarts(name))
 
     def execute(self, steps: Sequence[Step]) -> None:
+        place = self._session.details().place
+        if any(isinstance(s, FileLine) for s in steps) and self._store.file_of(place) is None:
+            raise ApplyRefused("insufficient_privilege", place.doubt or "database.include_file is not configured")
         self._changing.execute(steps)
 
     def reload(self) -> None:
@@ -98,7 +106,7 @@ class MysqlSource:
         """A restart loses nothing."""
 
     def settings_file(self) -> Path | None:
-        return self._store.file(self._session.details().data_dir)
+        return self._store.file_of(self._session.details().place)
 
     def settings_file_in(self, data_dir: Path | None) -> Path | None:
         return self._store.file(data_dir)

@@ -10,6 +10,8 @@ from lutra_agent.engines.mysql.telemetry.histogram import Histogram, p99_ms
 
 REFUSED = ("refused", "refused_internal", "refused_accept", "refused_select")
 """Connections that the server had no room or no means for. A wrong password is the client's own doing."""
+LOCKED = ("lock_deadlocks", "lock_timeouts")
+OVER_TIME = ("over_statement_time", "over_execution_time")
 NOT_REFUSED = ("aborted_before_login", "access_denied")
 
 
@@ -28,8 +30,9 @@ class TargetCounters:
 def targets(before: Sample, after: Sample) -> Targets:
     """Between two samples that no reset separates.
 
-    `error_share` is what went wrong for clients (rollbacks, failed statements, refused connections) per transaction
-    that ended, where these are counted, else per statement: 1 where as much went wrong as ended, or more.
+    `error_share` is what the server did not do for clients (statements that it could not execute, connections that it
+    refused) per transaction that ended, where these are counted, else per statement: 1 where as much went wrong as
+    ended, or more. A rollback is no error: clients end what they only read by one.
     """
     seconds = after.monotonic_s - before.monotonic_s
     old, new = before.statements, after.statements
@@ -43,7 +46,7 @@ def targets(before: Sample, after: Sample) -> Targets:
         ended = _ended(old, new, counted)
         if ended is not None:
             metrics["tps"] = ended / seconds
-        failed = counted.get("rollback", 0.0) + _failed(before, after)
+        failed = _failed(before, after)
         if ended or asked or failed:
             metrics["error_share"] = failed / max(ended or asked, failed)
     p99 = p99_ms(old.histogram, new.histogram) if old.histogram and new.histogram else None
@@ -71,12 +74,12 @@ def _ended(old: TargetCounters, new: TargetCounters, counted: Mapping[str, float
 
 
 def _failed(before: Sample, after: Sample) -> float:
-    """Statements that ended in an error, and connections that were refused.
+    """Statements that the server could not execute, and connections that were refused.
 
-    Where the server does not count the former: statements that a deadlock or a lock's timeout ended.
+    Where the server does not count the former: statements that a deadlock or a time limit ended.
     """
-    locks = _between(before, after, "innodb_metrics")
-    broken_off = locks.get("lock_deadlocks", 0.0) + locks.get("lock_timeouts", 0.0)
+    locks, ran = (_between(before, after, name) for name in ("innodb_metrics", "statements"))
+    broken_off = sum(locks.get(name, 0.0) for name in LOCKED) + sum(ran.get(name, 0.0) for name in OVER_TIME)
     failed = _between(before, after, "failures").get("statements", 0.0)
     return max(failed, broken_off) + _refused(_between(before, after, "threads"))
 
@@ -86,7 +89,7 @@ def _refused(connections: Mapping[str, float]) -> float:
     if not all(name in connections for name in NOT_REFUSED):
         return counted
     # MariaDB counts among `refused` only those that came while its one connection for administrators was taken too.
-    return max(counted, connections["aborted_connects"] - sum(connections[name] for name in NOT_REFUSED))
+    return max(counted, connections.get("aborted_connects", 0.0) - sum(connections[name] for name in NOT_REFUSED))
 
 
 def _between(before: Sample, after: Sample, collector: str) -> dict[str, float]:

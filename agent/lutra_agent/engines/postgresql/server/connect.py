@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,6 +16,7 @@ from psycopg.pq.abc import PGresult
 from psycopg.types.string import TextLoader
 
 from lutra_agent.engines.common.deadline import cut, within
+from lutra_agent.engines.common.peer import Peer, peer_of
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
 from lutra_agent.engines.postgresql.server.tls import tls
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
@@ -52,7 +55,19 @@ POOLER = (
     "a pooler answers in place of the server: the agent observes through it, and changes nothing; "
     "set database.host and database.port to the server's own"
 )
-WAY_OUT = "nobody gets it over a bare port: name the socket's folder as database.host, or set database.tls_ca"
+REMEDIES: Mapping[str, str] = {
+    "authentication method requirement": "nobody gets it over a bare port: name the socket's folder as database.host, "
+    "or set database.tls_ca",
+    "Peer authentication failed": "run the agent under the account that is called like database.user, or map the two "
+    "in pg_ident.conf",
+    "no password supplied": "set database.password_file, PGPASSFILE or PGPASSWORD",
+    "requires a valid client certificate": "the agent has none: let pg_hba.conf ask this account for scram-sha-256",
+    "ertificate authentication failed": "the agent has none: let pg_hba.conf ask this account for scram-sha-256",
+    "GSS": "the agent brings no Kerberos ticket: let pg_hba.conf ask this account for scram-sha-256",
+    "no encryption": "set database.tls_ca, or give pg_hba.conf a line for this account without it",
+    "no pg_hba.conf entry": "give pg_hba.conf a line for this account, and reload the server",
+}
+"""What helps against a refused login, by a part of what is said of it."""
 
 # 57014 is left out: statement_timeout and pg_cancel_backend raise it on a healthy server.
 GONE = ("08", "57P")
@@ -74,16 +89,20 @@ class Closed(DatabaseUnavailable):
 class Connection:
     """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement.
 
-    Behind a pooler each statement may meet another session of the server, which other clients use as well. There a
-    statement is a transaction of its own, leaves no setting behind and prepares nothing.
+    `generation` grows with each dial: another server may answer then. Behind a pooler each statement may meet another
+    session of the server, which other clients use as well. There a statement is a transaction of its own, leaves no
+    setting behind and prepares nothing.
     """
 
     def __init__(self, database: PostgresqlDatabase, answer_s: float = ANSWER_S) -> None:
+        self.generation = 0
         self._database = database
         self._answer_s = answer_s
         self._open: psycopg.Connection[tuple[Any, ...]] | None = None
         self._prepared: psycopg.Connection[tuple[Any, ...]] | None = None
         self._pooled = False
+        self.asked = 0
+        """How many statements it was given, each a transaction that the server counts."""
 
     @property
     def pooled(self) -> bool:
@@ -125,6 +144,14 @@ class Connection:
         except psycopg.Error as error:
             self.close()
             raise DatabaseUnavailable(message(error)) from error
+
+    def peer(self) -> Peer:
+        """Who answers on this connection."""
+        try:
+            with socket.socket(fileno=os.dup(self._connected().fileno())) as own:
+                return peer_of(own)
+        except (OSError, psycopg.Error):  # it is gone again
+            return Peer()
 
     def cut(self) -> None:
         """From another thread: whoever waits for an answer gets an error."""
@@ -179,6 +206,7 @@ class Connection:
     def _asked(
         self, connection: psycopg.Connection[tuple[Any, ...]], query: str, parameters: Sequence[Any] | None
     ) -> psycopg.Cursor[tuple[Any, ...]]:
+        self.asked += 1
         if not self._pooled:
             return connection.execute(_tagged(query), parameters)
         # One message of several statements is one transaction, also for a pooler that allows no BEGIN.
@@ -191,6 +219,7 @@ class Connection:
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
         if self._open is None or self._open.closed:
             self._open = self._dial()
+            self.generation += 1
         return self._open
 
     def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:
@@ -204,6 +233,7 @@ class Connection:
                 connection.adapters.register_loader(kind, AnyText)
             with within(self._answer_s, connection.fileno(), LONGEST_ANSWER):
                 self._pooled = _serving(connection) != connection.info.backend_pid
+                self.asked += 1 if self._pooled else 2
                 if not self._pooled:
                     connection.execute("; ".join(FOR_GOOD).encode())
             return connection
@@ -223,8 +253,8 @@ def _serving(connection: psycopg.Connection[tuple[Any, ...]]) -> int:
 def message(error: psycopg.Error) -> str:
     """What the server said, on one line."""
     text = error.diag.message_primary or str(error)
-    asked = f" ({WAY_OUT})" if "authentication method requirement" in text else ""
-    return (" ".join(text.split()) or type(error).__name__) + asked
+    remedy = next((f" ({way_out})" for part, way_out in REMEDIES.items() if part in text), "")
+    return (" ".join(text.split()) or type(error).__name__) + remedy
 
 
 def _checked(result: PGresult, connection: psycopg.Connection[tuple[Any, ...]]) -> None:

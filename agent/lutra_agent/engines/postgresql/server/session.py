@@ -9,7 +9,10 @@ from lutra_models.server import Role
 
 from lutra_agent.engines.common.answers import text, understood
 from lutra_agent.engines.common.health import ServerIdentity
+from lutra_agent.engines.common.place import Place, located
 from lutra_agent.engines.postgresql.server.connect import Connection
+from lutra_agent.engines.postgresql.server.place import place
+from lutra_agent.engines.postgresql.server.rights import monitor
 from lutra_agent.errors import CollectionFailed
 
 IDENTITY = (
@@ -22,10 +25,15 @@ OLDEST = 100_000
 
 @dataclass(frozen=True)
 class Details(ServerIdentity):
-    """`started` changes with each start. `data_dir` is None where the account may not know it."""
+    """`started` changes with each start. `place` is what of this host is proven to be the server's."""
 
     started: str
-    data_dir: Path | None
+    place: Place
+
+    @property
+    def data_dir(self) -> Path | None:
+        """The folder of this host that holds the server's data."""
+        return self.place.folder
 
     @property
     def major(self) -> int:
@@ -35,16 +43,19 @@ class Details(ServerIdentity):
 class Session:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._details: Details | None = None
+        self._details: tuple[int, Details] | None = None
 
     @understood("which server this is")
     def details(self) -> Details:
-        """The role is read each time, the rest again after each restart of the server."""
+        """The role is read each time, the rest again after each dial and each restart of the server."""
         number, started, standby = self.connection.row(IDENTITY)
         role: Role = "standby" if standby else "primary"
-        if self._details is None or self._details.started != str(started):
-            self._details = Details(version(int(number)), role, self._identifier(), str(started), self._data_dir())
-        return replace(self._details, role=role)
+        dialled, known = self.connection.generation, self._details
+        if known is None or (known[0], known[1].started) != (dialled, str(started)) or known[1].place.unread:
+            where = located(lambda: place(self.connection, self._data_dir(), monitor))
+            details = Details(version(int(number)), role, self._identifier(), str(started), where)
+            known = self._details = dialled, details
+        return replace(known[1], role=role)
 
     def _identifier(self) -> str:
         try:

@@ -20,6 +20,8 @@ from lutra_agent.engines.postgresql.telemetry.visible import log, transactions, 
 ERROR = "p99_error_share"
 """The standard error of a sampled p99, as a share of it."""
 ENDS = ("xact_commit", "xact_rollback")
+FAILED = ("deadlocks", "conflicts")
+"""What the server's counters know of failures. A rollback is none: clients end what they only read by one."""
 UNUSED = 3
 """After so many samples of which nobody asked for a window, as under a driver, nothing need be watched in between."""
 
@@ -39,7 +41,11 @@ class Sources:
 
 @dataclass(frozen=True)
 class SourceReadings:
-    """What they showed at a sample. `own` are the sampler's transactions, where the server counts them as well."""
+    """What they showed at a sample.
+
+    `own` are the agent's transactions that the server's counters had by then: a session reports them once a second at
+    most, at the end of one, and so those from before the sample alone.
+    """
 
     statements: statements.Statements | None = None
     histogram: histogram.Histogram | None = None
@@ -65,11 +71,12 @@ class PostgresTelemetry:
         return int(self._peak)
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
-        details = self._session.details()
+        details, asked = self._session.details(), self._session.connection.asked
         sample = Collect(self._session.connection, details.major).sample(at, monotonic_s, details.started)
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges.get("connections", 0.0))
         readings, problems = self._readings(details)
+        readings = replace(readings, own=readings.own + asked)
         return replace(sample, statements=readings, problems=(*sample.problems, *problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
@@ -78,11 +85,12 @@ class PostgresTelemetry:
         first, last = before.statements or SourceReadings(), after.statements or SourceReadings()
         found = _from_extensions(first, last, seconds)
         old, new = (s.readings.get("database", Reading()).counters for s in (before, after))
-        if not old.keys() & new.keys() >= {*ENDS}:
+        grew = {name: new[name] - old[name] for name in old.keys() & new.keys()}
+        if not grew.keys() >= {*ENDS}:
             return found
-        committed, rolled_back = (new[name] - old[name] for name in ENDS)
-        ended = max(committed + rolled_back - (last.own - first.own), 0.0)
-        errors = {"error_share": min(max(rolled_back / ended, 0.0), 1.0)} if ended else {}
+        ended = max(sum(grew[name] for name in ENDS) - (last.own - first.own), 0.0)
+        failed = sum(grew.get(name, 0.0) for name in FAILED)
+        errors = {"error_share": min(max(failed / ended, 0.0), 1.0)} if ended else {}
         found = replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
         if last.logged is not None:
             return _logged(found, first, last, seconds)

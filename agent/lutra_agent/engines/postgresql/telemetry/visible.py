@@ -14,9 +14,20 @@ from lutra_agent.engines.postgresql.telemetry.statements import StatementsView, 
 from lutra_agent.errors import CollectionFailed
 
 HISTOGRAM = Visible("pg_stat_monitor", True, "p99 from its response-time histogram", p99="pg_stat_monitor's histogram")
+DETAILS = {
+    "database": "errors: deadlocks and recovery conflicts; the server counts no other errors, such as a full disk",
+}
 LOG, TRANSACTIONS = "server log", "running transactions"
 TRACK = "ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf();"
 MONITOR = "SELECT current_user, pg_has_role('pg_monitor', 'MEMBER')"
+SIZES = """SELECT datname, pg_database_size(oid)::float8, datname = current_database() FROM pg_database
+WHERE datallowconn AND (has_database_privilege(oid, 'CONNECT') OR pg_has_role('pg_read_all_stats', 'USAGE'))
+ORDER BY 2 DESC"""
+SCANNED = """SELECT format('%I.%I', s.schemaname, s.relname), s.seq_tup_read, s.seq_scan FROM pg_stat_user_tables s
+WHERE s.n_live_tup >= 10000 AND s.seq_scan > 0 AND NOT EXISTS
+(SELECT FROM pg_index i WHERE i.indrelid = s.relid AND NOT i.indisprimary) ORDER BY s.seq_tup_read DESC LIMIT 3"""
+SMALL, ELSEWHERE_BYTES = 0.5, 64 << 20
+"""A share of the server's data, and what other databases have, below which the agent's is the one that matters."""
 AVAILABLE = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
 
 
@@ -29,6 +40,8 @@ def visible(
         _statements(connection, view),
         _monitor(connection),
         *_pooler(connection),
+        *_share(connection),
+        *_scanned(connection),
     )
     return (*_views(connection, major), *seen)
 
@@ -60,7 +73,7 @@ def _views(connection: Connection, major: int) -> Iterator[Visible]:
             continue
         try:
             connection.rows(query)
-            yield Visible(collector.view, True)
+            yield Visible(collector.view, True, DETAILS.get(collector.name, ""))
         except CollectionFailed as error:
             yield Visible(collector.view, False, str(error))
 
@@ -87,6 +100,31 @@ def _statements(connection: Connection, view: StatementsView | None) -> Visible:
 def _pooler(connection: Connection) -> Iterator[Visible]:
     if connection.pooled:
         yield Visible("the server itself", False, "no changes, and no p99 from running transactions", POOLER)
+
+
+def _share(connection: Connection) -> Iterator[Visible]:
+    """Where most of the data lie in other databases, whose tables the agent does not see."""
+    try:
+        sizes = connection.rows(SIZES)
+    except CollectionFailed:
+        return
+    total = sum(size for _, size, _ in sizes)
+    own, size = next(((name, size) for name, size, is_own in sizes if is_own), ("", total))
+    if size < SMALL * total and total - size >= ELSEWHERE_BYTES:
+        other, largest, _ = sizes[0]
+        seen = f"those of database {own} alone, {size / total:.0%} of this server's data"
+        yield Visible("tables", True, f"{seen}: database.dbname = {other!r} would show {largest / total:.0%} of it")
+
+
+def _scanned(connection: Connection) -> Iterator[Visible]:
+    """The large tables without an index that are read whole."""
+    try:
+        found = connection.rows(SCANNED)
+    except CollectionFailed:
+        return
+    if found:
+        tables = ", ".join(f"{name} ({rows:,} rows in {scans:,} scans)" for name, rows, scans in found)
+        yield Visible("tables read whole", True, f"large, with no index but a primary key: {tables}")
 
 
 def _monitor(connection: Connection) -> Visible:

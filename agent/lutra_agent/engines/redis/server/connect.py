@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from lutra_agent.engines.common.deadline import cut, within
+from lutra_agent.engines.common.peer import Peer, peer_of
 from lutra_agent.engines.redis.server.bounded import Bounded
 from lutra_agent.engines.redis.server.library import without_its_package
-from lutra_agent.engines.redis.server.listener import account_behind
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
 
@@ -100,12 +100,12 @@ class Connection:
         found = [str(item) for item in self.ask(*words) or ()]
         return dict(zip(found[::2], found[1::2], strict=False))
 
-    def account(self) -> int | None:
-        """The user id of who answers, where the kernel of this host tells it."""
+    def peer(self) -> Peer:
+        """Who answers on this connection."""
         try:
-            return account_behind(self._connected()._sock)
+            return peer_of(self._connected()._sock)
         except OSError:  # it is gone again
-            return None
+            return Peer()
 
     def cut(self) -> None:
         """From another thread: whoever waits for an answer gets an error."""

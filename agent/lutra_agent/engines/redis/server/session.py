@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from lutra_models.catalog.rows import Version, version_of
 from lutra_models.server import Role
 
 from lutra_agent.config.types import is_loopback
-from lutra_agent.engines.common.answers import understood
+from lutra_agent.engines.common.answers import number_in, understood
+from lutra_agent.engines.common.place import Place, Told, begin_of, located, place_of, sees
 from lutra_agent.engines.redis.server.allocator import defragments
 from lutra_agent.engines.redis.server.connect import Connection, NotPermitted
 from lutra_agent.engines.redis.server.section import RedisDatabase
@@ -65,18 +67,18 @@ PRODUCTS: Mapping[str, Product] = {
 
 @dataclass(frozen=True)
 class Details:
-    """What stays the same until the server restarts. `pid` is None where the server is not on this host.
+    """What stays the same until the server restarts. `place` is what of this host is proven to be the server's.
 
-    `data_dir` is where the data are, and `config_file` the file that it was started with: None where there is none or
-    this host does not have it. `account` is the user id of the server's process and of who answers on the connection:
-    None where they differ, or nobody knows. `defragments`: it can move values together.
+    `config_file` is the file that it was started with: None where there is none or this host does not have it.
+    `keeps_file`: changes go into that file too; they do not where it is on another host or in a container. `account` is
+    the user id of the server's process and of who answers on the connection: None where they differ, or nobody knows.
+    `defragments`: it can move values together.
     """
 
     version: str
-    pid: int | None
-    data_dir: Path | None
+    place: Place
     config_file: Path | None
-    started_with_file: bool
+    keeps_file: bool
     account: int | None
     defragments: bool
 
@@ -97,10 +99,11 @@ class Session:
     @understood("which server this is")
     def details(self) -> Details:
         """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
-        if self._details is None or self._details[0] != self.connection.generation:
+        known = self._details
+        if known is None or known[0] != self.connection.generation or known[1].place.unread:
             found = self._read(self.info("server"))
-            self._details = (self.connection.generation, found)
-        return self._details[1]
+            known = self._details = (self.connection.generation, found)
+        return known[1]
 
     def objection(self, owner: int) -> str:
         """Why a settings file of this owner is not to be written; empty where it is.
@@ -137,25 +140,30 @@ class Session:
     def info(self, section: str) -> dict[str, str]:
         return parsed(self.connection.text("INFO", section))
 
+    def left_behind(self) -> tuple[Path, ...]:
+        """The files of this host that the server has while it runs, and removes when it is shut down."""
+        pid = self.details().place.process
+        if pid is None:
+            return ()
+        named = [self.connection.pairs("CONFIG", "GET", name).get(name) for name in ("pidfile", "unixsocket")]
+        paths = [_of_process(pid, path) for path in named if path]
+        return tuple(filter(None, paths))
+
     def role(self) -> Role:
         return "primary" if self.info("replication").get("role", "master") == "master" else "standby"
 
     def _read(self, info: Info) -> Details:
-        version = self._version(info)
+        version, where = self._version(info), located(lambda: self._place(info))
         version_of(version)
-        pid = self._process(info.get("process_id", ""))
-        file = info.get("config_file", "")
-        data = None
-        if pid is not None:
-            try:
-                data = self._data_dir(pid)
-            except CollectionFailed:  # an account without CONFIG GET may still watch
-                data = None
-        named = self.database.config_file or (_of_process(pid, file) if pid is not None and file else None)
-        with_file = bool(file) or self.database.config_file is not None
+        process, file = where.process, info.get("config_file", "")
+        named, with_file = None, process is not None and (bool(file) or self.database.config_file is not None)
+        if process is not None and with_file:
+            named = self.database.config_file or _of_process(process, file)
+        if process is not None and named is not None and sees(process, named.parent) is False:
+            named, with_file = None, False
         allocator = self.info("memory").get("mem_allocator", "")
-        able = defragments(allocator, pid, info.get("executable", ""))
-        return Details(version, pid, data, named, with_file, self._account(pid), able)
+        able = defragments(allocator, process, info.get("executable", ""))
+        return Details(version, where, named, with_file, self._account(process), able)
 
     def _version(self, info: Info) -> str:
         product = self.product
@@ -166,17 +174,18 @@ class Session:
         who = theirs or next((n for n in info if n.endswith("_version") and n != "gcc_version"), "no version")
         raise ConfigError(f"database.engine = {product.name!r}, but the server tells {who} {info.get(who, '')}".strip())
 
-    def _process(self, text: str) -> int | None:
-        """The server's process, where it is one of this host's: a container's number is another one's here."""
-        d = self.database
-        if not (d.by_socket or is_loopback(d.host)) or not text.isdigit():
-            return None
-        try:
-            process = psutil.Process(int(text))
-            names = {process.name(), *(Path(a).name for a in process.cmdline())}
-        except psutil.Error:
-            return None
-        return process.pid if names & set(self.product.programs) else None
+    def _place(self, info: Info) -> Place:
+        d, number = self.database, info.get("process_id", "")
+        here = d.by_socket or is_loopback(d.host)
+        process = int(number) if here and number.isdecimal() else None
+        began_s, error_s = begin_of(self._uptime)
+        peer, folder, programs = self.connection.peer(), self._data_dir(process), self.product.programs
+        return place_of(Told(programs, peer, process, None, began_s, began_s, folder, error_s=error_s))
+
+    def _uptime(self) -> float:
+        """In seconds; of a server that does not tell it, a time in which none can have begun."""
+        told = number_in(self.info("server").get("uptime_in_seconds"))
+        return math.inf if told is None else told
 
     def _account(self, pid: int | None) -> int | None:
         if pid is None:
@@ -185,11 +194,14 @@ class Session:
             accounts = set(psutil.Process(pid).uids())
         except psutil.Error:
             return None
-        return accounts.pop() if accounts == {self.connection.account()} else None
+        return accounts.pop() if accounts == {self.connection.peer().account} else None
 
-    def _data_dir(self, pid: int) -> Path | None:
-        found = self.connection.pairs("CONFIG", "GET", self.product.data).get(self.product.data)
-        return None if found is None else _of_process(pid, found)
+    def _data_dir(self, pid: int | None) -> Path | None:
+        try:
+            found = self.connection.pairs("CONFIG", "GET", self.product.data).get(self.product.data)
+        except CollectionFailed:  # an account without CONFIG GET may still watch
+            return None
+        return None if found is None or pid is None else _of_process(pid, found)
 
 
 def parsed(text: str) -> dict[str, str]:

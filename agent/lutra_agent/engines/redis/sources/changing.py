@@ -98,7 +98,7 @@ class Changing:
 
     def _write(self, texts: Mapping[str, str | None]) -> None:
         details = self._session.details()
-        if not texts or not details.started_with_file:
+        if not texts or not details.keeps_file:
             return
         file = details.config_file
         if file is None:

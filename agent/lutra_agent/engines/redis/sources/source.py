@@ -11,6 +11,7 @@ from lutra_models.catalog.statements import Step, renderer
 from lutra_models.server import SERVER, ServerSetting
 
 from lutra_agent.engines.common.answers import understood
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.redis.server.rights import missing
 from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
@@ -61,8 +62,8 @@ class RedisSource:
         if remedy:
             how = "this account may not do all that the agent asks of the server"
             return Permissions(frozenset(), True, (remedy,), how)
-        if not details.started_with_file:
-            return self._without_file(names)
+        if not details.keeps_file:
+            return self._without_file(names, details.place)
         file = details.config_file
         kept = save_file(file)
         if kept is None:
@@ -115,10 +116,11 @@ class RedisSource:
         except OSError as error:
             raise CollectionFailed(f"{file}: {error.strerror or error}") from error
 
-    def _without_file(self, names: Iterable[str]) -> Permissions:
-        """A server that was started without a file takes what is live, and forgets it with its next start."""
+    def _without_file(self, names: Iterable[str], place: Place) -> Permissions:
+        """A server that has no file here takes what is live, and forgets it with its next start."""
         live = frozenset(n for n in names if not self._restarts(n))
-        how = "the server was started without a file: its next start forgets every change"
+        how = "the server's file is not on this host" if place.doubt else "the server was started without a file"
+        how += ": its next start forgets every change"
         how += ", and what needs a restart cannot be kept for it"
         return Permissions(live, True, explanation=how)
 

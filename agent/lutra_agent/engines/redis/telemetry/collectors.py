@@ -25,7 +25,25 @@ class FromInfo:
         return Reading(counters, gauges) if counters or gauges else None
 
 
-COLLECTORS: tuple[FromInfo, ...] = (
+@dataclass(frozen=True)
+class FromErrors:
+    """Our names of errors by which the server refuses what it was rightly asked, by their first word.
+
+    One that never came counts 0. All others say what is wrong with the question.
+    """
+
+    name: str
+    kinds: Mapping[str, str]
+
+    def read(self, info: Mapping[str, str]) -> Reading | None:
+        """None where the server counts no errors."""
+        if number(info.get("total_error_replies")) is None:
+            return None
+        counted = {ours: info.get(f"errorstat_{kind}", "").partition("count=")[2] for ours, kind in self.kinds.items()}
+        return Reading({ours: number(text) or 0.0 for ours, text in counted.items()})
+
+
+COLLECTORS: tuple[FromInfo | FromErrors, ...] = (
     FromInfo(
         "commands",
         {
@@ -56,6 +74,7 @@ COLLECTORS: tuple[FromInfo, ...] = (
         {"freed_later": "lazyfreed_objects"},
         {
             "used_bytes": "used_memory",
+            "limit_bytes": "maxmemory",
             "resident_bytes": "used_memory_rss",
             "most_bytes": "used_memory_peak",
             "overhead_bytes": "used_memory_overhead",
@@ -121,6 +140,21 @@ COLLECTORS: tuple[FromInfo, ...] = (
             "user_s": "used_cpu_user",
             "children_system_s": "used_cpu_sys_children",
             "children_user_s": "used_cpu_user_children",
+        },
+    ),
+    FromErrors(
+        "refusals",
+        {
+            "memory": "OOM",
+            "snapshot": "MISCONF",
+            "replicas": "NOREPLICAS",
+            "good_replicas": "NOGOODSLAVE",
+            "read_only": "READONLY",
+            "loading": "LOADING",
+            "busy": "BUSY",
+            "primary_down": "MASTERDOWN",
+            "cluster_down": "CLUSTERDOWN",
+            "disk": "IOERR",
         },
     ),
     FromInfo("disk", {}, {"data_bytes": "db_size", "log_bytes": "log_size"}),

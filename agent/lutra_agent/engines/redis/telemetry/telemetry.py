@@ -21,6 +21,8 @@ from lutra_agent.errors import CollectionFailed
 EXECUTION = "histogram.command_p99_ms"
 """The server's own p99 of a command's execution: what a slow command looks like, and not what a client waits for."""
 HAS_HISTOGRAM = 7
+LOST = ("rejected", "evicted")
+"""Connections for which the server had no room."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,9 @@ class RedisTelemetry:
             return Targets()
         asked = max(commands["processed"] - (new.own - old.own), 0.0)
         metrics = {"qps": asked / (after.monotonic_s - before.monotonic_s)}
-        if asked and "errors" in commands:
-            metrics["error_share"] = min(commands["errors"] / asked, 1.0)
+        failed = _failed(before, after)
+        if failed is not None and (asked or failed):
+            metrics["error_share"] = failed / max(asked, failed)
         waited, ran = probe.p99_ms(old.timed, new.timed), histogram.p99_ms(old.executed, new.executed)
         latency = None if waited is None else Latency(waited, "probe", "command")
         return Targets(metrics, latency, {} if ran is None else {EXECUTION: ran})
@@ -128,6 +131,13 @@ def _readings(info: Mapping[str, str]) -> dict[str, Reading]:
     if (keys := keys_in(info)) and "keys" in found:
         found["keys"] = Reading(found["keys"].counters, {**found["keys"].gauges, **keys})
     return found
+
+
+def _failed(before: Sample, after: Sample) -> float | None:
+    """Commands that the server refused, and clients that it turned away or cut off; None where it counts none."""
+    refused, connections = (_between(before, after, name) for name in ("refusals", "connections"))
+    counted = [*refused.values(), *(connections[name] for name in LOST if name in connections)]
+    return sum(counted) if refused else None
 
 
 def _between(before: Sample, after: Sample, collector: str) -> dict[str, float]:

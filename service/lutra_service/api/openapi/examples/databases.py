@@ -49,6 +49,7 @@ database: Example = {
     "created_at": EVENING,
     "last_report_at": LATER,
     "last_window_end": LATER,
+    "retired_at": None,
 }
 reported: Example = {
     "value": "4096",
@@ -61,13 +62,15 @@ reported: Example = {
     "source": "default",
     "persisted": None,
     "shadowed": None,
+    "unreached": None,
     "pending_restart": False,
 }
 setting: Example = {
-    **{k: reported[k] for k in ("unit", "applies", "source", "persisted", "shadowed", "pending_restart")},
+    **{k: reported[k] for k in ("unit", "applies", "source", "persisted", "shadowed", "unreached", "pending_restart")},
     "setting": "work_mem",
     "value": 4096,
     "text": "4MB",
+    "not_active": None,
     "range": "[4096, 65536] kB",
 }
 cure: Example = {
@@ -80,6 +83,7 @@ cure: Example = {
     "reason": "so that what fills a file of 8 MB stays in memory",
     "set_by": None,
     "obstacle": None,
+    "unreached": None,
 }
 symptom: Example = {
     "name": "sorts_spill",

@@ -19,7 +19,10 @@ from lutra_models.server import Host
 from tests.support.fake_mysql import FakeConnection
 
 IDENTITY = {
-    "SELECT VERSION(), @@GLOBAL.datadir": [("9.7.4", "/nowhere", "none.pid")],
+    "SELECT VERSION()": [("9.7.4",)],
+    "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file": [("/nowhere", "none.pid")],
+    "SHOW GLOBAL STATUS LIKE 'Uptime'": [("Uptime", "60")],
+    "SELECT THREAD_OS_ID": [(None,)],
     "SELECT @@GLOBAL.server_uuid": [("a-b-c",)],
     "SELECT @@GLOBAL.persisted_globals_load": [(1,)],
     "SELECT @@GLOBAL.read_only": [(0,)],

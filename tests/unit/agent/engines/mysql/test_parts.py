@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.mysql.server.grants import privileges
 from lutra_agent.engines.mysql.server.replica import statement
 from lutra_agent.engines.mysql.sources import mariadb
@@ -14,6 +16,8 @@ from lutra_agent.engines.mysql.sources.include import Entry
 from lutra_agent.engines.mysql.sources.mariadb import IncludeFile
 from lutra_agent.engines.mysql.sources.mysql import Persisted
 from lutra_agent.engines.mysql.telemetry.collectors.base import FromStatus, reading
+
+HERE = Place(os.getpid())
 
 
 def test_mysqls_file_is_read_in_every_section() -> None:
@@ -58,7 +62,7 @@ def test_mariadb_tells_what_outranks_its_include_file() -> None:
 
 
 def test_mariadb_without_an_include_file_changes_nothing_and_says_why() -> None:
-    found = IncludeFile(None).permissions(frozenset({"ALL PRIVILEGES"}), "'a'@'b'", {"max_connections": False})
+    found = IncludeFile(None).permissions(frozenset({"ALL PRIVILEGES"}), "'a'@'b'", {"max_connections": False}, HERE)
     assert found.changeable == frozenset()
     assert "include_file" in found.explanation
 
@@ -66,7 +70,7 @@ def test_mariadb_without_an_include_file_changes_nothing_and_says_why() -> None:
 def test_mariadb_changes_nothing_where_its_include_file_cannot_be_written(tmp_path: Path) -> None:
     file = tmp_path / "absent" / "zz-lutra.cnf"
     for names in ({"max_connections": False}, {"back_log": True}):
-        found = IncludeFile(file).permissions(frozenset({"ALL PRIVILEGES"}), "'a'@'b'", names)
+        found = IncludeFile(file).permissions(frozenset({"ALL PRIVILEGES"}), "'a'@'b'", names, HERE)
         assert found.changeable == frozenset()
         assert f"may not write {file} and its folder" in found.explanation
 
@@ -83,11 +87,14 @@ def test_privileges_come_from_every_line_on_everything() -> None:
 
 def test_mysql_names_the_least_that_is_missing() -> None:
     needs = {"max_connections": False, "back_log": True}
-    none = Persisted().permissions(frozenset(), "'a'@'b'", needs)
+    none = Persisted().permissions(frozenset(), "'a'@'b'", needs, HERE)
     assert none.remedies == ("GRANT SYSTEM_VARIABLES_ADMIN, PERSIST_RO_VARIABLES_ADMIN ON *.* TO 'a'@'b';",)
-    some = Persisted().permissions(frozenset({"SYSTEM_VARIABLES_ADMIN"}), "'a'@'b'", needs)
+    some = Persisted().permissions(frozenset({"SYSTEM_VARIABLES_ADMIN"}), "'a'@'b'", needs, HERE)
     assert some.changeable == {"max_connections"}
-    assert Persisted().permissions(frozenset({"SYSTEM_VARIABLES_ADMIN"}), "", {"max_connections": False}).remedies == ()
+    assert (
+        Persisted().permissions(frozenset({"SYSTEM_VARIABLES_ADMIN"}), "", {"max_connections": False}, HERE).remedies
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,10 +111,10 @@ def test_mysql_names_the_least_that_is_missing() -> None:
 )
 def test_mariadb_names_the_privilege_that_each_setting_needs(name: str, privilege: str, tmp_path: Path) -> None:
     flavour = IncludeFile(tmp_path / "zz-lutra.cnf")
-    assert flavour.permissions(frozenset(), "'a'@'b'", {name: False}).remedies == (
+    assert flavour.permissions(frozenset(), "'a'@'b'", {name: False}, HERE).remedies == (
         f"GRANT {privilege} ON *.* TO 'a'@'b';",
     )
-    assert flavour.permissions(frozenset({privilege}), "'a'@'b'", {name: False}).changeable == {name}
+    assert flavour.permissions(frozenset({privilege}), "'a'@'b'", {name: False}, HERE).changeable == {name}
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,18 @@ def window(transactions: float | None = None, own: float = 0.0, **grew: dict[str
 
 
 def test_errors_are_a_share_of_the_transactions_that_ended() -> None:
-    found = window(200.0, statements={"questions": 4000.0, "rollback": 10.0}, failures={"statements": 30.0})
+    found = window(200.0, statements={"questions": 4000.0}, failures={"statements": 40.0})
     assert (found["tps"], found["error_share"]) == (20.0, 0.2)
+
+
+def test_a_rollback_is_no_error() -> None:
+    """A pool's reset ends by one whatever was only read."""
+    assert window(200.0, statements={"questions": 400.0, "commit": 50.0, "rollback": 150.0})["error_share"] == 0.0
+
+
+@pytest.mark.parametrize("limit", ["over_statement_time", "over_execution_time"])
+def test_a_statement_that_its_time_limit_ended_is_an_error(limit: str) -> None:
+    assert window(200.0, statements={"questions": 400.0, limit: 20.0})["error_share"] == 0.1
 
 
 def test_where_no_transaction_is_counted_errors_are_a_share_of_the_statements_without_the_agents() -> None:
@@ -71,19 +81,20 @@ def test_where_nothing_ends_any_more_and_all_fails_the_share_is_one() -> None:
 
 
 @given(*[st.floats(0, 1e9)] * 5)
-def test_the_share_is_never_above_one(asked: float, ended: float, rolled: float, failed: float, refused: float) -> None:
+def test_the_share_is_never_above_one(asked: float, ended: float, over: float, failed: float, refused: float) -> None:
     found = window(
         ended,
-        statements={"questions": asked, "rollback": rolled},
+        statements={"questions": asked, "over_execution_time": over},
         failures={"statements": failed},
         threads={"refused": refused},
     )
     assert 0.0 <= found.get("error_share", 0.0) <= 1.0
 
 
-def test_failed_statements_are_read_where_the_server_counts_them() -> None:
-    on, off = ({"SELECT @@GLOBAL.performance_schema": [(v,)], "SELECT SUM": [(3,)]} for v in (1, 0))
+def test_failed_statements_are_read_where_the_server_counts_them_by_number() -> None:
+    on, off = ({"SELECT @@GLOBAL.performance_schema": [(v,)], "SELECT COALESCE": [(3,)]} for v in (1, 0))
     read = FAILURES.read(FakeConnection(on), {})  # type: ignore[arg-type]
     assert read is not None
     assert read.counters == {"statements": 3.0}
     assert FAILURES.read(FakeConnection(off), {}) is None  # type: ignore[arg-type]
+    assert FAILURES.read(FakeConnection(on, version="10.11.19-MariaDB"), {}) is None  # type: ignore[arg-type]

@@ -176,23 +176,24 @@ def test_the_agents_own_statements_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "a.log"
     file.touch()
     server, reader = cast(Connection, Server(file, **SAMPLED)), LogReader()
-    reader.read(server, None)
+    reader.read(server, tmp_path)
     own = line("duration: 1.000 ms  statement: SELECT /* lutra-agent */ 1")
     file.write_text(own + line("duration: 2.000 ms  statement: SELECT 1") + "half a li")
-    found = reader.read(server, None)
+    found = reader.read(server, tmp_path)
     assert found is not None
     assert sum(found.lines) == 1
-    assert reader.objection(server, None) == ""
+    assert reader.objection(server, tmp_path) == ""
 
 
 def test_a_log_that_cannot_be_read_is_named_with_the_way_out(tmp_path: Path) -> None:
     gone = cast(Connection, Server(tmp_path / "gone.log", **SAMPLED))
-    assert "let the agent's account read it" in LogReader().objection(gone, None)
+    assert "let the agent's account read it" in LogReader().objection(gone, tmp_path)
     with pytest.raises(CollectionFailed, match=r"gone\.log"):
-        LogReader().read(gone, None)
-    assert "database.server_log" in LogReader().objection(cast(Connection, Server(None)), None)
+        LogReader().read(gone, tmp_path)
+    assert "database.server_log" in LogReader().objection(cast(Connection, Server(None)), tmp_path)
     (tmp_path / "a.log").touch()
     silent = cast(Connection, Server(None))
+    assert "database.server_log" in LogReader().objection(gone, None)  # of another host
     assert "logs no durations" in LogReader(tmp_path / "a.log").objection(silent, None)
     assert LogReader(tmp_path / "a.log").read(silent, None) is None
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lutra_agent.engines.common.answers import reading
+from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.settings import parse_settings_file
 from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 from lutra_agent.engines.postgresql.telemetry.statements import Statements, StatementsView, targets
+from lutra_agent.engines.postgresql.telemetry.telemetry import PostgresTelemetry
 from lutra_agent.errors import ConfigError
 
 
@@ -73,3 +77,23 @@ def test_nothing_is_said_across_a_reset_of_the_statements() -> None:
 def test_an_unknown_family_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="postgresql"):
         family("oracle")
+
+
+def share(**grew: float) -> float | None:
+    """Of errors, in ten seconds in which pg_stat_database's columns grew so much."""
+    names = ("xact_commit", "xact_rollback", "deadlocks", "conflicts")
+    ends = (dict.fromkeys(names, 7.0), {n: 7.0 + grew.get(n, 0.0) for n in names})
+    now, session = datetime(2026, 1, 1, tzinfo=UTC), Any
+    before, after = (Sample(now, 10.0 * i, {"database": Reading(c)}) for i, c in enumerate(ends))
+    return PostgresTelemetry(session).targets(before, after).metrics.get("error_share")  # type: ignore[arg-type]
+
+
+def test_a_rollback_is_no_error() -> None:
+    """Where nothing fails: pools end what they only read by one, and the mix of reads and writes moves in a day."""
+    assert [share(xact_commit=100.0 - r, xact_rollback=r) for r in (0.0, 30.0, 60.0, 100.0)] == [0.0] * 4
+
+
+@pytest.mark.parametrize("failure", ["deadlocks", "conflicts"])
+def test_what_the_server_broke_off_is_an_error(failure: str) -> None:
+    assert share(xact_commit=90.0, xact_rollback=10.0, **{failure: 10.0}) == 0.1
+    assert share() is None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from lutra_agent.engines.common.telemetry import Sample
 from lutra_agent.engines.redis.server.section import RedisDatabase
 from lutra_agent.engines.redis.server.session import PRODUCTS, Session, parsed
 from lutra_agent.engines.redis.telemetry import histogram, probe
+from lutra_agent.engines.redis.telemetry.telemetry import Counted, RedisTelemetry, _readings
 from lutra_agent.errors import ConfigError
 
 DATABASE = RedisDatabase(engine="redis", host="127.0.0.1", port=1)
@@ -77,3 +80,33 @@ def test_the_servers_histogram_is_read_as_a_difference_of_all_its_commands() -> 
     assert 0.002 < found <= 0.016
     assert histogram.p99_ms(new, old) is None
     assert histogram.read("nonsense") == histogram.read([1, 2, 3]) == {}
+
+
+def share(**grew: int) -> float | None:
+    """Of errors, in ten seconds with 1,000 commands of clients in which the lines of INFO grew so much."""
+    base = {"total_commands_processed": "500", "total_error_replies": "70", "rejected_connections": "3"}
+    before = {**base, "errorstat_ERR": "count=60", "errorstat_OOM": "count=10"}
+    after = {**before, "total_commands_processed": "1500", "evicted_clients": "0"}
+    for line, more in grew.items():
+        was = int(before.get(line, "0").rpartition("=")[2])
+        after[line] = f"count={was + more}" if line.startswith("errorstat_") else str(was + more)
+    samples = (Sample(NOW, at, _readings(info), Counted(0)) for at, info in ((0.0, before), (10.0, after)))
+    session: Any = None
+    return RedisTelemetry(session).targets(*samples).metrics.get("error_share")
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("error", ["OOM", "MISCONF", "NOREPLICAS", "READONLY", "LOADING", "BUSY"])
+def test_what_the_server_refuses_is_an_error_also_at_its_first_time(error: str) -> None:
+    assert share(**{f"errorstat_{error}": 100, "total_error_replies": 100}) == 0.1
+
+
+@pytest.mark.parametrize("error", ["ERR", "WRONGTYPE", "NOSCRIPT", "MOVED", "WRONGPASS", "EXECABORT"])
+def test_what_is_wrong_with_a_command_is_no_error_of_the_server(error: str) -> None:
+    assert share(**{f"errorstat_{error}": 300, "total_error_replies": 300}) == 0.0
+
+
+def test_a_client_that_the_server_has_no_room_for_is_an_error() -> None:
+    assert share(rejected_connections=50) == 0.05

@@ -24,5 +24,6 @@ BUFFER_POOL = FromStatus(
         "pages_dirty": "Innodb_buffer_pool_pages_dirty",
         "pages_free": "Innodb_buffer_pool_pages_free",
         "pages_misc": "Innodb_buffer_pool_pages_misc",
+        "page_bytes": "Innodb_page_size",
     },
 )

@@ -18,6 +18,8 @@ STATEMENTS = FromStatus(
         "begin": "Com_begin",
         "commit": "Com_commit",
         "rollback": "Com_rollback",
+        "over_statement_time": "Max_statement_time_exceeded",
+        "over_execution_time": "Max_execution_time_exceeded",
         "prepared": "Com_stmt_prepare",
         "executed": "Com_stmt_execute",
         "handler_commit": "Handler_commit",

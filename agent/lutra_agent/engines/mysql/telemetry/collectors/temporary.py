@@ -10,6 +10,7 @@ TEMPORARY = FromStatus(
         "tables": "Created_tmp_tables",
         "disk_tables": "Created_tmp_disk_tables",
         "files": "Created_tmp_files",
+        "rows": "Handler_tmp_write",
         "count_hit_limit": "TempTable_count_hit_max_ram",
     },
 )

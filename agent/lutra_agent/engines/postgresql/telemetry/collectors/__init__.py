@@ -1,4 +1,4 @@
-"""What is read from PostgreSQL at every sample: one file per statistics view, one line here."""
+"""What is read from PostgreSQL at every sample: a line here for each collector."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from lutra_agent.engines.postgresql.telemetry.collectors.checkpointer import CHE
 from lutra_agent.engines.postgresql.telemetry.collectors.database import DATABASE
 from lutra_agent.engines.postgresql.telemetry.collectors.io import IO
 from lutra_agent.engines.postgresql.telemetry.collectors.locks import LOCKS
-from lutra_agent.engines.postgresql.telemetry.collectors.replication import REPLICATION
+from lutra_agent.engines.postgresql.telemetry.collectors.replication import REPLICATION, SLOTS
 from lutra_agent.engines.postgresql.telemetry.collectors.size import SIZE
 from lutra_agent.engines.postgresql.telemetry.collectors.slru import SLRU
 from lutra_agent.engines.postgresql.telemetry.collectors.tables import TABLES
-from lutra_agent.engines.postgresql.telemetry.collectors.vacuum import VACUUM
+from lutra_agent.engines.postgresql.telemetry.collectors.vacuum import HORIZON, VACUUM
 from lutra_agent.engines.postgresql.telemetry.collectors.wal import WAL
 from lutra_agent.engines.postgresql.telemetry.collectors.workers import WORKERS
 
@@ -28,8 +28,10 @@ COLLECTORS = (
     ACTIVITY,
     LOCKS,
     REPLICATION,
+    SLOTS,
     TABLES,
     WORKERS,
     VACUUM,
+    HORIZON,
     SIZE,
 )

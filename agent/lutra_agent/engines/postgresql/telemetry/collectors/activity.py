@@ -17,7 +17,12 @@ count(*) FILTER (WHERE state = 'active' AND wait_event_type = 'IO') AS waiting_i
 count(*) FILTER (WHERE state = 'active' AND wait_event_type = 'IPC') AS waiting_ipc,
 count(*) FILTER (WHERE state = 'active' AND wait_event_type = 'Client') AS waiting_client,
 count(*) FILTER (WHERE wait_event = 'WALSync' OR wait_event = 'WalSync') AS waiting_wal_sync,
-coalesce(extract(epoch FROM max(clock_timestamp() - xact_start)), 0) AS oldest_transaction_s
+count(*) FILTER (WHERE wait_event = 'SyncRep') AS waiting_standby,
+coalesce(extract(epoch FROM max(clock_timestamp() - state_change) FILTER (WHERE wait_event = 'SyncRep')), 0)
+AS longest_wait_for_standby_s,
+coalesce(extract(epoch FROM max(clock_timestamp() - xact_start)), 0) AS oldest_transaction_s,
+current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+- coalesce(nullif(current_setting('reserved_connections', true), ''), '0')::int AS places
 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()""",
     },
     gauges=frozenset(
@@ -32,7 +37,10 @@ FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backen
             "waiting_ipc",
             "waiting_client",
             "waiting_wal_sync",
+            "waiting_standby",
+            "longest_wait_for_standby_s",
             "oldest_transaction_s",
+            "places",
         }
     ),
 )

@@ -30,7 +30,7 @@ class LogReader:
         """Why the log gives no p99; empty where it does. Opens the file once."""
         found = _current_file(connection, data_dir, self._named)
         if found is None:
-            return "the server does not say where its log is: name it as database.server_log"
+            return "no log of this host is known to be the server's: name it as database.server_log"
         form, file = found
         if _read(connection, form).least_ms is None:
             return "the server logs no durations: set log_min_duration_sample and log_statement_sample_rate"
@@ -77,6 +77,6 @@ def _current_file(connection: Connection, data_dir: Path | None, named: Path | N
             found = connection.row("SELECT pg_current_logfile(%s)", (form,))[0]
         except CollectionFailed:
             continue  # not this account's to ask, or a format that this version has not
-        if found is not None and (data_dir is not None or Path(found).is_absolute()):
-            return form, (data_dir or Path("/")) / found
+        if found is not None and data_dir is not None:
+            return form, data_dir / found
     return None

@@ -1,0 +1,55 @@
+"""Which account, process and socket of this host answer on a connection: the kernel's word, not the server's."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+LOCAL, REMOTE, STATE, UID, INODE = 1, 2, 3, 7, 9
+ESTABLISHED = "01"
+CREDENTIALS = struct.Struct("iii")
+OF_ANOTHER_NAMESPACE = 0
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The other side of a connection; None for what the kernel does not show, as of another host.
+
+    `process` is whoever made the socket's file, and OF_ANOTHER_NAMESPACE where that process has no number here.
+    `inode` is the other side's end of a TCP connection.
+    """
+
+    account: int | None = None
+    process: int | None = None
+    inode: int | None = None
+
+
+def peer_of(connected: socket.socket) -> Peer:
+    """Over TCP sockets are told by their ports alone, and one that stands for several accounts is nobody's."""
+    if connected.family == socket.AF_UNIX:
+        told = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        process, account, _ = CREDENTIALS.unpack(told)
+        return Peer(account, process)
+    theirs, ours = connected.getpeername()[1], connected.getsockname()[1]
+    found = {end for table in TABLES for end in _ends(table, f"{theirs:04X}", f"{ours:04X}")}
+    accounts, inodes = {account for account, _ in found}, {inode for _, inode in found}
+    return Peer(
+        accounts.pop() if len(accounts) == 1 else None,
+        inode=inodes.pop() if len(inodes) == 1 else None,
+    )
+
+
+def _ends(table: Path, local: str, remote: str) -> Iterator[tuple[int, int]]:
+    """Of a socket that nobody has accepted yet, or that is closed, the kernel says 0: such a one has not answered."""
+    try:
+        lines = table.read_text().splitlines()[1:]
+    except OSError:
+        return
+    for words in map(str.split, lines):
+        ports = (words[LOCAL].rpartition(":")[2], words[REMOTE].rpartition(":")[2])
+        if ports == (local, remote) and words[STATE] == ESTABLISHED:
+            yield int(words[UID]), int(words[INODE])

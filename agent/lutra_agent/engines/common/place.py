@@ -1,0 +1,279 @@
+"""Which process and which folder of this host are the server's that answers.
+
+What a server tells of itself holds where it runs: in a container, behind a tunnel or on another host the same path is
+another folder, and the same number another process. So nothing that it tells is believed before it is proven.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from lutra_agent.engines.common.answers import understood
+from lutra_agent.engines.common.peer import OF_ANOTHER_NAMESPACE, Peer
+from lutra_agent.errors import CollectionFailed
+
+STARTED_ALIKE_S = 5.0
+"""The kernel and a server tell the begin of a process by different clocks, each in whole seconds."""
+SERVICE_MANAGER = 1
+"""It may make the socket's file, and give it to the server."""
+MOST_LINKS = 20
+
+WAY_OUT = (
+    "run the agent where the server runs, under the server's account or root, and inside its container where it has one"
+)
+BY_STATEMENTS = (
+    "the agent takes nothing from this host's files and processes, and observes and changes it by statements alone"
+)
+NO_LIMITS = "the agent does not know the limits of its container"
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is proven to be the server's: its process and its folder on this host.
+
+    `doubt` is what is not, in words, with the way out; empty where both are. `unread`: the server's answers could not
+    be read, and may be another time.
+    """
+
+    process: int | None = None
+    folder: Path | None = None
+    doubt: str = ""
+    unread: bool = False
+
+    @property
+    def here(self) -> bool:
+        """Whether the server is known to run on this host."""
+        return self.process is not None or self.folder is not None
+
+    def folder_or(self, named: Path | None) -> Path | None:
+        """`named` is the agent's own file's, for a server that does not tell this account where its data are."""
+        if self.folder is not None or named is None or self.process is None:
+            return self.folder
+        return None if sees(self.process, named) is False else named
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a server tells of where it runs, and who answers on the connection.
+
+    `process` is its number and `holder` the process that has our connection, where that is another one. `started_s` is
+    the epoch second at which the holder began, and `up_since_s` that of the server, wrong by `error_s` at most. `named`
+    says whether the data in `folder` bear the server's own name: None where nobody knows, and then `unnamed` says what
+    it takes to know.
+    """
+
+    programs: Collection[str]
+    peer: Peer
+    process: int | None = None
+    holder: int | None = None
+    started_s: float | None = None
+    up_since_s: float | None = None
+    folder: Path | None = None
+    named: bool | None = None
+    unnamed: str = ""
+    error_s: float = 0.0
+
+
+def located(read: Callable[[], Place]) -> Place:
+    """What `read` finds; nothing, where the server's answers cannot be read."""
+    try:
+        with understood("where the server runs"):
+            return read()
+    except CollectionFailed as error:
+        return Place(doubt=f"{error}: {BY_STATEMENTS}. {WAY_OUT}", unread=True)
+
+
+def place_of(told: Told) -> Place:
+    """What of it this host confirms."""
+    process, folder = _process(told), told.folder
+    seen = None if process is None or folder is None else sees(process, folder)
+    if folder is not None and process is None and told.named:
+        worker = _worker_in(folder, told.programs)
+        if worker is not None and _began(worker, told.up_since_s, told.error_s):
+            process = worker
+        elif worker is not None:  # a copy of this folder's data answers
+            seen = False
+    if folder is None or False in (told.named, seen) or not (told.named or seen or _is_alike(process)):
+        folder = None
+    return Place(process, folder, _doubt(told, process, folder))
+
+
+def sees(process: int, path: Path) -> bool | None:
+    """Whether `path` is the same file or folder for the process as for us; None where we may not look."""
+    try:
+        return os.path.samestat(_within(Path(f"/proc/{process}/root"), path).stat(), path.stat())
+    except PermissionError:
+        return None
+    except OSError:
+        return False
+
+
+def inode_of(folder: Path) -> str:
+    """What tells a folder from another one that takes its place; empty where there is none."""
+    try:
+        return f"inode {folder.stat().st_ino}"
+    except OSError:
+        return ""
+
+
+def parent(process: int) -> int | None:
+    try:
+        return psutil.Process(process).ppid()
+    except psutil.Error:
+        return None
+
+
+def group_of(thread: int) -> int | None:
+    """The process to which a thread belongs."""
+    try:
+        lines = Path(f"/proc/{thread}/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.startswith("Tgid:")), None)
+
+
+def _doubt(told: Told, process: int | None, folder: Path | None) -> str:
+    if process is not None and (folder is not None or (told.folder is None and not told.unnamed)):
+        return ""
+    if told.named is False:
+        what = f"{told.folder} holds the data of another server than the one that answers"
+    elif folder is not None:
+        what = f"the server has its data in {folder}, and no process of this host is known to be its own"
+    elif process is not None and told.folder is not None:
+        what = f"{told.folder} is not known to be the folder of the server, which is process {process}"
+    elif process is not None:
+        what = f"the server is process {process}, and does not tell this account where its data are"
+    else:
+        what = "nothing shows that the server that answers runs on this host"
+    wanted = told.unnamed if folder is None and told.named is None else ""
+    return f"{what}: {NO_LIMITS if folder else BY_STATEMENTS}. {'; or '.join(filter(None, (wanted, WAY_OUT)))}"
+
+
+def _process(told: Told) -> int | None:
+    """The server's process of this host. Whoever made the socket's file has its number here, whatever it is there."""
+    maker = told.peer.process
+    by_file = maker not in (None, SERVICE_MANAGER, OF_ANOTHER_NAMESPACE)
+    process = maker if by_file else told.process
+    if maker == OF_ANOTHER_NAMESPACE or process is None or not _is_called(process, told.programs):
+        return None
+    if by_file:
+        return process
+    holder = told.holder or process
+    holds = None if told.peer.inode is None else _holds(holder, told.peer.inode)
+    if holds is None:
+        holds = _is_the_accounts(holder, told.peer.account) and _began(holder, told.started_s, told.error_s)
+    return process if holds else None
+
+
+def _is_called(process: int, programs: Collection[str]) -> bool:
+    try:
+        found = psutil.Process(process)
+        # A loader may stand before the program in its arguments; some rewrite these.
+        names = (found.name(), *(Path(word).name for word in found.cmdline()))
+    except psutil.Error:
+        return False
+    return any(name in programs for name in names)
+
+
+def _holds(process: int, inode: int) -> bool | None:
+    """Whether it has this socket open; None where we may not look."""
+    try:
+        with os.scandir(f"/proc/{process}/fd") as opened:
+            return any(_link(Path(file.path)) == f"socket:[{inode}]" for file in opened)
+    except PermissionError:
+        return None
+    except OSError:
+        return False
+
+
+def _link(file: Path) -> str:
+    try:
+        return str(file.readlink())
+    except OSError:
+        return ""
+
+
+def _is_the_accounts(process: int, account: int | None) -> bool:
+    try:
+        return account is None or account == psutil.Process(process).uids().effective
+    except psutil.Error:
+        return False
+
+
+def _began(process: int, epoch_s: float | None, error_s: float) -> bool:
+    if epoch_s is None:
+        return False
+    try:
+        return abs(psutil.Process(process).create_time() - epoch_s) <= STARTED_ALIKE_S + error_s
+    except psutil.Error:
+        return False
+
+
+def _is_alike(process: int | None) -> bool:
+    """Whether a process into which we may not look has the number here that it has for itself: no container's has."""
+    if process is None or _may_look_into(process):
+        return False
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return False
+    return all(len(line.split()) == 2 for line in lines if line.startswith("NSpid:"))
+
+
+def _may_look_into(process: int) -> bool:
+    try:
+        Path(f"/proc/{process}/root").stat()
+    except PermissionError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _worker_in(folder: Path, programs: Collection[str]) -> int | None:
+    """The one process of these programs that works in the folder, whatever its namespaces call both."""
+    found = {p.pid for p in psutil.process_iter() if _works_in(p.pid, folder) and _is_called(p.pid, programs)}
+    first = [process for process in found if parent(process) not in found]
+    return first[0] if len(first) == 1 else None
+
+
+def _works_in(process: int, folder: Path) -> bool:
+    try:
+        return os.path.samestat(Path(f"/proc/{process}/cwd").stat(), folder.stat())
+    except OSError:
+        return False
+
+
+def _within(root: Path, path: Path) -> Path:
+    """The path below another root, where its links lead as they do for whoever has that root. Raises OSError."""
+    left, place, links = list(path.parts[1:]), root, 0
+    while left:
+        part = left.pop(0)
+        if part == "..":
+            place = root if place == root else place.parent
+            continue
+        if (place / part).is_symlink():
+            links += 1
+            if links > MOST_LINKS:
+                raise OSError(f"{path} leads through more than {MOST_LINKS} links")
+            target = (place / part).readlink()
+            place = root if target.is_absolute() else place
+            left[:0] = target.parts[1:] if target.is_absolute() else target.parts
+            continue
+        place /= part
+    return place
+
+
+def begin_of(uptime: Callable[[], float]) -> tuple[float, float]:
+    """The epoch second at which began what tells for how long it has run, and how wrong that may be: it may have told
+    it at any moment of the wait for the answer.
+    """
+    asked_s = time.time()
+    up_s = uptime()
+    return time.time() - up_s, time.time() - asked_s

@@ -1,0 +1,53 @@
+"""The most memory that others held beside the server, day by day, over the agent's own restarts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from lutra_models.server import LARGEST_BYTES, Host
+
+from lutra_agent.state.store import State
+
+NAME = "others_memory"
+DAYS = 7
+"""What runs once a week comes again."""
+STEPS = 32
+"""Of the memory: what moves by less moves no range and no rule."""
+
+
+class OthersMemory:
+    """Kept on disk. Others come and go: what they held at most on one of the last days, they may hold again."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._kept: dict[int, int] | None = None
+
+    def with_seen(self, host: Host, now: datetime) -> Host:
+        """With the most of the last days, `now` included, in whole steps. Nothing is kept where nothing was seen."""
+        if host.others_bytes is None:
+            return host
+        if self._kept is None:
+            self._kept = _days(self._state.load(NAME))
+        today, step = now.toordinal(), max(1, -(-host.memory_bytes // STEPS))
+        seen = -(-host.others_bytes // step) * step
+        kept = {day: most for day, most in self._kept.items() if today - DAYS < day <= today}
+        kept[today] = max(seen, kept.get(today, 0))
+        if kept != self._kept:
+            self._kept = kept
+            self._state.save_or_hold(NAME, {str(day): most for day, most in kept.items()})
+        return replace(host, others_bytes=min(max(kept.values()), host.memory_bytes))
+
+
+def _days(content: object) -> dict[int, int]:
+    """What the folder says, as far as it is that."""
+    entries = content.items() if isinstance(content, dict) else ()
+    return {
+        int(day): most
+        for day, most in entries
+        if isinstance(day, str)
+        and day.isdecimal()
+        and len(day) < 9
+        and type(most) is int
+        and 0 <= most <= LARGEST_BYTES
+    }

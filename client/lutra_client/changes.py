@@ -1,0 +1,106 @@
+"""What happened to the settings of a database: applied, confirmed, undone, with who and why; and guards that fired."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Literal
+
+from lutra_models.errors import printable
+
+from lutra_client.client import Client
+from lutra_client.schemas import EventAnswer, RecommendationAnswer
+from lutra_client.shown import WIDTH
+
+What = Literal["applied", "confirmed", "undone", "guard fired"]
+AGENT = "its agent"
+HEADER = ("WHEN (UTC)", "DATABASE", "WHAT", "CHANGE", "BY", "WHY")
+
+
+@dataclass(frozen=True)
+class Happening:
+    """`changes` is by setting what it was before and after; `by` decided it, undid it, or fired."""
+
+    at: datetime
+    database: str
+    what: What
+    by: str
+    why: str = ""
+    changes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    recommendation: str | None = None
+
+    @property
+    def change(self) -> str:
+        """As in "work_mem 4MB → 24MB"."""
+        return ", ".join(f"{name} {before} → {after}" for name, (before, after) in self.changes.items())
+
+    @property
+    def document(self) -> dict[str, object]:
+        return {**asdict(self), "at": self.at.isoformat()}
+
+
+def happenings(client: Client, database: str, name: str, since: datetime) -> list[Happening]:
+    """What happened after `since`, the newest first."""
+    moment = since.isoformat()
+    found = [
+        happening
+        for made in client.list_recommendations(database, since=moment)
+        for happening in _of_recommendation(made, name)
+    ]
+    found += [_of_event(e, name) for e in client.list_events(database, since=moment) if e["recommendation"] is None]
+    return sorted((h for h in found if h.at > since), key=lambda h: h.at, reverse=True)
+
+
+def table(found: Sequence[Happening]) -> Iterator[str]:
+    """Lines of text under a header; why in the words of who did it, as far as a line takes them."""
+    cells = [HEADER, *(tuple(printable(cell) or "-" for cell in _row(h)) for h in found)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _row(found: Happening) -> tuple[str, ...]:
+    when, why = f"{found.at.astimezone(UTC):%Y-%m-%d %H:%M:%S}", textwrap.shorten(found.why, WIDTH, placeholder=" …")
+    return when, found.database, found.what, found.change, found.by, why
+
+
+def sentence(found: Happening, now: datetime) -> str:
+    """As in "03:15 guard p99 undid work_mem 24MB → 4MB: …"; with its day, where that is not today's in UTC."""
+    at, today = found.at.astimezone(UTC), now.astimezone(UTC).date()
+    when = f"{at:%H:%M}" if at.date() == today else f"{at:%m-%d %H:%M}"
+    did = {
+        "applied": f"applied {found.change}, decided by {found.by}",
+        "confirmed": f"confirmed {found.change}",
+        "undone": f"{found.by} undid {found.change}",
+        "guard fired": f"{found.by} fired, and there was no change to undo",
+    }[found.what]
+    return printable(f"{when} {did}" + (f": {found.why}" if found.why else ""))
+
+
+def _of_recommendation(made: RecommendationAnswer, database: str) -> Iterator[Happening]:
+    """Nothing of one that changed nothing, and of a rollback that was carried out: what it undid tells of that."""
+    changes = made["changes"] or []
+    carried_out = made["kind"] == "rollback" and made["state"] == "confirmed"
+    if made["applied_at"] is None or not changes or carried_out:
+        return
+    there = {c["setting"]: (c["before_text"], c["after_text"]) for c in changes}
+    back = {name: (after, before) for name, (before, after) in there.items()}
+    yield Happening(
+        _moment(made["applied_at"]), database, "applied", made["decided_by_name"] or "-", "", there, made["id"]
+    )
+    if made["confirmed_at"] is not None:
+        yield Happening(_moment(made["confirmed_at"]), database, "confirmed", AGENT, "", there, made["id"])
+    if made["state"] == "reverted" and made["ended_at"] is not None:
+        why = made["reason"] or made["error"] or ""
+        by = made["undone_by"] or AGENT
+        yield Happening(_moment(made["ended_at"]), database, "undone", by, why, back, made["id"])
+
+
+def _of_event(event: EventAnswer, database: str) -> Happening:
+    return Happening(_moment(event["at"]), database, "guard fired", f"guard {event['guard']}", event["message"])
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

@@ -1,0 +1,164 @@
+"""Real servers of every family that somebody shuts down: the agent starts none, and goes on when it is back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lutra_agent.runtime.compose import running
+from lutra_agent.runtime.loop import Loop
+from lutra_lab.servers.base import ScratchServer
+from lutra_lab.servers.postgresql import ScratchPostgres
+
+from tests.support.agents import TOKEN, config, guards
+from tests.support.engines import OTHER_STORES, scratch
+from tests.support.fake_engine import NoSignals
+from tests.support.fake_service import FakeService, serving
+from tests.support.faults import Scene
+from tests.support.subjects import ENGINES, subject_of
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+HELD = "somebody shut the server down: the agent does not start it"
+QUICK = {"agent": {"restart_warmup_s": 0, "warmup_windows": 0}}
+UNREACHABLE = {**guards(unreachable={"limit": 0.5, "hold_s": 2}), "confirm_windows": 100, "confirm_s": 3600}
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeService]:
+    monkeypatch.setenv("LUTRA_AGENT_TOKEN", TOKEN)
+    with serving(FakeService()) as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=[*ENGINES, *OTHER_STORES])
+def server(request: pytest.FixtureRequest) -> Iterator[ScratchServer]:
+    with scratch(request.param) as found:
+        yield found
+
+
+def states(service: FakeService, identifier: str = "rec_1") -> list[str]:
+    return [o.state for r in service.reports for o in r.outcomes if o.directive == identifier]
+
+
+def problems(service: FakeService) -> list[str]:
+    assert service.reports[-1].status is not None
+    return service.reports[-1].status.problems
+
+
+def stays_down(loop: Loop, server: ScratchServer, service: FakeService) -> None:
+    """For as many intervals as the guard would need to fire; the service hears why from the first one on."""
+    told = len(service.reports)
+    loop.cycle()
+    assert HELD in loop.problems[0]
+    loop.run(ended=lambda: len(service.reports) >= told + 5)
+    assert all(r.status is not None and HELD in r.status.problems[0] for r in service.reports[told + 1 :])
+    assert server.pid is None
+
+
+def test_one_that_is_shut_down_stays_so_and_one_that_crashes_is_brought_back(
+    server: ScratchServer, service: FakeService, tmp_path: Path
+) -> None:
+    subject = subject_of(server, tmp_path / "unused")
+    before = subject.kept_settings()
+    subject.engine.health.close()
+    made = config(server, service.url, tmp_path / "state", "reload_only", guard=UNREACHABLE, **QUICK)
+    service.offer("rec_1", dict(subject.at_once))
+    with running(made, signals=NoSignals()) as loop:
+        loop.run(ended=lambda: states(service) == ["applied"])
+        server.stop()
+        stays_down(loop, server, service)
+    with running(made, signals=NoSignals()) as loop:  # another agent, which never saw it up
+        loop.cycle()
+        assert HELD in loop.problems[0]
+        assert server.pid is None
+        server.start()
+        loop.run(ended=lambda: service.reports[-1].window is not None and not problems(service))
+        assert states(service) == ["applied"]
+        server.crash()
+        loop.run(ended=lambda: states(service) == ["applied", "reverted"])
+    subject.engine.health.ping()
+    assert subject.kept_settings() == before
+    subject.engine.health.close()
+
+
+@pytest.fixture
+def scene(own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path) -> Scene:
+    return Scene(own_postgres, service, tmp_path)
+
+
+def held(scene: Scene) -> None:
+    """A new agent that finds the server down says so, and starts nothing while it does."""
+    log = scene.folder / "agent.log"
+    said = log.read_text().count(HELD)
+    with scene.agent():
+        until(lambda: log.read_text().count(HELD) > said)
+    with scene.agent():
+        until(lambda: log.read_text().count(HELD) > said + 1)
+        assert scene.server.pid is None
+        checked = command(scene, "check")
+        assert HELD in checked.stderr
+        assert "rec_1 waits until the server is up again" in checked.stderr
+        assert scene.server.pid is None
+        scene.server.start()
+        scene.back()
+
+
+def command(scene: Scene, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "lutra_agent", *words, "--config", str(scene.folder / "agent.toml")]
+    return subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LUTRA_AGENT_TOKEN": TOKEN})
+
+
+def test_in_the_middle_of_a_change(scene: Scene) -> None:
+    with scene.halted(1, scene.subject.at_once) as agent:
+        agent.kill()
+    scene.server.stop()
+    held(scene)
+
+
+def test_after_the_agents_own_restart_of_which_it_saw_no_end(scene: Scene) -> None:
+    scene.service.offer("rec_1", {**scene.subject.at_once, **scene.subject.with_restart}, restart_allowed=True)
+    with scene.agent(restart={"command": scene.hanging_restart(True)}) as process:
+        until((scene.folder / "hanging").exists)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    os.kill(int((scene.folder / "hanging").read_text()), signal.SIGKILL)
+    scene.server.start()
+    scene.server.stop()
+    held(scene)
+
+
+def test_while_a_change_is_undone(scene: Scene) -> None:
+    """An agent whose own start failed has not seen the server since, and its files say that it was up."""
+    with scene.halted(1, scene.subject.at_once) as agent:
+        agent.kill()
+    scene.server.crash()
+    with scene.agent(restart={"command": ["false"], "start_command": ["false"]}):
+        until(lambda: "false ended with 1" in (scene.folder / "agent.log").read_text())
+    scene.server.start()
+    scene.server.stop()
+    held(scene)
+
+
+@pytest.mark.parametrize("how", ["smart", "immediate"])
+def test_however_it_is_shut_down(own_postgres: ScratchPostgres, service: FakeService, tmp_path: Path, how: str) -> None:
+    """An immediate shutdown leaves no checkpoint; a smart one waits for the clients, and is under way until then."""
+    made = config(own_postgres, service.url, tmp_path / "state", "reload_only", guard=UNREACHABLE, **QUICK)
+    service.offer("rec_1", {"work_mem": 8192})
+    with running(made, signals=NoSignals()) as loop:
+        loop.run(ended=lambda: states(service) == ["applied"])
+        argv = [word if word != "fast" else how for word in own_postgres.stop_command if word != "-w"]
+        subprocess.run([*argv, "-W"], check=True)
+        if how == "smart":
+            loop._database.engine.health.close()
+        loop.run(ended=lambda: "the agent does not start it" in " ".join(loop.problems))
+        told = len(service.reports)
+        loop.run(ended=lambda: len(service.reports) >= told + 5)
+        assert own_postgres.pid is None
+        assert states(service) == ["applied"]

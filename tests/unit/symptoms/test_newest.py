@@ -1,0 +1,35 @@
+"""What is true now is judged by the newest window, whatever the hour before it was like."""
+
+from __future__ import annotations
+
+import pytest
+from lutra_models.catalog import meet
+from lutra_models.symptoms import MeasuredWindow, diagnose
+from lutra_models.symptoms.span import Measured
+
+from tests.unit.symptoms.cases import CASES, Case, Numbers
+
+AGES: tuple[tuple[str, Numbers], ...] = (
+    ("transactions_left_open", {"activity.oldest_transaction_s": 2, "activity.idle_in_transaction": 0}),
+    ("autovacuum_off", {"tables.behind": 0, "tables.dead_rows": 0}),
+    ("dead_rows_held", {"horizon.prepared_xids": 0, "tables.behind": 0}),
+    ("purge_held_back", {"open_transactions.oldest_s": 1}),
+)
+
+
+def seen(case: Case, *hours: Numbers) -> bool:
+    windows = [MeasuredWindow(60.0, case.of({**case.shown, **hour}).metrics) for hour in hours]
+    return case.name in {s.name for s in diagnose(meet(case.server), case.policy, windows).symptoms}
+
+
+@pytest.mark.parametrize(("name", "before"), AGES, ids=[name for name, _ in AGES])
+def test_an_age_that_the_newest_window_has_shows_at_once_and_is_gone_at_once(name: str, before: Numbers) -> None:
+    case = next(c for c in CASES if c.name == name)
+    quiet = {n: v for n, v in before.items() if n in case.shown}
+    assert seen(case, *[quiet] * 9, {})
+    assert not seen(case, *[{}] * 9, quiet)
+
+
+def test_the_newest_is_of_the_last_window_that_has_it() -> None:
+    windows = [MeasuredWindow(10.0, m) for m in ({"a.b": 3.0}, {"a.b": 5.0}, {"a.b": 4.0}, {})]
+    assert Measured.parse("newest of a.b").value(windows) == 4.0
