@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from ast import literal_eval
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import psutil
 from lutra_agent.config.types import DatabaseConfig
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.peer import Peer
@@ -38,6 +41,9 @@ from tests.support.odd.heard import Asks, Question
 
 GREETING = ("greeting",)
 """The question for the version that a server of the MySQL family says at first."""
+HERE = Peer(process=os.getpid())
+PROGRAMS = (psutil.Process().name(),)
+"""Each simulated server is a process of this host: the test's own."""
 
 
 class Postgres(PostgresConnection):
@@ -50,7 +56,7 @@ class Postgres(PostgresConnection):
         return False
 
     def peer(self) -> Peer:
-        return Peer()
+        return HERE
 
     def prepared_row(self, query: str, parameters: Sequence[str]) -> list[bytes | None]:
         _, rows = self._asks((query, tuple(parameters)))
@@ -69,7 +75,7 @@ class Mysql(MysqlConnection):
         self.generation = 1
 
     def peer(self) -> Peer:
-        return Peer()
+        return HERE
 
     @property
     def server_version(self) -> str:
@@ -91,7 +97,7 @@ class Redis(RedisConnection):
         return self._asks(words)
 
     def peer(self) -> Peer:
-        return Peer()
+        return HERE
 
 
 def section(server: ScratchServer) -> DatabaseConfig:
@@ -122,14 +128,24 @@ def engine_over(database: Any, asks: Asks) -> Engine:
         source = PostgresSource(session, database.engine)
         return Engine(database.engine, PostgresHealth(session), PostgresTelemetry(session), (source,))
     if database.engine == "mysql":
-        return assembled(database, MysqlSession(Mysql(database, asks), MYSQL), MysqlFigures(), Persisted())
+        return assembled(
+            database,
+            MysqlSession(Mysql(database, asks), replace(MYSQL, programs=PROGRAMS)),
+            MysqlFigures(),
+            Persisted(),
+        )
     if database.engine == "mariadb":
-        return assembled(database, MysqlSession(Mysql(database, asks), MARIADB), MariadbFigures(), IncludeFile(None))
-    store = RedisSession(database, PRODUCTS[database.engine])
+        return assembled(
+            database,
+            MysqlSession(Mysql(database, asks), replace(MARIADB, programs=PROGRAMS)),
+            MariadbFigures(),
+            IncludeFile(None),
+        )
+    store = RedisSession(database, replace(PRODUCTS[database.engine], programs=PROGRAMS))
     store.connection = Redis(database, asks)
     form = conf.PIKA if database.engine == "pika" else conf.REDIS
     telemetry = RedisTelemetry(store)
     return Engine(database.engine, RedisHealth(store), telemetry, (RedisSource(store, form),))
 
 
-__all__ = ["GREETING", "Question", "engine_over", "real", "section"]
+__all__ = ["GREETING", "PROGRAMS", "Question", "engine_over", "real", "section"]

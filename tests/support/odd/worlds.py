@@ -46,12 +46,15 @@ SETTINGS = {
 """Those from whose answers the settings are read: other settings are another configuration, and begin a warm-up."""
 QUIET = {
     "postgresql": ("SELECT system_identifier", "SELECT current_setting('data_directory')", "SELECT extversion",
-                   "SELECT userid"),
+                   "SELECT userid", "SELECT name, setting FROM pg_file_settings"),
     "mysql": ("SELECT @@GLOBAL.server_uuid", "SHOW GLOBAL VARIABLES LIKE 'server_uid'", "SELECT SUM(COUNT)",
-              "SELECT s.COUNT_STAR", "SHOW ALL SLAVES STATUS"),
+              "SELECT s.COUNT_STAR", "SHOW ALL SLAVES STATUS", "SELECT TID", "SELECT THREAD_OS_ID", "greeting"),
     "redis": ("CONFIG",),
 }  # fmt: skip
 """Those that an account need not be allowed: without an answer the agent does without, or another one tells."""
+
+INSTEAD = {"postgresql": ("SELECT name, setting FROM pg_file_settings",), "mysql": (), "redis": ()}
+"""Those in place of whose answer the agent takes values of its own session: other settings again."""
 
 
 @dataclass
@@ -102,8 +105,9 @@ class World:
         return bool(self.jump_s) or any(self._loses(oddity) for oddity in self.server.met)
 
     def _loses(self, oddity: Oddity) -> bool:
-        changed = oddity.kind in ("cell", "number", "rows") and not oddity.always
-        return oddity.kind == "gone" or self._is(oddity, NEEDED) or (changed and self._is(oddity, SETTINGS))
+        changed = oddity.kind in ("cell", "number", "rows") or self._is(oddity, INSTEAD)
+        others = changed and not oddity.always and self._is(oddity, SETTINGS)
+        return oddity.kind == "gone" or self._is(oddity, NEEDED) or others
 
     def _unnamed(self, reports: list[Report], met: list[Oddity]) -> Iterator[str]:
         """Each refusal is named once in the last report."""
