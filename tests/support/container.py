@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -57,8 +58,11 @@ def beside(name: str) -> Iterator[tuple[ScratchServer, Container]]:
     """This host's server, and a container with another one that calls its folder and its port by the same names."""
     with _stopped(name) as inside:
         host = made(name, inside.directory.parent / "server", inside.port)
-        with host, _running(inside, host.directory) as container:
-            yield host, container
+        with host:
+            begun_s = time.time()
+            until(lambda: time.time() >= begun_s + 2)  # two copies of one server that begin at once are told by nothing
+            with _running(inside, host.directory) as container:
+                yield host, container
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def examine(config: Config) -> Examination:
     database = local_database(config, clock)
     try:
         database.engine.health.ping()
-        server = database.read_server()
+        server = database.observed_server()
         live = meet(server)
         movable = _movable(live, config)
         permissions, visible = permissions_of(database.engine.sources, movable), database.engine.telemetry.visible()

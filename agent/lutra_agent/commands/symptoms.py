@@ -34,7 +34,7 @@ def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
             memory_fraction=config.agent.memory_fraction,
             memory_count=config.agent.memory_count,
         )
-        return diagnose(meet(database.read_server()), policy, windows)
+        return diagnose(meet(database.observed_server()), policy, windows)
     finally:
         database.engine.health.close()
 

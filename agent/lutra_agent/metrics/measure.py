@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from lutra_models.ending import Level
+from lutra_models.errors import LutraError
 from lutra_models.guardrails import WATCHED
 
 from lutra_agent.clock import Clock
@@ -21,7 +22,7 @@ from lutra_agent.metrics.prometheus import Prometheus
 from lutra_agent.metrics.rates import Discarded, span
 from lutra_agent.metrics.several_loads import Driven, together
 from lutra_agent.metrics.taken import taken
-from lutra_agent.reporting.content import Content
+from lutra_agent.reporting.content import Content, plausible
 
 SECONDS = "window_s"
 """How long a window that was ended early was."""
@@ -72,8 +73,10 @@ class Measure:
         rates, targets = found.rates, self._telemetry.targets(found.before, found.after)
         return Content(
             window=(before.at, after.at),
-            metrics={**rates, **request_sizes(rates), **taken(rates), **targets.diagnostics, **targets.metrics},
-            latency=self._from_prometheus(before, after) or targets.latency,
+            metrics=plausible(
+                {**rates, **request_sizes(rates), **taken(rates), **targets.diagnostics, **targets.metrics}
+            ),
+            latency=self._from_prometheus(before, after) or _plausible(targets.latency),
             problems=(*after.problems, *found.problems),
         )
 
@@ -134,7 +137,7 @@ class Measure:
 
     def _known_place(self) -> Place:
         """Where the server is on this host; while it does not answer, where it was last."""
-        with suppress(DatabaseUnavailable, CollectionFailed):
+        with suppress(LutraError):
             self._last_place = self._place()
         return self._last_place
 
@@ -148,6 +151,10 @@ class Measure:
             return None
         self._throttle.worked("the Prometheus query")
         return latency
+
+
+def _plausible(latency: Latency | None) -> Latency | None:
+    return latency if latency and plausible({"p99_ms": latency.p99_ms}) else None
 
 
 def _of_driver(driven: Driven) -> Content:

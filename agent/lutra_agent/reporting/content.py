@@ -11,6 +11,8 @@ from lutra_models.wire import EndedEarly, GuardEvent, HostRollback, Outcome
 
 from lutra_agent.engines.common.telemetry import Latency
 
+LARGEST = 1e18
+
 
 @dataclass(frozen=True)
 class Content:
@@ -27,3 +29,8 @@ class Content:
     failure: str | None = None
     ended: EndedEarly | None = None
     problems: Sequence[str] = ()
+
+
+def plausible(metrics: Mapping[str, float]) -> dict[str, float]:
+    """Those that the wire takes: what is no finite number of 0 or more was not measured."""
+    return {name: float(value) for name, value in metrics.items() if 0 <= value <= LARGEST}

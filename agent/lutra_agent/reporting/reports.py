@@ -7,11 +7,12 @@ import socket
 from collections.abc import Callable
 from datetime import datetime
 
+from lutra_models.errors import printable
 from lutra_models.server import Server
 from lutra_models.wire import AgentStatus, Report, ReportedWindow
 
 from lutra_agent.clock import Clock
-from lutra_agent.reporting.content import Content
+from lutra_agent.reporting.content import Content, plausible
 from lutra_agent.reporting.spool import Spool
 from lutra_agent.reporting.transport import encode
 
@@ -35,9 +36,9 @@ class Reports:
             "epoch": self._spool.epoch,
             "sent_at": self._sent_at(content),
             "engine": server.engine,
-            "engine_version": server.version[:64],
+            "engine_version": printable(server.version)[:64],
             "role": server.role,
-            "identifier": server.identifier[:128],
+            "identifier": printable(server.identifier)[:128],
             "host": server.host,
             "peak_connections": server.peak_connections,
             "settings_hash": settings_hash,
@@ -79,7 +80,7 @@ def identifier(text: str) -> str:
 
 
 def _metrics(content: Content) -> dict[str, float]:
-    metrics = {n: float(v) for n, v in content.metrics.items() if 0 <= v <= 1e18}
+    metrics = plausible(content.metrics)
     if content.latency is not None:
         metrics["p99_ms"] = content.latency.p99_ms
     return metrics

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from lutra_models.errors import printable
 from lutra_models.wire import AgentStatus
 
 from lutra_agent import __version__, drivers
@@ -27,7 +28,7 @@ from lutra_agent.reporting.service_link import ServiceLink, ThreadedLink
 from lutra_agent.reporting.spool import Spool
 from lutra_agent.reporting.transport import Transport
 from lutra_agent.runtime.local_database import LocalDatabase
-from lutra_agent.runtime.loop import Loop
+from lutra_agent.runtime.loop import LONGEST_PROBLEM, Loop
 from lutra_agent.runtime.signals import DeferredSignals, SignalDeferral
 from lutra_agent.state.store import State
 
@@ -72,7 +73,7 @@ def running(
         raise ConfigError(f"another lutra-agent works in {config.agent.state_dir}")
     try:
         with _linked(config, clock) as (spool, link):
-            yield _loop(database, spool, link, signals or DeferredSignals())
+            yield loop_of(database, spool, link, signals or DeferredSignals())
     finally:
         database.engine.health.close()
         state.unlock()
@@ -90,7 +91,12 @@ def _linked(config: Config, clock: Clock) -> Iterator[tuple[Spool, ThreadedLink]
         link.close()
 
 
-def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: SignalDeferral) -> Loop:
+def _told(problems: Iterable[str]) -> list[str]:
+    """Each once, as the wire takes them: a server chooses some of the words."""
+    return list(dict.fromkeys(printable(problem)[:LONGEST_PROBLEM] for problem in problems))[:MOST_PROBLEMS]
+
+
+def loop_of(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: SignalDeferral) -> Loop:
     config, clock = database.config, database.clock
     driver = None if config.driver is None else drivers.build(config.driver, config.database)
     loads = {} if config.driver is None else drivers.build_loads(config.driver, config.database)
@@ -107,7 +113,7 @@ def _loop(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: Sig
             loads=tuple(loads),
             spool_dropped=spool.dropped,
             spool_refused=spool.refused,
-            problems=[*loop.problems, *database.rules.problems(), *link.problems, *database.problems][:MOST_PROBLEMS],
+            problems=_told([*loop.problems, *database.rules.problems(), *link.problems, *database.problems]),
             guardrails=database.rules.guardrails(),
             firing=list(database.monitor.firing),
             provisional=change.directive if change else None,

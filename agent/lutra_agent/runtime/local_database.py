@@ -15,7 +15,7 @@ from lutra_agent.config.types import Config
 from lutra_agent.control.server import ServerControl
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.common.place import Place
-from lutra_agent.errors import DatabaseUnavailable, HeldDown, LoginRefused
+from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, HeldDown, LoginRefused
 from lutra_agent.guardrails.monitor import GuardrailMonitor
 from lutra_agent.guardrails.service_rules import ServiceRules
 from lutra_agent.metrics.host import HostProbe
@@ -46,6 +46,9 @@ class LocalDatabase:
         """What of this host is not known to be the server's, and the way out."""
         self.unreadable: tuple[str, ...] = ()
         """Why each setting that the server reports and the catalogue cannot read is left as it is."""
+        self.settings_read = True
+        """Whether the settings of the server that was given last are those of that moment."""
+        self._last: Server | None = None
         self.executor = DirectiveExecutor(engine, state, control, clock, self.read_server, self.bounds)
 
     @property
@@ -60,16 +63,33 @@ class LocalDatabase:
 
     def read_server(self) -> Server:
         """The live server, with the settings that can be read. Raises DatabaseUnavailable and CollectionFailed."""
-        place = self.place()
-        self.doubt = place.doubt
-        server = self.engine.server(self._host(place))
+        server = self.engine.server(self._host())
         found = readable(server.engine, server.settings)
         self.unreadable = tuple(f"{why}: the agent leaves this setting as it is" for why in found.unreadable.values())
-        peak = self._peak.with_seen(server.peak_connections)
-        return replace(server, settings=found.settings, peak_connections=peak)
+        self._last, self.settings_read = self._with_peak(replace(server, settings=found.settings)), True
+        return self._last
 
-    def _host(self, place: Place) -> Host:
+    def observed_server(self) -> Server:
+        """The live server, for whoever changes nothing: settings that cannot be read are those read last, or none.
+
+        Raises DatabaseUnavailable, and CollectionFailed where the server does not say who it is.
+        """
+        try:
+            return self.read_server()
+        except CollectionFailed as error:
+            settings = {} if self._last is None else self._last.settings
+            server, self.settings_read = self.engine.server(self._host(), settings), False
+            known = "the agent changes none" if self._last is None else "the agent goes by those that it read last"
+            self.unreadable = (f"the settings cannot be read: {error}: {known}",)
+            return self._with_peak(server)
+
+    def _with_peak(self, server: Server) -> Server:
+        return replace(server, peak_connections=self._peak.with_seen(server.peak_connections))
+
+    def _host(self) -> Host:
         """Of a server elsewhere no more than the bounds of memory and processors, which are this host's."""
+        place = self.place()
+        self.doubt = place.doubt
         found = self.probe.facts(place.process, place.folder)
         if not place.here:
             return Host(found.memory_bytes, found.cores)

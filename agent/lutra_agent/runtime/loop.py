@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from lutra_models.ending import Level
+from lutra_models.errors import LutraError
 from lutra_models.server import Server
 from lutra_models.wire import Directive, Outcome
 
@@ -121,6 +122,8 @@ class Loop:
             self._observe_server()
         except (DatabaseUnavailable, CollectionFailed, DidNotStart, ApplyRefused) as error:
             self._close_gate(error)
+        except LutraError as error:  # another product answers, say
+            self._close_gate(CollectionFailed(str(error)))
         except OSError:
             raise
         except Exception as error:  # a change's time runs out all the same, and the service hears why
@@ -142,8 +145,10 @@ class Loop:
         self._report(outcome, Content(measures=outcome.directive if blamed else None, failure=failure))
 
     def _observe_server(self) -> None:
-        server = self._database.read_server()
-        if self._server is not None and self._server.settings_hash != server.settings_hash:
+        # What is active under a change has to be read: without that, the change is taken back in time.
+        watched = self._changes.load().watched is not None
+        server = self._database.read_server() if watched else self._database.observed_server()
+        if self._server is not None and _changed(self._server, server):
             self._configuration_changed()
         self._server = server
         if self._changes.load().watched is None and stored_snapshots(self._state, LAST_KNOWN_GOOD) is None:
@@ -295,7 +300,7 @@ class Loop:
 
     def _store_last_known_good(self, server: Server) -> None:
         """A configuration under which a window was measured is one to restore, where the server tells it."""
-        if not server.settings:
+        if not server.settings or not self._database.settings_read:
             return
         store_snapshots(self._state, LAST_KNOWN_GOOD, take_snapshots(self._database.engine, server))
 
@@ -323,6 +328,11 @@ class Loop:
 
     def _left(self) -> float:
         return self._config.interval_s - (self._clock.monotonic() - self._cycle_s)
+
+
+def _changed(before: Server, after: Server) -> bool:
+    """Whether a setting that both tell is another one: one that could not be read for once has not changed."""
+    return any(before.settings[name] != setting for name, setting in after.settings.items() if name in before.settings)
 
 
 def _level(directive: Directive) -> Level | None:

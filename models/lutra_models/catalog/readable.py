@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from lutra_models.catalog.rows import KnobRow, of_engine
 from lutra_models.catalog.units import LONGEST_UNIT, scale
 from lutra_models.catalog.values import LONGEST_TEXT, fits, from_text
-from lutra_models.errors import InvalidConfiguration
+from lutra_models.errors import InvalidConfiguration, printable
 from lutra_models.server import ServerSetting
 
 MOST_OPTIONS = 64
@@ -51,6 +51,8 @@ def _checked(rows: list[KnobRow], setting: ServerSetting, aliases: Mapping[str, 
     """The setting with its notes cut. Raises InvalidConfiguration."""
     name = rows[0].name
     _verify_sizes(name, setting)
+    if not "".join((setting.value, setting.persisted or "", setting.unit, *setting.options)).isprintable():
+        raise InvalidConfiguration(f"{name}: what the server says of it holds characters that cannot be printed")
     scale(setting.unit)
     for end in (setting.low, setting.high):
         if end is not None and not math.isfinite(end):
@@ -58,8 +60,8 @@ def _checked(rows: list[KnobRow], setting: ServerSetting, aliases: Mapping[str, 
     value = from_text(rows[0], setting.value, setting, aliases)
     if not any(fits(row, value) for row in rows):
         raise InvalidConfiguration(f"{name}: {value!r} is a {setting.kind}, and the catalogue has it as {rows[0].kind}")
-    shadowed, unreached = (note and note[:LONGEST_NOTE] for note in (setting.shadowed, setting.unreached))
-    return replace(setting, source=setting.source[:LONGEST_NOTE], shadowed=shadowed, unreached=unreached)
+    shadowed, unreached = (note and printable(note)[:LONGEST_NOTE] for note in (setting.shadowed, setting.unreached))
+    return replace(setting, source=printable(setting.source)[:LONGEST_NOTE], shadowed=shadowed, unreached=unreached)
 
 
 def _verify_sizes(name: str, setting: ServerSetting) -> None:

@@ -169,3 +169,30 @@ def test_an_extension_that_counts_nothing_gives_no_qps_and_the_setting_is_named(
         server.sql(f"ALTER SYSTEM RESET {setting}")
         server.sql("SELECT pg_reload_conf()")
         until(lambda: server.sql(f"SHOW {setting}") != off)
+
+
+@pytest.mark.parametrize("style", ["SQL, DMY", "German", "Postgres, MDY"])
+def test_times_in_any_style_are_read(postgres18: ScratchPostgres, style: str) -> None:
+    postgres18.sql(f"ALTER DATABASE {postgres18.dbname} SET DateStyle = '{style}'")
+    try:
+        with engine_of(postgres18) as engine:
+            found = window(engine)
+            assert (*found.after.problems, *found.problems) == ()
+            assert "wal.bytes_per_s" in found.rates
+    finally:
+        postgres18.sql(f"ALTER DATABASE {postgres18.dbname} RESET DateStyle")
+
+
+def test_a_limit_to_idle_connections_costs_no_window(postgres18: ScratchPostgres) -> None:
+    others = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'lutra-agent'"
+    postgres18.sql(f"ALTER DATABASE {postgres18.dbname} SET idle_session_timeout = '100ms'")
+    try:
+        with engine_of(postgres18) as engine:
+            before = sample(engine)
+            until(lambda: postgres18.sql(others) == "0")
+            engine.health.ping()
+            found = span(before, sample(engine))
+            assert isinstance(found, Span)
+            assert (*found.after.problems, *found.problems) == ()
+    finally:
+        postgres18.sql(f"ALTER DATABASE {postgres18.dbname} RESET idle_session_timeout")

@@ -5,9 +5,10 @@ A family is a value in `lutra_agent.engines.families.FAMILIES`; a new one is one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lutra_models.server import SERVER, Host, Server
+from lutra_models.server import SERVER, Host, Server, ServerSetting
 
 from lutra_agent.engines.common.health import Health
 from lutra_agent.engines.common.source import SettingSource
@@ -34,8 +35,12 @@ class Engine:
         """The server's own settings."""
         return self.sources[0]
 
-    def server(self, host: Host) -> Server:
-        """The settings of all sources as they are now. Raises DatabaseUnavailable and CollectionFailed."""
-        identity, settings = self.health.identity(), read_settings(self.sources)
+    def server(self, host: Host, instead: Mapping[str, ServerSetting] | None = None) -> Server:
+        """The settings of all sources as they are now, or others `instead`.
+
+        Raises DatabaseUnavailable and CollectionFailed.
+        """
+        identity = self.health.identity()
+        settings = read_settings(self.sources) if instead is None else instead
         peak = self.telemetry.peak_connections
         return Server(self.family, identity.version, settings, host, identity.role, peak, identity.identifier)

@@ -6,13 +6,17 @@ import math
 from collections.abc import Sequence
 
 P99 = 0.99
+MOST = 2**64
 
 
 def percentile(bounds: Sequence[tuple[float, float]], counts: Sequence[int], share: float = P99) -> float | None:
     """Interpolated within its range, on a logarithmic scale where the range begins above zero.
 
-    `bounds` are the ranges' ends. None where nothing was counted, or where the percentile lies in an open range.
+    `bounds` are the ranges' ends. None where nothing was counted, where the percentile lies in an open range, and where
+    these are neither ranges of durations nor counts.
     """
+    if not counted(bounds, counts):
+        return None
     wanted, below = share * sum(counts), 0
     for (low, high), count in zip(bounds, counts, strict=True):
         if count and below + count >= wanted:
@@ -22,3 +26,8 @@ def percentile(bounds: Sequence[tuple[float, float]], counts: Sequence[int], sha
             return low * (high / low) ** part if low > 0 else high * part
         below += count
     return None
+
+
+def counted(bounds: Sequence[tuple[float, float]], counts: Sequence[int]) -> bool:
+    """Whether these are counts per range of durations."""
+    return all(0 <= low <= high for low, high in bounds) and all(0 <= count < MOST for count in counts)

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import psutil
 
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.peer import OF_ANOTHER_NAMESPACE, Peer
+from lutra_agent.errors import CollectionFailed
 
 STARTED_ALIKE_S = 5.0
 """The kernel and a server tell the begin of a process by different clocks, each in whole seconds."""
@@ -35,12 +37,14 @@ NO_LIMITS = "the agent does not know the limits of its container"
 class Place:
     """What is proven to be the server's: its process and its folder on this host.
 
-    `doubt` is what is not, in words, with the way out; empty where both are.
+    `doubt` is what is not, in words, with the way out; empty where both are. `unread`: the server's answers could not
+    be read, and may be another time.
     """
 
     process: int | None = None
     folder: Path | None = None
     doubt: str = ""
+    unread: bool = False
 
     @property
     def here(self) -> bool:
@@ -74,6 +78,15 @@ class Told:
     named: bool | None = None
     unnamed: str = ""
     error_s: float = 0.0
+
+
+def located(read: Callable[[], Place]) -> Place:
+    """What `read` finds; nothing, where the server's answers cannot be read."""
+    try:
+        with understood("where the server runs"):
+            return read()
+    except CollectionFailed as error:
+        return Place(doubt=f"{error}: {BY_STATEMENTS}. {WAY_OUT}", unread=True)
 
 
 def place_of(told: Told) -> Place:

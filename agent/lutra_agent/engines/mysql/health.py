@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lutra_agent.engines.common.answers import text, understood
 from lutra_agent.engines.common.health import ServerIdentity, Traces, shut_down_by
 from lutra_agent.engines.common.place import Place, inode_of
 from lutra_agent.engines.mysql.server.session import Session, name_in, process
@@ -21,6 +22,7 @@ class MysqlHealth:
     def ping(self) -> None:
         self._session.connection.row("SELECT 1")
 
+    @understood("the start of the server")
     def started(self) -> str:
         own = self.place().process
         # Read again each time: a server listens a moment before it writes the file.
@@ -29,12 +31,13 @@ class MysqlHealth:
             return ""
         return " ".join(str(fact) for fact in (number, started_s) if fact is not None)
 
+    @understood("the files of the server")
     def traces(self) -> Traces:
         """The file of temporary tables is in the data folder, where it outlasts a crash of the host as well."""
         if self.place().process is None:
             return Traces()
         query = "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file, @@GLOBAL.socket, @@GLOBAL.log_bin_index"
-        data, pid_file, socket, index = (str(value or "") for value in self._session.connection.row(query))
+        data, pid_file, socket, index = map(text, self._session.connection.row(query))
         listening, starts = (tuple(Path(data) / name for name in (found,) if name) for found in (socket, index))
         return Traces((Path(data) / pid_file, Path(data) / TEMPORARY), listening, starts)
 

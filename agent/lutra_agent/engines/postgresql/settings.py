@@ -11,6 +11,7 @@ from lutra_models.catalog.units import parse_bool, parse_number
 from lutra_models.errors import InvalidConfiguration
 from lutra_models.server import ServerSetting, SettingKind
 
+from lutra_agent.engines.common.answers import end_of_range, text, text_or_none
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed
 from lutra_agent.files.atomic import read_regular
@@ -52,8 +53,9 @@ def read_settings(connection: Connection, names: tuple[str, ...], file: Path | N
     rows = connection.rows(QUERY, (list(names),))
     unreached = _unreached(connection)
     written = persisted(connection, file)
-    configured = _configured(connection) if any(row[SOURCE] in OWN for row in rows) else {}
-    return {row[0]: _setting(_of_server(row, configured), written, unreached.get(row[0], [])) for row in rows}
+    configured = _by_name(connection, CONFIGURED) if any(row[SOURCE] in OWN for row in rows) else {}
+    known = {name: _of_server(row, configured) for row in rows if (name := text(row[0])) in names}
+    return {name: _setting(row, written, unreached.get(name, [])) for name, row in known.items()}
 
 
 def persisted(connection: Connection, file: Path | None) -> dict[str, str] | None:
@@ -63,10 +65,7 @@ def persisted(connection: Connection, file: Path | None) -> dict[str, str] | Non
             return parse_settings_file(read_regular(file)[0].decode(errors="replace"))
         except OSError:
             pass  # the agent's account may not read the data directory; the server may tell instead
-    try:
-        return dict(connection.rows(FILE_SETTINGS))
-    except CollectionFailed:
-        return None
+    return _by_name(connection, FILE_SETTINGS)
 
 
 def tells(connection: Connection, file: Path | None) -> bool:
@@ -96,21 +95,22 @@ def _escaped(text: str) -> str:
 
 
 def _setting(row: tuple[Any, ...], written: Mapping[str, str] | None, unreached: Sequence[str]) -> ServerSetting:
-    name, value, unit, kind, low, high, options, context, source, source_file, pending, _ = row
+    name, value, unit, kind, low, high, options, context, origin, source_file, pending, _ = row
+    name, value, source = text(name), text(value), text(origin)
     for_all = EVERYBODY if "" in unreached else None
     hidden = HIDDEN.format(name=name) if source in OWN else None
     return ServerSetting(
         value=value,
-        unit=unit or "",
-        kind=KINDS.get(kind, "string"),
-        low=None if low is None else float(low),
-        high=None if high is None else float(high),
-        options=tuple(options or ()),
-        applies={"internal": "fixed", "postmaster": "restart"}.get(context, "reload"),  # type: ignore[arg-type]
+        unit=text(unit),
+        kind=KINDS.get(text(kind), "string"),
+        low=end_of_range(low),
+        high=end_of_range(high),
+        options=tuple(map(text, options)) if isinstance(options, list) else (),
+        applies={"internal": "fixed", "postmaster": "restart"}.get(text(context), "reload"),  # type: ignore[arg-type]
         source=source,
-        persisted=written.get(name) if written is not None else _from_source(value, source_file),
+        persisted=written.get(name) if written is not None else _from_source(value, text_or_none(source_file)),
         shadowed=OUTRANKING.get(source) or for_all or hidden,
-        pending_restart=pending,
+        pending_restart=bool(pending),
         unreached=_listed([who for who in unreached if who]),
     )
 
@@ -124,8 +124,8 @@ def _unreached(connection: Connection) -> dict[str, list[str]]:
     """Setting → who has a value of their own by ALTER ROLE, ALTER DATABASE or ALTER TABLESPACE."""
     found: dict[str, list[str]] = {}
     for who, configured in connection.rows(OWN_VALUES):
-        for entry in configured or ():
-            found.setdefault(entry.partition("=")[0], []).append(who)
+        for entry in configured if isinstance(configured, list) else ():
+            found.setdefault(text(entry).partition("=")[0], []).append(text(who))
     return found
 
 
@@ -134,10 +134,10 @@ def _listed(who: Sequence[str]) -> str | None:
     return ", ".join([*who[:MOST_NAMED], *more]) or None
 
 
-def _configured(connection: Connection) -> dict[str, str] | None:
-    """Setting → what the server's files say; None where the account may not know."""
+def _by_name(connection: Connection, query: str) -> dict[str, str] | None:
+    """Setting → what a file of the server's says; None where the account may not know."""
     try:
-        return dict(connection.rows(CONFIGURED))
+        return {text(name): text(value) for name, value in connection.rows(query)}
     except CollectionFailed:
         return None
 
@@ -147,9 +147,9 @@ def _of_server(row: tuple[Any, ...], configured: Mapping[str, str] | None) -> tu
     name, _, unit, kind, *_, boot = row
     if row[SOURCE] not in OWN or configured is None:
         return row
-    source = "configuration file" if name in configured else "default"
+    source = "configuration file" if text(name) in configured else "default"
     try:
-        value = _printed(name, configured.get(name, boot), unit or "", kind)
+        value = _printed(text(name), configured.get(text(name), text(boot)), text(unit), text(kind))
     except InvalidConfiguration:
         return row
     return (name, value, *row[2:SOURCE], source, *row[SOURCE + 1 :])

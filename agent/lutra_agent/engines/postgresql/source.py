@@ -10,6 +10,7 @@ from lutra_models.catalog.statements import Step, renderer
 from lutra_models.server import SERVER, ServerSetting
 from lutra_models.wire import ApplyCode
 
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.postgresql.permissions import read_permissions
 from lutra_agent.engines.postgresql.server.session import Session
@@ -30,11 +31,13 @@ class PostgresSource:
         self._renderer = renderer(catalogue)
         self._session = session
 
+    @understood("settings")
     def read(self) -> dict[str, ServerSetting]:
         details = self._session.details()
         names = tuple(r.name for r in load(self.catalogue).rows_for(details.version))
         return read_settings(self._session.connection, names, self.settings_file_in(details.data_dir))
 
+    @understood("rights")
     def permissions(self, names: Iterable[str]) -> Permissions:
         details = self._session.details()
         file = self.settings_file_in(details.data_dir)

@@ -18,6 +18,7 @@ from tests.support.fake_service import FakeService, serving
 from tests.support.samples import sample
 from tests.support.subjects import engine_of
 from tests.support.symptomatic import Patient
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -61,6 +62,18 @@ def test_a_value_that_cannot_be_read_costs_its_setting_alone_and_is_named(
         assert "hz" in sent
         assert "maxmemory-clients" not in sent
         assert server.sql("CONFIG GET maxmemory-clients").endswith("5%")
+
+
+def test_a_limit_to_idle_connections_costs_no_window() -> None:
+    with scratch("redis", timeout="1") as server:
+        engine = engine_of(server)
+        before = sample(engine)
+        until(lambda: "connected_clients:1\r" in server.sql("INFO clients"))
+        engine.health.ping()
+        found = span(before, sample(engine))
+        assert isinstance(found, Span)
+        assert (*found.after.problems, *found.problems) == ()
+        engine.health.close()
 
 
 @pytest.mark.parametrize("engine", ["redis", "valkey"])

@@ -231,7 +231,6 @@ def mysql_place(
         {
             "SELECT VERSION()": [("10.11.6-MariaDB" if product is MARIADB else "9.7.4",)],
             "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file": [(str(folder), "own.pid")],
-            "SELECT @@GLOBAL.datadir": [(str(folder),)],
             "SHOW GLOBAL STATUS LIKE 'Uptime'": [("Uptime", str(round(up_s)))],
             product.thread: [(thread,)],
             identity: [(name,)],

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.mysql.server.connect import Connection
@@ -40,6 +41,7 @@ class Standstill:
         return replace(found, gauges={**found.gauges, "lag_s": lag_s})
 
 
+@understood("replication")
 def channels(connection: Connection) -> list[Channel]:
     """Raises CollectionFailed where the account may not see them."""
     names, rows = connection.named_rows(statement(connection.server_version))

@@ -6,9 +6,11 @@ import configparser
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutra_models.catalog.rows import version_of
 from lutra_models.server import Role
 
-from lutra_agent.engines.common.place import Place, Told, begin_of, group_of, place_of
+from lutra_agent.engines.common.answers import text, understood
+from lutra_agent.engines.common.place import Place, Told, begin_of, group_of, located, place_of
 from lutra_agent.engines.mysql.server import replica
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.errors import CollectionFailed, ConfigError
@@ -57,23 +59,26 @@ class Session:
         self.product = product
         self._details: tuple[int, Details] | None = None
 
+    @understood("which server this is")
     def details(self) -> Details:
         """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
-        if self._details is None or self._details[0] != self.connection.generation:
-            version = str(self.connection.row("SELECT VERSION()")[0])
+        found = self._details
+        if found is None or found[0] != self.connection.generation or found[1].place.unread:
+            version = text(self.connection.row("SELECT VERSION()")[0])
             if not self.product.serves(version):
                 raise ConfigError(f"database.engine = {self.product.family!r}, but the server calls itself {version}")
+            version_of(version)
             identifier = self._identifier()
-            where = self._place(identifier)
+            where = located(lambda: self._place(identifier))
             details = Details(version, where, self._started_s(where), identifier)
-            self._details = (self.connection.generation, details)
-        return self._details[1]
+            found = self._details = (self.connection.generation, details)
+        return found[1]
 
     def pid_file(self) -> Path:
         """As the server names it."""
-        data_dir, pid_file = map(str, self.connection.row("SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file"))
-        return Path(data_dir) / pid_file
+        return self._folder_and_pid_file()[1]
 
+    @understood("role")
     def role(self) -> Role:
         if self.connection.row("SELECT @@GLOBAL.read_only")[0]:
             return "standby"
@@ -83,14 +88,14 @@ class Session:
             return "primary"  # as far as this account may know; `permissions` lets nothing be changed then
 
     def _place(self, identifier: str) -> Place:
-        data_dir = Path(str(self.connection.row("SELECT @@GLOBAL.datadir")[0]))
+        data_dir, pid_file = self._folder_and_pid_file()
         began_s, error_s = begin_of(lambda: float(self.connection.row("SHOW GLOBAL STATUS LIKE 'Uptime'")[1]))
         name = "" if self.product.mariadb else name_in(data_dir)
         return place_of(
             Told(
                 self.product.programs,
                 self.connection.peer(),
-                self._process(),
+                self._process(pid_file),
                 started_s=began_s,
                 up_since_s=began_s,
                 error_s=error_s,
@@ -100,23 +105,33 @@ class Session:
             )
         )
 
-    def _started_s(self, where: Place) -> float | None:
-        number, started_s = process(self.pid_file())
-        return started_s if where.process is not None and number in (None, where.process) else None
+    def _folder_and_pid_file(self) -> tuple[Path, Path]:
+        data_dir, pid_file = map(text, self.connection.row("SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file"))
+        return Path(data_dir), Path(data_dir) / pid_file
 
-    def _process(self) -> int | None:
+    def _started_s(self, where: Place) -> float | None:
+        if where.process is None:
+            return None
+        number, started_s = process(self.pid_file())
+        return started_s if number in (None, where.process) else None
+
+    def _process(self, pid_file: Path) -> int | None:
         """The process of the thread that serves us; where the server does not tell it, as in a pool of threads, the one
         that its file names.
         """
         try:
-            thread = int(self.connection.row(self.product.thread)[0])
-        except (CollectionFailed, TypeError, ValueError):
+            with understood("the thread that serves the agent"):
+                thread = int(self.connection.row(self.product.thread)[0])
+        except CollectionFailed:
             thread = 0
-        return group_of(thread) if thread > 0 else process(self.pid_file())[0]
+        return group_of(thread) if thread > 0 else process(pid_file)[0]
 
     def _identifier(self) -> str:
-        found = self.connection.rows(self.product.identifier)
-        return str(found[0][-1]) if found else ""
+        try:
+            with understood("identifier"):
+                return text(self.connection.row(self.product.identifier)[-1])
+        except CollectionFailed:
+            return ""
 
 
 def name_in(data_dir: Path) -> str:
@@ -146,5 +161,5 @@ def _started_s(pid_file: Path) -> float | None:
     # kernel's own time of a process's start is off by up to a second.
     try:
         return pid_file.stat().st_mtime
-    except OSError:
+    except (OSError, ValueError):
         return None

@@ -10,6 +10,7 @@ from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.statements.mysql import same
 from lutra_models.server import ServerSetting
 
+from lutra_agent.engines.common.answers import end_of_range, text, text_or_none
 from lutra_agent.engines.common.place import Place, sees
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.mysql.server.connect import Connection
@@ -49,7 +50,8 @@ class IncludeFile:
             raise CollectionFailed(f"{self._file}: {error.strerror}") from error
         found = connection.rows(SETTINGS, (tuple(n.upper() for n in by_name) or ("",),))
         idle = _idle(connection)
-        return {r[0]: self._setting(r, by_name[r[0]], written.get(r[0]), details.started_s, idle) for r in found}
+        known = {name: r for r in found if (name := text(r[0])) in by_name}
+        return {n: self._setting(r, by_name[n], written.get(n), details.started_s, idle) for n, r in known.items()}
 
     def restarts(self, connection: Connection, row: KnobRow) -> bool:
         found = connection.rows(READ_ONLY, (row.name.upper(),))
@@ -103,20 +105,21 @@ class IncludeFile:
         started_s: float | None,
         idle: frozenset[str],
     ) -> ServerSetting:
-        name, value, origin, path, low, high, options, read_only = row
-        value, ours = str(value), path is not None and self._file is not None and Path(path) == self._file
-        numeric, waits = knob.kind in ("integer", "real"), read_only == "YES" or name in idle
+        _, value, origin, path, low, high, options, read_only = row
+        value, origin, path = text(value), text(origin), text_or_none(path)
+        ours = path is not None and self._file is not None and Path(path) == self._file
+        numeric, waits = knob.kind in ("integer", "real"), read_only == "YES" or knob.name in idle
         return ServerSetting(
             value=value,
             unit=knob.unit,
             kind=knob.kind,
-            low=float(low) if numeric and low is not None else None,
-            high=float(high) if numeric and high is not None else None,
-            options=tuple(options.split(",")) if options and knob.kind == "enum" else (),
+            low=end_of_range(low) if numeric else None,
+            high=end_of_range(high) if numeric else None,
+            options=tuple(text(options).split(",")) if options and knob.kind == "enum" else (),
             applies="restart" if waits else "reload",
-            source=str(origin).lower(),
+            source=origin.lower(),
             persisted=written.value if written else None,
-            shadowed=_shadow(str(origin), path, ours, written, started_s),
+            shadowed=_shadow(origin, path, ours, written, started_s),
             pending_restart=waits and _waits(value, ours, written, started_s),
         )
 

@@ -10,6 +10,7 @@ from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.statements.mysql import same
 from lutra_models.server import ServerSetting
 
+from lutra_agent.engines.common.answers import end_of_range, text, text_or_none
 from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.mysql.server.connect import Connection
@@ -34,7 +35,8 @@ class Persisted:
         file = self.file_of(details.place)
         written = {} if file is None else _written_s(file)
         found = connection.rows(SETTINGS, (tuple(by_name) or ("",),))
-        return {r[0]: _setting(r, by_name[r[0]], shadow, written.get(r[0]), details.started_s) for r in found}
+        known = {name: r for r in found if (name := text(r[0])) in by_name}
+        return {n: _setting(r, by_name[n], shadow, written.get(n), details.started_s) for n, r in known.items()}
 
     def restarts(self, connection: Connection, row: KnobRow) -> bool:
         return row.applies == "restart"  # no view of the server tells
@@ -64,16 +66,16 @@ def _setting(
     row: tuple[Any, ...], knob: KnobRow, shadow: str | None, written_s: float | None, started_s: float | None
 ) -> ServerSetting:
     _, value, source, low, high, kept = row
-    value = str(value)
+    value, source, kept = text(value), text(source), text_or_none(kept)
     waits = knob.applies == "restart" and _waits(value, source, kept, written_s, started_s)
     return ServerSetting(
         value=value,
         unit=knob.unit,
         kind=knob.kind,
-        low=_bound(low) if knob.kind in ("integer", "real") else None,
-        high=_bound(high) if knob.kind in ("integer", "real") else None,
+        low=end_of_range(low) if knob.kind in ("integer", "real") else None,
+        high=end_of_range(high) if knob.kind in ("integer", "real") else None,
         applies=knob.applies,
-        source=str(source).lower(),
+        source=source.lower(),
         persisted=kept,
         shadowed=shadow,
         pending_restart=waits,
@@ -88,13 +90,6 @@ def _waits(value: str, source: str, kept: str | None, written_s: float | None, s
         return False
     # What was written before the start was read there, and the server made of it what it is.
     return written_s is None or started_s is None or written_s >= started_s
-
-
-def _bound(text: str | None) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return None
 
 
 def _written_s(file: Path) -> dict[str, float]:

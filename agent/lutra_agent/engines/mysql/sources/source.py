@@ -11,6 +11,7 @@ from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.statements import FileLine, Step, renderer
 from lutra_models.server import SERVER, ServerSetting
 
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.mysql.server import grants, replica
@@ -68,10 +69,12 @@ class MysqlSource:
         self._changing = changing
         self._now_s = now_s
 
+    @understood("settings")
     def read(self) -> dict[str, ServerSetting]:
         rows = tuple(self._rows().values())
         return self._store.settings(self._session.connection, rows, self._session.details())
 
+    @understood("rights")
     def permissions(self, names: Iterable[str]) -> Permissions:
         place = self._session.details().place
         connection = self._session.connection

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lutra_agent.engines.common.percentile import percentile
+from lutra_agent.engines.common.percentile import counted, percentile
 
 PS_PER_MS = 1e9
 MS_PER_S = 1000.0
@@ -25,6 +25,10 @@ class Histogram:
     counts: tuple[int, ...]
     own_ms: tuple[float, ...] = ()
     """The agent's own statements since the histogram before this one."""
+
+    def __post_init__(self) -> None:
+        if not counted(self.bounds, self.counts):
+            raise ValueError("these are no counts per range of durations")
 
 
 def from_picoseconds(rows: Sequence[tuple[int, int, int]]) -> Histogram:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lutra_agent.engines.common.answers import number
 from lutra_agent.engines.common.telemetry import Visible
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.grants import ALL
@@ -33,7 +34,7 @@ class MariadbFigures:
             found = connection.rows(TRANSACTIONS)
         except CollectionFailed:
             return None
-        return float(found[0][0]) if found else None
+        return number(found[0][0]) if found else None
 
     def visible(self, connection: Connection, held: frozenset[str], account: str) -> tuple[Visible, ...]:
         seen = []

@@ -17,9 +17,12 @@ NOT_REFUSED = ("aborted_before_login", "access_denied")
 
 @dataclass(frozen=True)
 class TargetCounters:
-    """What the targets are made of. `own_questions` are the agent's, which the server's count has to be cleared of."""
+    """What the targets are made of. `own_questions` are the agent's, which the server's count has to be cleared of.
 
-    own_questions: float
+    What could not be read is None.
+    """
+
+    own_questions: float | None
     histogram: Histogram | None
     transactions: float | None
 
@@ -37,8 +40,8 @@ def targets(before: Sample, after: Sample) -> Targets:
         return Targets()
     metrics = {}
     counted = _statements_between(before, after)
-    if counted is not None:
-        asked = max(counted["questions"] - (new.own_questions - old.own_questions), 0.0)
+    if counted is not None and "questions" in counted:
+        asked = max(counted["questions"] - _own(old, new), 0.0)
         metrics["qps"] = asked / seconds
         ended = _ended(old, new, counted)
         if ended is not None:
@@ -48,6 +51,13 @@ def targets(before: Sample, after: Sample) -> Targets:
             metrics["error_share"] = failed / max(ended or asked, failed)
     p99 = p99_ms(old.histogram, new.histogram) if old.histogram and new.histogram else None
     return Targets(metrics, None if p99 is None else Latency(p99, "histogram", "statement"))
+
+
+def _own(old: TargetCounters, new: TargetCounters) -> float:
+    """The agent's own statements; none where they are not known."""
+    if old.own_questions is None or new.own_questions is None:
+        return 0.0
+    return new.own_questions - old.own_questions
 
 
 def _statements_between(before: Sample, after: Sample) -> dict[str, float] | None:
@@ -79,7 +89,7 @@ def _refused(connections: Mapping[str, float]) -> float:
     if not all(name in connections for name in NOT_REFUSED):
         return counted
     # MariaDB counts among `refused` only those that came while its one connection for administrators was taken too.
-    return max(counted, connections["aborted_connects"] - sum(connections[name] for name in NOT_REFUSED))
+    return max(counted, connections.get("aborted_connects", 0.0) - sum(connections[name] for name in NOT_REFUSED))
 
 
 def _between(before: Sample, after: Sample, collector: str) -> dict[str, float]:

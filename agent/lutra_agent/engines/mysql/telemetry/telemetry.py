@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
+from lutra_agent.engines.common.answers import Attempts, number_in, text, understood
 from lutra_agent.engines.common.telemetry import Reading, Sample, Targets, Visible
 from lutra_agent.engines.mysql.server import grants, replica
 from lutra_agent.engines.mysql.server.connect import Connection
@@ -43,27 +45,23 @@ class MysqlTelemetry:
     def peak_connections(self) -> int:
         return int(self._peak)
 
+    @understood("what the server counts")
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         self._session.details()
-        problems: list[str] = []
-        status = self._status()
-        asked = float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1])
-        own = asked + self._connection.further_questions
-        readings = {"server": self._epoch(status), **self._readings(status, problems)}
+        attempts, status = Attempts(), self._status()
+        own = attempts.tried("own statements", self._own_questions)
+        readings = {"server": self._epoch(status), **self._readings(status, attempts)}
         self._peak = max(self._peak, readings["threads"].gauges.get("most_used", 0.0) if "threads" in readings else 0.0)
         if "replication" in readings:
             readings["replication"] = self._standstill.with_lag(readings["replication"], monotonic_s)
-        try:
-            histogram = self._histogram()
-        except CollectionFailed as error:
-            histogram = None
-            problems.append(f"histogram: {error}")
-        counters = TargetCounters(own, histogram, self._figures.transactions(self._connection))
-        return Sample(at, monotonic_s, readings, counters, tuple(problems))
+        histogram = attempts.tried("histogram", self._histogram)
+        ended = attempts.tried("transactions", lambda: self._figures.transactions(self._connection))
+        return Sample(at, monotonic_s, readings, TargetCounters(own, histogram, ended), tuple(attempts.problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         return targets(before, after)
 
+    @understood("what the account can see")
     def visible(self) -> tuple[Visible, ...]:
         self._session.details()
         held, account = grants.read(self._connection)
@@ -78,7 +76,7 @@ class MysqlTelemetry:
         return (*seen, *self._figures.visible(self._connection, held, account))
 
     def _status(self) -> Status:
-        return {str(n): str(v) for n, v in self._connection.rows("SHOW GLOBAL STATUS")}
+        return {text(n): text(v) for n, v in self._connection.rows("SHOW GLOBAL STATUS")}
 
     def _histogram(self) -> Histogram | None:
         # The statement that reads the histogram is in the next one: the server counts it when it is over.
@@ -86,21 +84,23 @@ class MysqlTelemetry:
         found = self._figures.histogram(self._connection)
         return found and replace(found, own_ms=tuple(MS_PER_S * s for s in own))
 
-    def _readings(self, status: Status, problems: list[str]) -> dict[str, Reading]:
+    def _own_questions(self) -> float:
+        """The agent's own statements, which the server counts too."""
+        return (
+            float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1]) + self._connection.further_questions
+        )
+
+    def _readings(self, status: Status, attempts: Attempts) -> dict[str, Reading]:
         readings = {}
         for collector in COLLECTORS:
-            try:
-                reading = collector.read(self._connection, status)
-            except CollectionFailed as error:
-                problems.append(f"{collector.name}: {error}")
-                continue
-            if reading is not None:
-                readings[collector.name] = reading
+            found = attempts.tried(collector.name, partial(collector.read, self._connection, status))
+            if found is not None:
+                readings[collector.name] = found
         return readings
 
     def _epoch(self, status: Status) -> Reading:
         """FLUSH STATUS makes the second clock go back; a restart ends the connection."""
         uptimes = {"uptime_s": "Uptime", "uptime_since_flush_s": "Uptime_since_flush_status"}
-        counters = {ours: float(status[theirs]) for ours, theirs in uptimes.items() if theirs in status}
+        counters = {ours: n for ours, theirs in uptimes.items() if (n := number_in(status.get(theirs))) is not None}
         up = {"up_s": counters["uptime_s"]} if "uptime_s" in counters else {}
         return Reading(counters, up, epoch=str(self._connection.generation))

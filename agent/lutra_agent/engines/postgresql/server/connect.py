@@ -36,8 +36,21 @@ LONGEST_ANSWER = 64 << 20
 CHANGE_S = 120.0
 """For a change's own statements, which the server is not to be given twice: their file is flushed to its disk."""
 
-BRIEFLY = f"SET {TAG} LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}; ".encode()
-TEXTS = ("text", "varchar", "name", "bpchar")
+BRIEFLY = (
+    f"SET {TAG} LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}",
+    f"SET {TAG} LOCAL client_encoding = {ENCODING}",
+)
+"""Before each statement behind a pooler. What a client names when it connects, the pooler sets in the sessions that
+others use after it: so nothing is named then.
+"""
+FOR_GOOD = (
+    f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}",
+    f"SET {TAG} client_encoding = {ENCODING}",
+    f"SET {TAG} application_name = '{APPLICATION}'",
+)
+"""In a session of the agent's own."""
+TEXTS = ("text", "varchar", "name", "bpchar", "date", "timestamp", "timestamptz", "interval")
+"""Types that are read as the server prints them: what it prints of a time may be in any of its styles."""
 POOLER = (
     "a pooler answers in place of the server: the agent observes through it, and changes nothing; "
     "set database.host and database.port to the server's own"
@@ -69,6 +82,10 @@ class AnyText(TextLoader):
         return bytes(data).decode(errors="replace")
 
 
+class Closed(DatabaseUnavailable):
+    """The connection was closed: by the server's end, or by a limit to how long a connection may be idle."""
+
+
 class Connection:
     """Raises DatabaseUnavailable when the server is gone or silent, CollectionFailed when it refuses a statement.
 
@@ -94,7 +111,7 @@ class Connection:
         return self._pooled
 
     def rows(self, query: str, parameters: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
-        return self._execute(query, parameters, self._answer_s)[1]
+        return self._read(query, parameters)[1]
 
     def change(self, statement: str) -> None:
         """Carry out a change's own statement. Raises CollectionFailed behind a pooler."""
@@ -108,7 +125,7 @@ class Connection:
 
     def named_row(self, query: str, parameters: Sequence[Any] | None = None) -> tuple[list[str], tuple[Any, ...]]:
         """The first row's column names and values."""
-        names, found = self._execute(query, parameters, self._answer_s)
+        names, found = self._read(query, parameters)
         if not found:
             raise CollectionFailed("the statement gave no row")
         return names, found[0]
@@ -158,6 +175,16 @@ class Connection:
         _checked(result, connection)
         return [result.get_value(0, column) for column in range(result.nfields)]
 
+    def _read(self, query: str, parameters: Sequence[Any] | None) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Asked again over another connection where this one was closed while it was idle."""
+        idle = self._open is not None
+        try:
+            return self._execute(query, parameters, self._answer_s)
+        except Closed:
+            if not idle:
+                raise
+            return self._execute(query, parameters, self._answer_s)
+
     def _execute(
         self, query: str, parameters: Sequence[Any] | None, answer_s: float
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -173,7 +200,7 @@ class Connection:
         except psycopg.Error as error:
             if connection.closed or (error.sqlstate or "").startswith(GONE):
                 self.close()
-                raise DatabaseUnavailable(message(error)) from error
+                raise Closed(message(error)) from error
             raise CollectionFailed(f"{message(error)} [{error.sqlstate}]") from error
 
     def _asked(
@@ -184,8 +211,9 @@ class Connection:
             return connection.execute(_tagged(query), parameters)
         # One message of several statements is one transaction, also for a pooler that allows no BEGIN.
         cursor = psycopg.ClientCursor(connection)
-        cursor.execute(BRIEFLY + _tagged(query), parameters)
-        cursor.nextset()
+        cursor.execute("; ".join((*BRIEFLY, "")).encode() + _tagged(query), parameters)
+        for _ in BRIEFLY:
+            cursor.nextset()
         return cursor
 
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
@@ -197,19 +225,17 @@ class Connection:
     def _dial(self) -> psycopg.Connection[tuple[Any, ...]]:
         d = self._database
         place = {"host": d.host, "port": str(d.port), "user": d.user, "dbname": d.dbname}
-        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, client_encoding=ENCODING, **place, **tls(d))
+        where = make_conninfo(connect_timeout=CONNECT_TIMEOUT_S, **place, **tls(d))
         try:
             # Nothing is prepared by itself: that belongs to a session, and a pooler gives the session to others.
-            connection = psycopg.connect(
-                where, password=d.password(), application_name=APPLICATION, autocommit=True, prepare_threshold=None
-            )
+            connection = psycopg.connect(where, password=d.password(), autocommit=True, prepare_threshold=None)
             for kind in TEXTS:
                 connection.adapters.register_loader(kind, AnyText)
             with within(self._answer_s, connection.fileno(), LONGEST_ANSWER):
                 self._pooled = _serving(connection) != connection.info.backend_pid
                 self.asked += 1 if self._pooled else 2
                 if not self._pooled:
-                    connection.execute(f"SET {TAG} statement_timeout = {STATEMENT_TIMEOUT_MS}")
+                    connection.execute("; ".join(FOR_GOOD).encode())
             return connection
         except TimeoutError as error:
             raise DatabaseUnavailable(str(error)) from error

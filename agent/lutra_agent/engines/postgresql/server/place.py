@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lutra_agent.engines.common.answers import text, understood
 from lutra_agent.engines.common.peer import Peer
 from lutra_agent.engines.common.place import Place, Told, parent, place_of
 from lutra_agent.engines.postgresql.server.connect import Connection, quoted
@@ -66,7 +67,7 @@ def _named(
     connection: Connection, folder: Path | None, started_s: float, port: int, grant: Callable[[str], str]
 ) -> tuple[bool | None, str]:
     """Whether the folder's files say what the server says; where that is not known, what it takes to know."""
-    account = str(connection.row("SELECT current_user")[0])
+    account = text(connection.row("SELECT current_user")[0])
     if folder is None:
         return None, grant(account)
     found = _control_is_the_servers(connection, folder)
@@ -98,10 +99,11 @@ def _control_is_the_servers(connection: Connection, folder: Path) -> bool | None
 
 def _control(connection: Connection) -> Control | None:
     try:
-        row = connection.row(CONTROL)
+        with understood("the control file"):
+            identifier, written_s = connection.row(CONTROL)
+            return Control(int(identifier), int(written_s))
     except CollectionFailed:
         return None
-    return Control(int(row[0]), int(row[1]))
 
 
 def begun_and_port(file: Path) -> tuple[int, int] | None:

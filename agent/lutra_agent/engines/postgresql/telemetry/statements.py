@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lutra_agent.engines.common.answers import certain, number
 from lutra_agent.engines.common.telemetry import Latency, Targets
 from lutra_agent.engines.postgresql.server.connect import TAG, Connection, quoted
 from lutra_agent.engines.postgresql.telemetry.latency import StatementDelta, StatementRow, deltas, estimate_p99_ms
@@ -107,7 +108,7 @@ class StatementsReader:
         rows = connection.rows(view.rows_query)
         return Statements(
             {
-                (u, d, q): StatementRow(calls, total, spread, compiling)
+                (u, d, q): StatementRow(int(calls), certain(total), certain(spread), number(compiling))
                 for u, d, q, calls, total, spread, compiling in rows
                 if q not in self._own
             },

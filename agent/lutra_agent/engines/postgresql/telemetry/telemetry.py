@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
 
-from lutra_agent.engines.common.telemetry import Latency, Sample, Targets, Visible
+from lutra_agent.engines.common.answers import Attempts, understood
+from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.engines.postgresql.server.session import Details, Session
 from lutra_agent.engines.postgresql.telemetry import histogram, statements
 from lutra_agent.engines.postgresql.telemetry.ages.p99 import p99
@@ -17,12 +16,10 @@ from lutra_agent.engines.postgresql.telemetry.log.durations import Durations
 from lutra_agent.engines.postgresql.telemetry.log.durations import p99 as logged_p99
 from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
 from lutra_agent.engines.postgresql.telemetry.visible import log, transactions, visible
-from lutra_agent.errors import CollectionFailed
-
-T = TypeVar("T")
 
 ERROR = "p99_error_share"
 """The standard error of a sampled p99, as a share of it."""
+ENDS = ("xact_commit", "xact_rollback")
 FAILED = ("deadlocks", "conflicts")
 """What the server's counters know of failures. A rollback is none: clients end what they only read by one."""
 UNUSED = 3
@@ -75,9 +72,9 @@ class PostgresTelemetry:
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         details, asked = self._session.details(), self._session.connection.asked
-        sample = Collect(self._session.connection, details.major).sample(at, monotonic_s)
+        sample = Collect(self._session.connection, details.major).sample(at, monotonic_s, details.started)
         if "activity" in sample.readings:
-            self._peak = max(self._peak, sample.readings["activity"].gauges["connections"])
+            self._peak = max(self._peak, sample.readings["activity"].gauges.get("connections", 0.0))
         readings, problems = self._readings(details)
         readings = replace(readings, own=readings.own + asked)
         return replace(sample, statements=readings, problems=(*sample.problems, *problems))
@@ -87,18 +84,19 @@ class PostgresTelemetry:
         seconds = after.monotonic_s - before.monotonic_s
         first, last = before.statements or SourceReadings(), after.statements or SourceReadings()
         found = _from_extensions(first, last, seconds)
-        old, new = before.readings.get("database"), after.readings.get("database")
-        if old is None or new is None:
+        old, new = (s.readings.get("database", Reading()).counters for s in (before, after))
+        grew = {name: new[name] - old[name] for name in old.keys() & new.keys()}
+        if not grew.keys() >= {*ENDS}:
             return found
-        committed, rolled_back = (new.counters[c] - old.counters[c] for c in ("xact_commit", "xact_rollback"))
-        ended = max(committed + rolled_back - (last.own - first.own), 0.0)
-        failed = sum(new.counters.get(c, 0.0) - old.counters.get(c, 0.0) for c in FAILED)
+        ended = max(sum(grew[name] for name in ENDS) - (last.own - first.own), 0.0)
+        failed = sum(grew.get(name, 0.0) for name in FAILED)
         errors = {"error_share": min(max(failed / ended, 0.0), 1.0)} if ended else {}
         found = replace(found, metrics={**found.metrics, **errors, "tps": ended / seconds})
         if last.logged is not None:
             return _logged(found, first, last, seconds)
         return found if last.looks is None else _watched(found, first.looks, last.looks, ended, seconds)
 
+    @understood("what the account can see")
     def visible(self) -> tuple[Visible, ...]:
         details = self._session.details()
         found, connection = self._found(details), self._session.connection
@@ -120,15 +118,8 @@ class PostgresTelemetry:
 
     def _readings(self, details: Details) -> tuple[SourceReadings, list[str]]:
         """What each source showed, and why one of them showed nothing: the others are read all the same."""
-        connection, problems = self._session.connection, list[str]()
-
-        def tried(name: str, read: Callable[[], T]) -> T | None:
-            try:
-                return read()
-            except CollectionFailed as error:
-                problems.append(f"{name}: {error}")
-                return None
-
+        connection, attempts = self._session.connection, Attempts()
+        tried = attempts.tried
         found = tried("sources", lambda: self._found(details)) or Sources(details.started, None, None, False)
         counted, timed = found.statements, found.histogram
         looks = self._looks() if found.watched else None
@@ -139,7 +130,7 @@ class PostgresTelemetry:
             tried("log", lambda: self._logged(details)),
             own=looks.samples if looks is not None and details.major < UNCOUNTED_SINCE else 0,
         )
-        return readings, [*problems, *filter(None, [self._reader.problem])]
+        return readings, [*attempts.problems, *filter(None, [self._reader.problem])]
 
     def _logged(self, details: Details) -> Durations | None:
         return None if self._log is None else self._log.read(self._session.connection, details.data_dir)

@@ -27,6 +27,7 @@ with without_its_package("redis"):
         RedisError,
         ResponseError,
     )
+    from redis.exceptions import ConnectionError as Broken
     from redis.retry import Retry
 
 TIMEOUT_S = 10.0
@@ -34,6 +35,7 @@ TIMEOUT_S = 10.0
 PROTOCOL = 2
 UNREADABLE = (RedisError, OSError, ValueError, RecursionError)
 """What a broken connection raises, and an answer that is none of the protocol's."""
+CHANGE = ("CONFIG", "SET")
 DEFAULT_USER = "default"
 VARIABLE = "REDISCLI_AUTH"
 FULL = "max number of clients"
@@ -63,7 +65,19 @@ class Connection:
         self.asked = 0
 
     def ask(self, *words: str) -> Any:
-        """The answer: text, a number, or a list of such."""
+        """The answer: text, a number, or a list of such.
+
+        Asked again over another connection where this one was closed while it was idle, unless it changes something.
+        """
+        again = self._open is not None and words[:2] != CHANGE
+        try:
+            return self._ask(*words)
+        except DatabaseUnavailable as error:
+            if not again or type(error.__cause__) is not Broken:
+                raise
+            return self._ask(*words)
+
+    def _ask(self, *words: str) -> Any:
         try:
             connection = self._connected()
             self.asked += 1

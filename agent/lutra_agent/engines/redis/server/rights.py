@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lutra_models.catalog.rows import version_of
+
 from lutra_agent.engines.redis.server.connect import DEFAULT_USER, NotPermitted
 from lutra_agent.engines.redis.server.section import PROBE_KEYS
 from lutra_agent.engines.redis.server.session import Session
@@ -24,7 +26,7 @@ def missing(session: Session) -> str:
 
 def grant(session: Session) -> str:
     """What gives the account just what this agent needs."""
-    has_histogram = int(session.details().version.split(".")[0]) >= SINCE_HISTOGRAM
+    has_histogram = version_of(session.details().version)[0] >= SINCE_HISTOGRAM
     commands = (*WATCHES, *(HISTOGRAM if has_histogram else ()), *CHANGES)
     keys: tuple[str, ...] = ()
     if session.database.probe_per_s:

@@ -12,7 +12,8 @@ from lutra_models.catalog.rows import Version, version_of
 from lutra_models.server import Role
 
 from lutra_agent.config.types import is_loopback
-from lutra_agent.engines.common.place import Place, Told, begin_of, place_of, sees
+from lutra_agent.engines.common.answers import number_in, understood
+from lutra_agent.engines.common.place import Place, Told, begin_of, located, place_of, sees
 from lutra_agent.engines.redis.server.allocator import defragments
 from lutra_agent.engines.redis.server.connect import Connection, NotPermitted
 from lutra_agent.engines.redis.server.section import RedisDatabase
@@ -95,12 +96,14 @@ class Session:
         since = self.product.several_since
         return since is not None and version_of(self.details().version) >= since
 
+    @understood("which server this is")
     def details(self) -> Details:
         """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
-        if self._details is None or self._details[0] != self.connection.generation:
+        known = self._details
+        if known is None or known[0] != self.connection.generation or known[1].place.unread:
             found = self._read(self.info("server"))
-            self._details = (self.connection.generation, found)
-        return self._details[1]
+            known = self._details = (self.connection.generation, found)
+        return known[1]
 
     def objection(self, owner: int) -> str:
         """Why a settings file of this owner is not to be written; empty where it is.
@@ -150,7 +153,8 @@ class Session:
         return "primary" if self.info("replication").get("role", "master") == "master" else "standby"
 
     def _read(self, info: Info) -> Details:
-        version, where = self._version(info), self._place(info)
+        version, where = self._version(info), located(lambda: self._place(info))
+        version_of(version)
         process, file = where.process, info.get("config_file", "")
         named, with_file = None, process is not None and (bool(file) or self.database.config_file is not None)
         if process is not None and with_file:
@@ -173,15 +177,15 @@ class Session:
     def _place(self, info: Info) -> Place:
         d, number = self.database, info.get("process_id", "")
         here = d.by_socket or is_loopback(d.host)
-        process = int(number) if here and number.isdigit() else None
+        process = int(number) if here and number.isdecimal() else None
         began_s, error_s = begin_of(self._uptime)
         peer, folder, programs = self.connection.peer(), self._data_dir(process), self.product.programs
         return place_of(Told(programs, peer, process, None, began_s, began_s, folder, error_s=error_s))
 
     def _uptime(self) -> float:
         """In seconds; of a server that does not tell it, a time in which none can have begun."""
-        told = self.info("server").get("uptime_in_seconds", "")
-        return float(told) if told.isdigit() else math.inf
+        told = number_in(self.info("server").get("uptime_in_seconds"))
+        return math.inf if told is None else told
 
     def _account(self, pid: int | None) -> int | None:
         if pid is None:

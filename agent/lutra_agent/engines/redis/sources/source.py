@@ -10,6 +10,7 @@ from lutra_models.catalog.rows import KnobRow
 from lutra_models.catalog.statements import Step, renderer
 from lutra_models.server import SERVER, ServerSetting
 
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.common.place import Place
 from lutra_agent.engines.common.source import Permissions, Scope
 from lutra_agent.engines.redis.server.rights import missing
@@ -40,6 +41,7 @@ class RedisSource:
         self._form = form
         self._changing = Changing(session, form)
 
+    @understood("settings")
     def read(self) -> Mapping[str, ServerSetting]:
         details = self._session.details()
         live = self._session.settings()
@@ -51,6 +53,7 @@ class RedisSource:
         legal, kilo = LEGAL[self.catalogue], self._form.kilo
         return {n: _setting(r, live[n], written.get(n), legal.get(n), n in fixed, kilo) for n, r in rows.items()}
 
+    @understood("rights")
     def permissions(self, names: Iterable[str]) -> Permissions:
         details = self._session.details()
         if self._session.lacks_config:

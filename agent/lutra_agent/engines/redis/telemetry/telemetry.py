@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
+from lutra_models.catalog.rows import version_of
+
+from lutra_agent.engines.common.answers import Attempts, understood
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.engines.redis.server.rights import grant
 from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
@@ -42,21 +44,21 @@ class RedisTelemetry:
     def peak_connections(self) -> int:
         return int(self._peak)
 
+    @understood("what the server counts")
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
-        details = self._session.details()
-        problems: list[str] = []
+        details, attempts = self._session.details(), Attempts()
         info = self._session.info(self._session.product.sections)
         self._attend(info)
         readings = {"server": _epoch(info), **_readings(info)}
         executed: Histogram = {}
         if self._has_histogram(details.version):
-            executed = histogram.read(self._tried("histogram", problems, "LATENCY", "HISTOGRAM"))
-        if slow := self._tried("slowlog", problems, "SLOWLOG", "GET", "1"):
-            readings["slowlog"] = Reading({"entries": float(slow[0][0]) + 1})
+            executed = attempts.tried("histogram", self._executed) or {}
+        if (entries := attempts.tried("slowlog", self._slow_commands)) is not None:
+            readings["slowlog"] = Reading({"entries": entries})
         self._peak = max(self._peak, number(info.get("connected_clients")) or 0.0)
         timed = self._probe.timed() if self._probe else {}
         own = self._session.connection.asked + (self._probe.asked if self._probe else 0)
-        return Sample(at, monotonic_s, readings, Counted(own, executed, timed), tuple(problems))
+        return Sample(at, monotonic_s, readings, Counted(own, executed, timed), tuple(attempts.problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         old, new = before.statements, after.statements
@@ -72,6 +74,7 @@ class RedisTelemetry:
         latency = None if waited is None else Latency(waited, "probe", "command")
         return Targets(metrics, latency, {} if ran is None else {EXECUTION: ran})
 
+    @understood("what the account can see")
     def visible(self) -> tuple[Visible, ...]:
         version, remedy = self._session.details().version, grant(self._session)
         seen = [
@@ -100,15 +103,16 @@ class RedisTelemetry:
             return Visible(name, False, str(error), remedy)
         return Visible(name, True)
 
-    def _tried(self, name: str, problems: list[str], *words: str) -> Any:
-        try:
-            return self._session.connection.ask(*words)
-        except CollectionFailed as error:
-            problems.append(f"{name}: {error}")
-            return None
+    def _executed(self) -> Histogram:
+        return histogram.read(self._session.connection.ask("LATENCY", "HISTOGRAM"))
+
+    def _slow_commands(self) -> float | None:
+        """Since the server started; None before the first."""
+        found = self._session.connection.ask("SLOWLOG", "GET", "1")
+        return float(found[0][0]) + 1 if found else None
 
     def _has_histogram(self, version: str) -> bool:
-        return self._session.product.several_since is not None and int(version.split(".")[0]) >= HAS_HISTOGRAM
+        return self._session.product.several_since is not None and version_of(version)[0] >= HAS_HISTOGRAM
 
     def _attend(self, info: Mapping[str, str]) -> None:
         """The probe writes, so it runs on a primary alone."""

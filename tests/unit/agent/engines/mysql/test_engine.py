@@ -21,7 +21,6 @@ from tests.support.fake_mysql import FakeConnection
 IDENTITY = {
     "SELECT VERSION()": [("9.7.4",)],
     "SELECT @@GLOBAL.datadir, @@GLOBAL.pid_file": [("/nowhere", "none.pid")],
-    "SELECT @@GLOBAL.datadir": [("/nowhere",)],
     "SHOW GLOBAL STATUS LIKE 'Uptime'": [("Uptime", "60")],
     "SELECT THREAD_OS_ID": [(None,)],
     "SELECT @@GLOBAL.server_uuid": [("a-b-c",)],

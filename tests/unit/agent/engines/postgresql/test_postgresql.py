@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lutra_agent.engines.common.answers import reading
 from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.settings import parse_settings_file
-from lutra_agent.engines.postgresql.telemetry.collect import reading
 from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
 from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 from lutra_agent.engines.postgresql.telemetry.statements import Statements, StatementsView, targets
@@ -57,8 +58,7 @@ def test_a_view_that_came_later_is_absent_before() -> None:
 
 
 def test_null_is_absent_and_gauges_are_apart() -> None:
-    collector = Collector("x", "x", {12: ""}, frozenset({"load"}))
-    found = reading(collector, {"reads": 3, "writes": None, "load": 2, "epoch": None})
+    found = reading({"reads": 3, "writes": None, "load": 2, "text": "7", "none": math.nan}, frozenset({"load"}), None)
     assert (found.counters, found.gauges, found.epoch) == ({"reads": 3.0}, {"load": 2.0}, "")
 
 

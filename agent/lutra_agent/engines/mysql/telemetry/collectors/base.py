@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Any, Protocol
+from typing import Protocol
 
+from lutra_agent.engines.common.answers import number_in, reading, text
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.mysql.server.connect import Connection
 
@@ -57,30 +57,19 @@ class FromQuery:
 
 @dataclass(frozen=True)
 class FromRows:
-    """Name → number rows, as a view of counters gives them."""
+    """Name → number rows, as a view of counters gives them: those of these names."""
 
     name: str
     view: str
     query: str
-    gauges: frozenset[str] = frozenset()
+    counters: frozenset[str]
+    gauges: frozenset[str]
 
     def read(self, connection: Connection, status: Status) -> Reading | None:
         rows = connection.rows(self.query)
-        return None if not rows else reading({str(n): v for n, v in rows}, self.gauges)
-
-
-def reading(values: Mapping[str, Any], gauges: frozenset[str]) -> Reading:
-    numbers = {n: float(v) for n, v in values.items() if isinstance(v, int | float | Decimal)}
-    return Reading(
-        {n: v for n, v in numbers.items() if n not in gauges}, {n: v for n, v in numbers.items() if n in gauges}
-    )
+        known = {name: v for n, v in rows if (name := text(n)) in self.counters | self.gauges}
+        return None if not rows else reading(known, self.gauges)
 
 
 def _numbers(names: Mapping[str, str], status: Status) -> dict[str, float]:
-    found = {}
-    for ours, theirs in names.items():
-        try:
-            found[ours] = float(status[theirs])
-        except (KeyError, ValueError):
-            continue
-    return found
+    return {ours: n for ours, theirs in names.items() if (n := number_in(status.get(theirs))) is not None}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lutra_agent.engines.common.answers import reading
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.mysql.server.connect import Connection
-from lutra_agent.engines.mysql.telemetry.collectors.base import Status, reading
+from lutra_agent.engines.mysql.telemetry.collectors.base import Status
 
 IS_ON = "SELECT @@GLOBAL.performance_schema"
 COUNTS_NONE = "mariadb"

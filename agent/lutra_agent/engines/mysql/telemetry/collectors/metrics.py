@@ -34,5 +34,6 @@ METRICS = FromRows(
     "innodb_metrics",
     "information_schema.INNODB_METRICS",
     f"SELECT NAME, COUNT FROM information_schema.INNODB_METRICS WHERE TIME_ENABLED IS NOT NULL AND NAME IN ({NAMES})",  # noqa: S608
+    frozenset(COUNTERS),
     frozenset(GAUGES),
 )

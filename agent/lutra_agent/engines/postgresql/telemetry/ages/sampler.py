@@ -9,6 +9,7 @@ import threading
 import time
 from dataclasses import dataclass
 
+from lutra_agent.engines.common.answers import understood
 from lutra_agent.engines.postgresql.server.connect import APPLICATION, Connection
 from lutra_agent.engines.postgresql.telemetry.ages.bins import Counter, Counts
 from lutra_agent.errors import CollectionFailed, DatabaseUnavailable
@@ -116,6 +117,7 @@ class Sampler:
             ages, ended, outside = counts
             return Looks(self._samples, ages, ended, self._several, outside)
 
+    @understood("running transactions")
     def look(self) -> None:
         """Once. Raises DatabaseUnavailable and CollectionFailed."""
         watch, self._asked_s = Stopwatch(), time.monotonic()

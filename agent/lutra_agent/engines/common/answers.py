@@ -1,0 +1,102 @@
+"""What servers answer, read with care: an answer of another kind than was asked for costs itself, and is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from lutra_models.errors import InvalidConfiguration
+
+from lutra_agent.engines.common.telemetry import Reading
+from lutra_agent.errors import CollectionFailed
+
+T = TypeVar("T")
+
+NONSENSE = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, InvalidConfiguration)
+"""What reading an answer raises that is NULL, text in place of a number, or a row of other columns."""
+LONGEST_WORDS = 200
+
+
+@contextmanager
+def understood(what: str) -> Iterator[None]:
+    """Raises CollectionFailed where the answer is of another kind than was asked for. Also a decorator."""
+    try:
+        yield
+    except NONSENSE as error:
+        words = f"{type(error).__name__}: {error}"[:LONGEST_WORDS]
+        raise CollectionFailed(f"{what}: the agent cannot read the server's answer ({words})") from error
+
+
+class Attempts:
+    """Parts of one sample, each read on its own: `problems` names those that failed, and the others are there."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def tried(self, name: str, read: Callable[[], T]) -> T | None:
+        """None where it failed."""
+        try:
+            with understood(name):
+                return read()
+        except CollectionFailed as error:
+            self.problems.append(f"{name}: {str(error).removeprefix(f'{name}: ')}")
+            return None
+
+
+def reading(values: Mapping[str, Any], gauges: frozenset[str], epoch: object = None) -> Reading:
+    """Columns of numbers by name; what the server leaves NULL, or gives as something else, is absent."""
+    numbers = {str(n): found for n, v in values.items() if (found := number(v)) is not None}
+    return Reading(
+        {n: v for n, v in numbers.items() if n not in gauges},
+        {n: v for n, v in numbers.items() if n in gauges},
+        "" if epoch is None else str(epoch),
+    )
+
+
+def number(value: Any) -> float | None:
+    """None for what is no finite number."""
+    if not isinstance(value, int | float | Decimal):
+        return None
+    try:
+        found = float(value)
+    except (ArithmeticError, ValueError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def certain(value: Any) -> float:
+    """Raises ValueError for what is no finite number."""
+    found = number(value)
+    if found is None:
+        raise ValueError(f"{value!r} is no number")
+    return found
+
+
+def number_in(text: object) -> float | None:
+    """None for a text that is no finite number."""
+    try:
+        return number(float(str(text)))
+    except ValueError:
+        return None
+
+
+def end_of_range(told: object) -> float | None:
+    """What a server says of the values that it takes. None where it says nothing, NaN where that is no number."""
+    if told is None or told == "":
+        return None
+    found = number_in(told)
+    return math.nan if found is None else found
+
+
+def text(told: object) -> str:
+    """As a text: empty for NULL, and bytes as well as they can be read."""
+    if isinstance(told, bytes):
+        return told.decode(errors="replace")
+    return "" if told is None else str(told)
+
+
+def text_or_none(told: object) -> str | None:
+    return None if told is None else text(told)
