@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from lutra_agent.engines.common.answers import Attempts, number_in, text, understood
+from lutra_agent.engines.common.answers import Attempts, certain, number_in, text, understood
 from lutra_agent.engines.common.telemetry import Reading, Sample, Targets, Visible
 from lutra_agent.engines.mysql.server import grants, replica
 from lutra_agent.engines.mysql.server.connect import Connection
@@ -86,9 +86,8 @@ class MysqlTelemetry:
 
     def _own_questions(self) -> float:
         """The agent's own statements, which the server counts too."""
-        return (
-            float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1]) + self._connection.further_questions
-        )
+        asked = float(self._connection.row("SHOW SESSION STATUS LIKE 'Questions'")[1])
+        return certain(asked) + self._connection.further_questions
 
     def _readings(self, status: Status, attempts: Attempts) -> dict[str, Reading]:
         readings = {}
