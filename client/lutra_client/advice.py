@@ -313,7 +313,7 @@ def _near(name: str, known: Collection[str]) -> str:
     within = [n for n in alike if name and name.lower() in n]
     near = list(dict.fromkeys([*get_close_matches(name.lower(), alike, n=NEAR), *within]))[:NEAR]
     told = f"did you mean {printable(', '.join(alike[n] for n in near))}? " if near else ""
-    return f"{told}This token sees {len(known)}"
+    return f"{told}This token sees {len(known)} databases"
 
 
 def _named(found: RecommendationAnswer) -> str:

@@ -1068,7 +1068,7 @@ HARM = (
         "memory_beyond_host",
         pg(memory_gb=16, work_mem="4GB"),
         cures={"work_mem": 56 * 1024, "max_connections": None},
-        says="The settings allow 697 GB of memory on a host that has 16 GB. The largest part is sorts and hashes of",
+        says="The settings allow 697 GB of memory, and this server can have 16 GB. The largest part is sorts and",
         quiet=[pg(memory_gb=16), pg(memory_gb=16, work_mem="64MB")],
     ),
     Case(

@@ -224,7 +224,7 @@ class Recommendation:
 
     @property
     def undone_by(self) -> str | None:
-        """Who undid it; None where nobody did, or an earlier version of the service took it in."""
+        """Who undid it; None where nobody did."""
         if self.state != RecommendationState.REVERTED or self.outcome is None:
             return None
         who: str | None = self.outcome.document.get("undone_by")
