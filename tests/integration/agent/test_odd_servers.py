@@ -34,7 +34,7 @@ SHOWN = 3
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@examples(60, EACH)
+@examples(25, EACH)
 def test_whatever_a_server_answers_costs_no_more_than_what_it_says(
     name: str, examples: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

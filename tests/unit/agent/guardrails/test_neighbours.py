@@ -127,7 +127,7 @@ def undone_after(folder: Path, seed: int, effect: float) -> int | None:
 
 
 @pytest.mark.slow
-@examples(8, 50)
+@examples(4, 50)
 def test_in_fifty_days_with_neighbours_at_most_one_good_change_is_undone(examples: int, tmp_path: Path) -> None:
     undone = [seed for seed in range(examples) if undone_after(tmp_path, seed, 0.85) is not None]
     assert len(undone) <= 1, undone

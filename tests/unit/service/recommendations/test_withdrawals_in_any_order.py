@@ -212,7 +212,7 @@ class World:
 
 
 @pytest.mark.slow
-@examples(12, 40)
+@examples(6, 40)
 def test_no_order_of_decisions_and_outcomes_leaves_something_active_that_nobody_answers_for(
     service: Service, examples: int
 ) -> None:

@@ -106,11 +106,11 @@ def test_a_flood_over_many_days_ends_at_the_bound(engine: Engine, few: None) -> 
     empty = used_bytes(engine)
     bound = limits.most_bytes(RETENTION / timedelta(days=1), DAILY)
     taken = refused = 0
-    for day in range(6):
-        for part in range(4):
-            some = flood(store, database, (day * 4 + part) * 60, 60)
+    for day in range(4):
+        for half in range(2):
+            some = flood(store, database, (day * 2 + half) * 100, 100)
             taken, refused = taken + some[0], refused + some[1]
-            clock.now += timedelta(hours=6)
+            clock.now += timedelta(hours=12)
         prune(store, RETENTION)
         assert used_bytes(engine) - empty < bound
     assert taken > 100
