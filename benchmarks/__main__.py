@@ -30,6 +30,7 @@ BENCHMARKS: tuple[tuple[str, str], ...] = (
         "live",
         "what a session proposes on real servers with one thing made wrong, and what p99 clients see before and after",
     ),
+    ("faults", "servers made wrong by hand under a load: what one look names, and what its cure makes go away"),
     ("stores", "a persistent Redis on a slow disk, and one whose snapshots fork under huge pages"),
     ("attacks", "what strangers, bad tokens, a hostile service, generated requests and SIGKILL can do"),
     ("memory", "what a fleet's past adds to a session, what asking it costs, and what training takes"),

@@ -137,7 +137,7 @@ def scratch(name: str, **options: str) -> Iterator[ScratchServer]:
     """A server of one's own, for tests that break it. Not in `tmp_path`: the server's account may not enter that."""
     directory = Path(tempfile.mkdtemp(prefix="lutra-test-"))
     try:
-        with made(name, directory / "server", **options) as server:
+        with made(name, directory / "server", None, **options) as server:
             yield server
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 from lutra_lab.servers.base import LabOptions
 from lutra_lab.servers.daemon import Daemon
@@ -18,7 +19,15 @@ LOAD = Path(__file__).with_name("load.py")
 class RecordedPika(ScratchRedis):
     engine = "pika"
     title = "recorded pika"
-    files = ("db", "pika", "server.log", "server.conf", "server.json", "server.pid", ".server.conf.*")
+    files: ClassVar[tuple[str, ...]] = (
+        "db",
+        "pika",
+        "server.log",
+        "server.conf",
+        "server.json",
+        "server.pid",
+        ".server.conf.*",
+    )
     lab = LabOptions(scale="It has no data.", example=1)
     version_line = "pika_version"
 

@@ -39,7 +39,14 @@ class ScratchRedis(ScratchServer):
     title = "Redis"
     user = "default"
     dbname = ""
-    files = ("data", "server.log", "server.conf", "server.json", "server.pid", ".server.conf.*")
+    files: ClassVar[tuple[str, ...]] = (
+        "data",
+        "server.log",
+        "server.conf",
+        "server.json",
+        "server.pid",
+        ".server.conf.*",
+    )
     lab = LAB
     program: ClassVar[str] = "usr/bin/redis-server"
     version_line: ClassVar[str] = "redis_version"

@@ -1,0 +1,7 @@
+"""MySQL and MariaDB: outages, capacity, safety, replication."""
+
+from __future__ import annotations
+
+from benchmarks.faults.fault import Fault
+
+FAULTS: tuple[Fault, ...] = ()

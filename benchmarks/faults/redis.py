@@ -1,0 +1,7 @@
+"""Redis and Valkey."""
+
+from __future__ import annotations
+
+from benchmarks.faults.fault import Fault
+
+FAULTS: tuple[Fault, ...] = ()
