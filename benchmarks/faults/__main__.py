@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import click
 from lutra_models.errors import LutraError
 
 from benchmarks.faults.faults import FAULTS
-from benchmarks.faults.report import KEY, ROWS, write
+from benchmarks.faults.report import KEY, RIVALS, ROWS, write
+from benchmarks.faults.rivals import measure, naming, on_sound, rivals
 from benchmarks.faults.run import run
 from benchmarks.tuning.rows import Results
+from tests.support.engines import VARIANTS
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -46,6 +49,35 @@ def main(
             click.echo(f"{row['server']}: {fault.name}: line {row['place'] or 'none'}, gone {row['gone']}")
             for kind, name, strength, sentence in row["lines"][:5]:
                 click.echo(f"    {strength:.2f} {kind} {name}: {sentence}")
+    click.echo(f"wrote {write(results)}")
+
+
+@main.command("rivals")
+@click.option("--mysqltuner", required=True, help="The command that starts it: 'perl mysqltuner.pl'.")
+@click.option("--postgresai", required=True, help="The command that starts its program: 'postgresai'.")
+@click.option("--fault", "names", multiple=True, help="Whose name has this in it. Default: all.")
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Where rows are kept.")
+def others(mysqltuner: str, postgresai: str, names: tuple[str, ...], results: Path) -> None:
+    """Let other tools look at the same faults, run as their users run them."""
+    file = Results(results / RIVALS, (*KEY, "rival"))
+    sound: dict[str, list[str]] = {}
+    for rival in rivals(mysqltuner, postgresai):
+        for usual, faults in FAULTS.items():
+            for fault in faults:
+                server = fault.server or usual
+                known = {"fault": fault.name, "server": server, "rival": rival.name} in file
+                other = VARIANTS[server][0].engine not in rival.engines
+                if known or other or (names and not any(n in fault.name for n in names)):
+                    continue
+                try:
+                    if server not in sound:
+                        sound[server] = on_sound(server, rival)
+                    row = measure(fault, usual, rival, sound)
+                except (LutraError, OSError, subprocess.TimeoutExpired) as error:
+                    click.echo(f"{fault.name}: {error}", err=True)
+                    continue
+                file.add({**row, "named": naming(fault, row)})
+                click.echo(f"{rival.name}: {server}: {fault.name}: {naming(fault, row) or 'not named'}")
     click.echo(f"wrote {write(results)}")
 
 

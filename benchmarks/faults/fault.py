@@ -61,6 +61,8 @@ class Fault:
     seconds: float = 20.0
     treat: Treat | None = None
     treatable: bool = True
+    words: tuple[str, ...] = ()
+    """Expressions by which another tool's line is known to speak of the fault, beside the names of its options."""
     server: str = ""
     """Of `tests.support.engines.VARIANTS`; empty for the usual one of the file's engine."""
 

@@ -11,6 +11,7 @@ from benchmarks.tuning.rows import newest, read
 
 HERE = Path(__file__).parent
 ROWS = "faults.jsonl"
+RIVALS = "rivals.jsonl"
 KEY = ("fault", "server")
 HEAD = """# Servers made wrong by hand
 
@@ -24,6 +25,7 @@ def write(results: Path) -> Path:
     rows = newest(read(results / ROWS), KEY)
     parts = [HEAD, table(("server", "faults", "named", "with a cure", "gone"), _sums(rows))]
     parts.append(table(("server", "family", "fault", "line", "gone", "the first line"), [_line(row) for row in rows]))
+    parts += _of_rivals(rows, newest(read(results / RIVALS), (*KEY, "rival")))
     path = (HERE if results == HERE / "results" else results) / "RESULTS.md"
     path.write_text("\n\n".join(parts) + "\n")
     return path
@@ -41,6 +43,36 @@ def _sums(rows: Sequence[Row]) -> list[tuple[str, ...]]:
         counts = (len(own), sum(map(named, own)), len(treated), sum(r["gone"] for r in treated))
         found.append((server, *map(str, counts)))
     return found
+
+
+def _of_rivals(rows: Sequence[Row], others: Sequence[Row]) -> list[str]:
+    """Who names what, of the faults that each of the others looked at."""
+    if not others:
+        return []
+    ours = {(r["fault"], r["server"]): named(r) for r in rows}
+    lines = [
+        (
+            r["server"],
+            r["fault"],
+            "yes" if ours.get((r["fault"], r["server"])) else "no",
+            r["rival"],
+            r["named"] or "no",
+        )
+        for r in others
+    ]
+    sums = []
+    for rival in sorted({r["rival"] for r in others}):
+        own = [line for line in lines if line[3] == rival]
+        sums.append((rival, str(len(own)), str(sum(o[4] != "no" for o in own)), str(sum(o[2] == "yes" for o in own))))
+    return [
+        "## Who else names them",
+        table(("tool", "faults", "named by it", "named by Lutra"), sums),
+        table(("server", "fault", "Lutra", "tool", "the tool's line"), [tuple(map(_plain, line)) for line in lines]),
+    ]
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "/")
 
 
 def _line(row: Row) -> tuple[str, ...]:
