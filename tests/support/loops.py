@@ -172,7 +172,7 @@ def bench(
     database = LocalDatabase(_config(folder, mode, with_driver, guarding), clock, engine.opened, state, control, probe)
     spool = Spool(folder / "spool")
     link = DirectLink(Conversation("agent1", spool, line, clock.monotonic, lambda: 0.0), clock)  # type: ignore[arg-type]
-    reports = Reports("host.example", spool, clock, lambda: AgentStatus(mode=mode))
+    reports = Reports("host.example", spool, state, clock, lambda: AgentStatus(mode=mode))
     measure = Measure(engine, probe, clock, lambda: Place(os.getpid()) if engine.here else Place())
     loads = {"few": FakeDriver(clock, engine, clients=2), "many": FakeDriver(clock, engine, clients=16)}
     lab: tuple[Any, ...] = (driver, NoSignals(), loads) if with_driver else (None, NoSignals())

@@ -4,45 +4,77 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 
 from lutra_models.errors import printable
 from lutra_models.server import Server
 from lutra_models.wire import AgentStatus, Report, ReportedWindow
+from pydantic import ValidationError
 
 from lutra_agent.clock import Clock
 from lutra_agent.reporting.content import Content, plausible
 from lutra_agent.reporting.spool import Spool
 from lutra_agent.reporting.transport import encode
+from lutra_agent.state.store import State
+
+FACTS = "reported_server"
+"""The file with the facts of the last report's server."""
 
 
 class Reports:
     """`status` says what the agent says of itself at the time of a report."""
 
-    def __init__(self, name: str | None, spool: Spool, clock: Clock, status: Callable[[], AgentStatus]) -> None:
+    def __init__(
+        self, name: str | None, spool: Spool, state: State, clock: Clock, status: Callable[[], AgentStatus]
+    ) -> None:
         self._agent = reporting_name(name)
         self._spool = spool
+        self._state = state
         self._clock = clock
         self._status = status
         self._settings_sent: str | None = None
+        self._facts: object = None
 
     def put(self, server: Server, content: Content) -> None:
         """Store one report durably; the link to the service sends it."""
-        settings_hash = server.settings_hash
-        settings = None if settings_hash == self._settings_sent else dict(server.settings)
-        fields = {
-            "agent": self._agent,
-            "epoch": self._spool.epoch,
-            "sent_at": self._sent_at(content),
+        facts = {
             "engine": server.engine,
             "engine_version": printable(server.version)[:64],
             "role": server.role,
             "identifier": printable(server.identifier)[:128],
-            "host": server.host,
+            "host": asdict(server.host),
             "peak_connections": server.peak_connections,
-            "settings_hash": settings_hash,
-            "settings": settings,
+            "settings_hash": server.settings_hash,
+        }
+        settings = None if server.settings_hash == self._settings_sent else dict(server.settings)
+        self._append({**facts, "settings": settings}, content)
+        self._settings_sent = server.settings_hash
+        if facts != self._facts:
+            self._state.save_or_hold(FACTS, facts)
+            self._facts = facts
+
+    def put_unseen(self, content: Content) -> bool:
+        """The same for a server that has not answered since the agent's start, as the last report described it.
+
+        False where no report of it is known.
+        """
+        facts = self._state.load(FACTS)
+        if not isinstance(facts, dict):
+            return False
+        try:
+            self._append(facts, content)
+        except ValidationError:  # whoever wrote that file was no agent of this version
+            return False
+        return True
+
+    def _append(self, facts: Mapping[str, object], content: Content) -> None:
+        fields = {
+            **facts,
+            "agent": self._agent,
+            "epoch": self._spool.epoch,
+            "sent_at": self._sent_at(content),
             "window": content.window and ReportedWindow(start=content.window[0], end=content.window[1]),
             "metrics": _metrics(content),
             "p99_source": content.latency and content.latency.source,
@@ -57,7 +89,6 @@ class Reports:
             "status": self._status(),
         }
         self._spool.append(lambda sequence: encode(Report.model_validate({**fields, "sequence": sequence})))
-        self._settings_sent = settings_hash
 
     def _sent_at(self, content: Content) -> datetime:
         """Never before the window's end, also where the clock was set back meanwhile."""

@@ -193,8 +193,7 @@ class Loop:
         verdict = Verdict()
         if self._watches_guardrails() and not self._held:
             verdict = self._verdict_without_window(error)
-        if self._server is not None:
-            self._store_report(self._server, Content())
+        self._store_report(self._server, Content())
         try:
             self._undo(verdict)
         except (DatabaseUnavailable, DidNotStart, ApplyRefused, CollectionFailed) as prevented:
@@ -291,8 +290,7 @@ class Loop:
             self._server = self._database.read_server()
         except (DatabaseUnavailable, CollectionFailed) as error:
             self._throttle.failed("reaching the database", error)
-        if self._server is not None:
-            self._store_report(self._server, replace(content, outcomes=[outcome]))
+        self._store_report(self._server, replace(content, outcomes=[outcome]))
 
     def _configuration_changed(self, restarted: bool = False) -> None:
         self._windows.begin_warm_up(restarted)
@@ -304,14 +302,21 @@ class Loop:
             return
         store_snapshots(self._state, LAST_KNOWN_GOOD, take_snapshots(self._database.engine, server))
 
-    def _store_report(self, server: Server, content: Content) -> None:
-        """Store a report of `content` and of every outcome and event that no report carries yet."""
+    def _store_report(self, server: Server | None, content: Content) -> None:
+        """Store a report of `content` and of every outcome and event that no report carries yet.
+
+        Without a `server` none has answered since the agent's start: the report is of the one from before.
+        """
         self._reported_s = self._cycle_s
         waiting = [o for o in self._changes.load().due if o not in content.outcomes]
         outcomes = [*waiting[: MOST_OUTCOMES - len(content.outcomes)], *content.outcomes]
         try:
             events, rolled_back = self._events.unreported(), self._rollbacks.unreported()
-            self._reports.put(server, replace(content, outcomes=outcomes, events=events, rolled_back=rolled_back))
+            said = replace(content, outcomes=outcomes, events=events, rolled_back=rolled_back)
+            if server is not None:
+                self._reports.put(server, said)
+            elif not self._reports.put_unseen(said):
+                return
             self._events.clear()
             self._rollbacks.clear(rolled_back)
         except OSError as error:

@@ -211,8 +211,9 @@ class Store:
     @contextmanager
     def _reached(self) -> Iterator[None]:
         """Tell an outage of the database from a fault of the work, and write one line when it begins and one at its
-        end.
+        end. What began before the outage and ends well says nothing of its end.
         """
+        was_away = self._away
         try:
             yield
         except (DBAPIError, PoolTimeout) as error:
@@ -223,7 +224,7 @@ class Store:
                 self._away = True
                 log.error("the store cannot be used, and requests are answered with 503 until it can: %s", why)
             raise StoreAway("the service's store cannot be used, and nothing was stored: ask again later") from error
-        if self._away:
+        if was_away and self._away:
             self._away = False
             log.warning("the store can be used again")
 

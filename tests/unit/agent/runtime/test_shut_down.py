@@ -211,3 +211,25 @@ class Patroni:
 
     def cmdline(self) -> list[str]:
         return ["/usr/bin/python3", "/usr/bin/patroni", "/etc/patroni.yml"]
+
+
+def test_an_agent_that_starts_beside_a_server_that_is_down_reports_it(live: Bench, tmp_path: Path) -> None:
+    """After a restart of the host, say: the service hears within one interval what does not answer."""
+    before = live.line.reports[-1]
+    live.engine.shut_down()
+    started = again(live, tmp_path)
+    started.engine.up = False
+    turn(started, 1)
+    first = started.line.reports[-1]
+    assert (first.engine, first.engine_version, first.host) == (before.engine, before.engine_version, before.host)
+    assert (first.settings_hash, first.settings, first.window) == (before.settings_hash, None, None)
+
+
+def test_an_agent_that_never_saw_its_server_has_nothing_to_report_of_it(tmp_path: Path) -> None:
+    made = bench(tmp_path, "restart_in_window", with_driver=False)
+    made.engine.up = False
+    turn(made, 3)
+    assert made.line.reports == []
+    (made.state.folder / "reported_server.json").write_text('{"engine": 1}')
+    turn(made, 3)
+    assert made.line.reports == []

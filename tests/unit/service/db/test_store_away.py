@@ -92,6 +92,20 @@ def test_everybody_gets_503_and_a_time_to_come_again_and_the_log_one_line(
     assert agent.send(report)["duplicate"] is False
 
 
+def test_work_that_began_before_an_outage_and_ends_well_does_not_end_it(
+    service: Service, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def others_fail(_: object) -> None:
+        with away(monkeypatch, postgres(None)):
+            assert service.ask("GET", "/v1/databases").status_code == 503
+
+    with caplog.at_level(logging.WARNING, "lutra_service"):
+        service.store.read(others_fail)
+        assert [r.levelname for r in caplog.records if "the store" in r.getMessage()] == ["ERROR"]
+        assert service.ask("GET", "/v1/databases").is_success
+    assert [r.levelname for r in caplog.records if "the store" in r.getMessage()] == ["ERROR", "WARNING"]
+
+
 def test_an_error_of_the_work_itself_is_no_outage(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     broken: Fault = lambda: exc.OperationalError("select 1", None, PostgresError("22003"))  # noqa: E731
     with away(monkeypatch, broken):
