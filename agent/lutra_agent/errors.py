@@ -22,6 +22,14 @@ class LoginRefused(DatabaseUnavailable):
     """The server runs and does not let the agent in (no free connection, another password): never start it for that."""
 
 
+class NoConnectionLeft(LoginRefused):
+    """The server has no free connection for anybody."""
+
+
+class NoAnswer(DatabaseUnavailable):
+    """The server takes connections and answers nothing within the time limit."""
+
+
 class ServerStarting(DatabaseUnavailable):
     """The server runs and admits nobody: it starts, recovers or stops. Wait for it: a restart would only delay it."""
 

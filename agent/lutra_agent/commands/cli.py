@@ -102,12 +102,22 @@ def check(config_file: Path, as_json: bool) -> None:
 @with_config
 @click.option("--seconds", type=click.FloatRange(1, 86400), default=60, show_default=True, help="How long to look.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def symptoms(config_file: Path, seconds: float, as_json: bool) -> None:
-    """Show what keeps the server from doing better, with the settings that would cure it. Changes nothing."""
-    from lutra_agent.clock import SystemClock
-    from lutra_agent.commands.symptoms import look, show
+@click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
+@click.option("--fail-on", default="danger", show_default=True, metavar="KIND|STRENGTH", help="What fails.")
+def symptoms(config_file: Path, seconds: float, as_json: bool, junit: Path | None, fail_on: str) -> None:
+    """Show what is wrong with the server, the most harmful first, and what would cure it. Changes nothing.
 
-    click.echo(shown(show(look(dialling(config_file, quiet=True), seconds, SystemClock()), as_json)))
+    Exit status 1 where something of the kind KIND or of a worse one shows (outage, danger, fault, elsewhere, enough,
+    note), or something of at least STRENGTH (0 to 1); 2 where something of that kind could not be judged, or nothing
+    could; else 0. Risks that the file accepts do not count.
+    """
+    from lutra_agent.commands.symptoms import NotJudged, looked
+
+    try:
+        status = looked(dialling(config_file, quiet=True), seconds, as_json, junit, fail_on)
+    except (LutraError, OSError) as error:
+        raise NotJudged(shown(f"nothing could be judged: {error}")) from error
+    sys.exit(status)
 
 
 @main.command()

@@ -3,28 +3,56 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
+import click
 from lutra_models.catalog import meet
-from lutra_models.server import Policy
-from lutra_models.symptoms import Cure, Diagnosis, MeasuredWindow, diagnose
+from lutra_models.errors import printable
+from lutra_models.server import Policy, Server
+from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
+from lutra_models.symptoms.listed import (
+    NOT_JUDGED,
+    Acceptance,
+    fail_on,
+    junit,
+    kinds_of,
+    lines,
+    listed,
+    status,
+)
 
-from lutra_agent.clock import Clock
+from lutra_agent.clock import Clock, SystemClock
 from lutra_agent.config.types import Config
+from lutra_agent.errors import ConfigError, NoAnswer, NoConnectionLeft, ServerStarting
 from lutra_agent.metrics.measure import Measure
 from lutra_agent.metrics.rates import Discarded
 from lutra_agent.runtime.compose import local_database
 from lutra_agent.runtime.local_database import LocalDatabase
 
 LONGEST_WINDOW_S = 10.0
+UNKNOWN_VERSION = "0"
+"""Of a server that says nothing: it has no setting."""
+
+
+class NotJudged(click.ClickException):
+    """The look came to nothing, which a script must not take for a clean one."""
+
+    exit_code = NOT_JUDGED
 
 
 def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
-    """Of windows of at most ten seconds. Raises DatabaseUnavailable and CollectionFailed."""
+    """Of windows of at most ten seconds. Raises DatabaseUnavailable and CollectionFailed.
+
+    A server that lets nobody in, or answers nothing, is judged by that alone.
+    """
     database = local_database(config, clock)
     try:
-        database.engine.health.ping()
+        with suppress(ServerStarting):  # some tell of themselves meanwhile
+            database.engine.health.ping()
         windows = list(_windows(database, seconds, clock))
         restart = config.agent.mode != "reload_only"
         policy = Policy(
@@ -35,44 +63,61 @@ def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
             memory_count=config.agent.memory_count,
         )
         return diagnose(meet(database.observed_server()), policy, windows)
+    except (NoConnectionLeft, NoAnswer) as error:
+        window = MeasuredWindow(
+            seconds, {f"login.{'none_left' if isinstance(error, NoConnectionLeft) else 'mute'}": 1.0}
+        )
+        nobody = Server(config.database.engine, UNKNOWN_VERSION, {}, database.probe.facts(None, None))
+        found = diagnose(meet(nobody), Policy(), [window])
+        if not found.symptoms:
+            raise
+        return found
     finally:
         database.engine.health.close()
 
 
-def show(found: Diagnosis, as_json: bool) -> str:
-    return json.dumps(asdict(found), indent=1) if as_json else "\n".join(_lines(found))
+def report(found: Diagnosis, config: Config, now: datetime) -> dict[str, Any]:
+    """The list of findings as a document; the risks that the agent's file accepts come last."""
+    risks = [Acceptance(name, one.because, one.until, one.kind) for name, one in config.accepted.items()]
+    return listed(found, config.database.engine, now, risks)
+
+
+def looked(config: Config, seconds: float, as_json: bool, junit_file: Path | None, threshold: str) -> int:
+    """Look, print the list, and say how it went: the command's exit status.
+
+    Raises ConfigError for a threshold that is none, DatabaseUnavailable and CollectionFailed.
+    """
+    try:
+        fail_on(threshold)
+    except ValueError as error:
+        raise ConfigError(f"--fail-on: {error}") from error
+    clock = SystemClock()
+    document = report(look(config, seconds, clock), config, clock.now())
+    for name in unknown(config):
+        click.echo(printable(f"accepted.{name}: no symptom of this engine is called so"), err=True)
+    if junit_file is not None:
+        junit_file.write_text(junit(document, threshold), encoding="utf-8")
+    click.echo(show(document, as_json))
+    return status(document, threshold)
+
+
+def show(document: Mapping[str, Any], as_json: bool) -> str:
+    return json.dumps(document, indent=1) if as_json else "\n".join(lines(document))
+
+
+def unknown(config: Config) -> list[str]:
+    """What the agent's file accepts, and no symptom of this engine is called."""
+    return sorted(config.accepted.keys() - kinds_of(config.database.engine).keys())
 
 
 def _windows(database: LocalDatabase, seconds: float, clock: Clock) -> Iterator[MeasuredWindow]:
     engine = database.engine
-    measure = Measure(engine.telemetry, database.probe, clock, database.place)
+    measure = Measure(engine.telemetry, database.probe, clock, database.place, names=database.config.agent.names)
     before, end = measure.sample(), clock.monotonic() + seconds
     while (left := end - clock.monotonic()) > 0:
         clock.sleep(min(left, LONGEST_WINDOW_S))
         after = measure.sample()
         content = measure.window(before, after)
         if not isinstance(content, Discarded):
-            yield MeasuredWindow(after.monotonic_s - before.monotonic_s, content.metrics)
+            yield MeasuredWindow(after.monotonic_s - before.monotonic_s, content.metrics, content.texts)
         before = after
-
-
-def _lines(found: Diagnosis) -> Iterator[str]:
-    yield f"{found.windows} windows, {found.seconds:.0f} s"
-    for symptom in found.symptoms:
-        yield ""
-        yield f"{symptom.strength:.2f}  {symptom.kind} {symptom.name}: {symptom.sentence}"
-        yield from (f"      {line}" for line in (*map(_cure, symptom.cures), *symptom.statements))
-    if not found.symptoms:
-        yield "nothing that a symptom describes"
-    if found.not_judged:
-        yield ""
-        yield f"not judged, as something that it reads is missing: {', '.join(found.not_judged)}"
-
-
-def _cure(cure: Cure) -> str:
-    if cure.after is None:
-        return f"{cure.setting} stays at {cure.before_text}: {cure.obstacle}"
-    was = f", set in {cure.set_by}" if cure.set_by else ""
-    bound = f" (no more: {cure.obstacle})" if cure.obstacle else ""
-    but = f" (not for {cure.unreached}, with a value of their own)" if cure.unreached else ""
-    return f"{cure.setting} {cure.before_text} → {cure.after_text} ({cure.applies}{was}): {cure.reason}{bound}{but}"

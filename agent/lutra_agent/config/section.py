@@ -89,8 +89,9 @@ def _options(fault: ErrorDetails) -> str:
 def _table(kind: Any, place: Place) -> Any:
     """The dataclass whose keys stand at the place; None where none do."""
     for part in place:
-        if isinstance(part, str):
-            kind = _dataclass(get_type_hints(kind)[part])
+        hints = get_type_hints(kind)
+        if isinstance(part, str) and part in hints:  # else a name of the file's own, of a table that `kind` is
+            kind = _dataclass(hints[part])
     return kind
 
 

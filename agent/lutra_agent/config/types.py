@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
@@ -15,10 +16,22 @@ from lutra_models.history import Mode
 from lutra_models.maintenance import WEEKDAYS, MaintenanceWindow, known_zone
 from lutra_models.metrics import P99Of
 from lutra_models.server import MemoryCount
-from pydantic import AfterValidator, BeforeValidator, ValidationInfo
+from lutra_models.symptoms import Kind
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ValidationInfo
 
 from lutra_agent.config.section import Section
-from lutra_agent.config.values import Argv, OptionalPath, OptionalText, Url, Whole, a_list_of, at_home, required, within
+from lutra_agent.config.values import (
+    Argv,
+    OptionalPath,
+    OptionalText,
+    Url,
+    Whole,
+    a_list_of,
+    at_home,
+    required,
+    shown,
+    within,
+)
 from lutra_agent.errors import ConfigError, LoginRefused
 from lutra_agent.files.secrets import secret
 
@@ -141,6 +154,7 @@ class AgentConfig(Section):
     held against what can really be `memory_count` "in_use" at once, or against the "worst_case", all full at once.
     `durability`: settings may move that can lose committed data. `ranges` "catalogue": a new value lies where the
     catalogue searches; "server": wherever the server takes it. Outside a lab `changes_per_hour` are the most.
+    Without `names` no name of a table, role, slot or host of the database's leaves the agent.
 
     Windows after a change are warm-up: `warmup_windows` of them, and for `restart_warmup_s` after a restart, which
     leaves the caches cold.
@@ -157,6 +171,7 @@ class AgentConfig(Section):
     name: OptionalText = None
     ranges: Literal["catalogue", "server"] = "catalogue"
     changes_per_hour: Annotated[Whole, within(1, 3600)] = 60
+    names: bool = True
 
     def warm_up(self, restarted: bool) -> int:
         """How many windows after a change are left out."""
@@ -223,6 +238,24 @@ class HostConfig(Section):
     helper: Argv = HOST_HELPER
 
 
+def _moment(text: object) -> datetime:
+    """A day is its first moment; without a zone it is one in UTC."""
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        raise ValueError(f"expected a day such as 2027-03-31, got {shown(text)}") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class AcceptedConfig(Section):
+    """The risk of a finding, taken for a reason and for a time. Where `kind` is given, a worse one counts again."""
+
+    because: Annotated[str, required("why the risk is taken")]
+    until: Annotated[AwareDatetime, BeforeValidator(_moment), required("a day such as 2027-03-31")]
+    kind: Kind | None = None
+
+
 @dataclass(frozen=True)
 class Config(Section):
     service: ServiceConfig
@@ -233,6 +266,7 @@ class Config(Section):
     host: HostConfig = field(default_factory=HostConfig)
     driver: dict[str, Any] | None = None
     prometheus: PrometheusConfig | None = None
+    accepted: dict[str, AcceptedConfig] = field(default_factory=dict)
 
 
 def is_loopback(host: str) -> bool:

@@ -25,12 +25,19 @@ def kernel_version(root: Path) -> str | None:
 
 def file_system(root: Path, folder: Path) -> str | None:
     """`ext4`: of the innermost mount that holds `folder`."""
-    found: dict[Path, str] = {}
+    found = mounted(root, folder)
+    return None if found is None else found[0]
+
+
+def mounted(root: Path, folder: Path) -> tuple[str, frozenset[str]] | None:
+    """The file system of the innermost mount that holds `folder`, with the options of both."""
+    found: dict[Path, tuple[str, frozenset[str]]] = {}
     for line in _text(root / "proc/self/mountinfo").splitlines():
         mount, _, rest = line.partition(" - ")
-        fields = mount.split()
-        if len(fields) > 4 and rest:
-            found[Path(_unescaped(fields[4]))] = rest.split()[0]
+        fields, beneath = mount.split(), rest.split()
+        if len(fields) > 5 and beneath:
+            options = {*fields[5].split(","), *(beneath[2].split(",") if len(beneath) > 2 else ())}
+            found[Path(_unescaped(fields[4]))] = beneath[0], frozenset(options)
     real = folder.resolve()
     holding = [mount for mount in found if real.is_relative_to(mount)]
     return found[max(holding, key=lambda mount: len(mount.parts))] if holding else None

@@ -13,16 +13,19 @@ HELD = {
     "nr_page_table_pages": "page_tables_bytes",
 }
 STALLS = {"cpu": "cpu_waiting_s", "io": "io_waiting_s", "memory": "memory_waiting_s"}
+STOPPED = {"io": "io_stopped_s", "memory": "memory_stopped_s"}
 
 
 def counters(root: Path) -> dict[str, float]:
     """Bytes that went to swap and came back, and the seconds in which some process waited for a processor, for a disk
-    or for memory.
+    or for memory; and those in which all that had work did.
     """
-    waited = {
-        name: total for file, name in STALLS.items() if (total := _some(root / "proc/pressure" / file)) is not None
-    }
-    return {**_summed(root, COUNTED), **waited}
+    found = dict[str, float]()
+    for names, told in ((STALLS, some), (STOPPED, full)):
+        for file, name in names.items():
+            if (total := told(root / "proc/pressure" / file)) is not None:
+                found[name] = total
+    return {**_summed(root, COUNTED), **found}
 
 
 def gauges(root: Path) -> dict[str, float]:
@@ -39,12 +42,20 @@ def _summed(root: Path, names: dict[str, str]) -> dict[str, float]:
     return found
 
 
-def _some(file: Path) -> float | None:
+def some(file: Path) -> float | None:
     """Seconds, of `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234` in microseconds."""
+    return _stalled(file, "some")
+
+
+def full(file: Path) -> float | None:
+    return _stalled(file, "full")
+
+
+def _stalled(file: Path, kind: str) -> float | None:
     for line in _text(file).splitlines():
         who, _, rest = line.partition(" ")
         total = rest.rpartition("total=")[2]
-        if who == "some" and total.isdigit():
+        if who == kind and total.isdigit():
             return int(total) / 1e6
     return None
 

@@ -19,7 +19,7 @@ class Cgroups:
             self._lines = []
 
     def memory_bytes(self) -> Iterator[int]:
-        for folder in self._folders("memory"):
+        for folder in self.folders("memory"):
             for name in ("memory.max", "memory.limit_in_bytes"):
                 text = _text(folder / name)
                 if text.isdigit() and 0 < int(text) < UNLIMITED_V1:
@@ -27,7 +27,7 @@ class Cgroups:
 
     def memory_used(self) -> Iterator[tuple[int, int]]:
         """Limit and use of each limited group, in bytes; cached file pages can be freed and are not used."""
-        for folder in self._folders("memory"):
+        for folder in self.folders("memory"):
             for limit, used, prefix in (
                 ("memory.max", "memory.current", ""),
                 ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
@@ -39,7 +39,7 @@ class Cgroups:
                     yield int(most), max(int(now) - cached, 0)
 
     def cores(self) -> Iterator[float]:
-        for folder in self._folders("cpu"):
+        for folder in self.folders("cpu"):
             quota, _, period = _text(folder / "cpu.max").partition(" ")
             if not quota:
                 quota, period = _text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")
@@ -49,7 +49,7 @@ class Cgroups:
     def throttled_s(self) -> dict[str, float]:
         """`cpu_throttled_s`, the most for which one of the groups was stopped by its quota; nothing without a quota."""
         found = []
-        for folder in self._folders("cpu"):
+        for folder in self.folders("cpu"):
             microseconds = _statistics(folder / "cpu.stat", "throttled_usec")
             nanoseconds = _statistics(folder / "cpu.stat", "throttled_time")
             found.append(microseconds / 1e6 + nanoseconds / 1e9)
@@ -57,21 +57,21 @@ class Cgroups:
 
     def tasks(self, own: int) -> Iterator[int]:
         """How many processes and threads each limited group leaves to a server that has `own` of them now."""
-        for folder in self._folders("pids"):
+        for folder in self.folders("pids"):
             most, now = _text(folder / "pids.max"), _text(folder / "pids.current")
             if most.isdigit() and now.isdigit():
                 yield max(int(most) - max(int(now) - own, 0), 0)
 
     def write_iops(self, device: str) -> Iterator[int]:
         """How many writes a second each limited group may ask of the `device`, by its numbers: "8:0"."""
-        for folder in self._folders("blkio"):
+        for folder in self.folders("blkio"):
             lines = f"{_text(folder / 'io.max')}\n{_text(folder / 'blkio.throttle.write_iops_device')}".splitlines()
             for of, *words in (line.split() for line in lines if line):
                 most = next((w.removeprefix("wiops=") for w in words if w.startswith("wiops=") or w.isdigit()), "")
                 if of == device and most.isdigit():
                     yield int(most)
 
-    def _folders(self, controller: str) -> Iterator[Path]:
+    def folders(self, controller: str) -> Iterator[Path]:
         """The group's folder and its ancestors', up to the root: inside a container the root is its own group."""
         for _, controllers, path in (line for line in self._lines if len(line) == 3):
             if controllers and controller not in controllers.split(","):

@@ -12,11 +12,26 @@ from lutra_models.server import Host
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.linux import allocators, facts, pressure
 from lutra_agent.linux.disks import device_of, disk_of
+from lutra_agent.linux.state import machine, memory, network
+from lutra_agent.linux.state.volumes import Volumes
+from lutra_agent.metrics import group_state
 from lutra_agent.metrics.cgroups import Cgroups
+from lutra_agent.metrics.server_bounds import ServerBounds
 from lutra_agent.metrics.server_process import ServerProcess
 from lutra_agent.metrics.taken import BYTES, ServerProcesses
 
 SECTOR_BYTES = 512
+DISK = {
+    "disk_reads": 0,
+    "disk_read_ms": 3,
+    "disk_writes": 4,
+    "disk_write_ms": 7,
+    "disk_busy_ms": 9,
+    "disk_queue_ms": 10,
+}
+"""Where the kernel has each in a device's `stat`."""
+DISK_SECTORS = {"disk_read_bytes": 2, "disk_write_bytes": 6}
+FLUSHES = ("disk_flushes", "disk_flush_ms")
 
 
 class HostProbe:
@@ -33,6 +48,8 @@ class HostProbe:
         self._proc = root / "proc"
         self._sys = root / "sys"
         self._server = ServerProcesses(root)
+        self._bounds = ServerBounds(self._proc)
+        self._volumes = Volumes(root)
 
     def facts(self, pid: int | None = None, data_dir: Path | None = None) -> Host:
         pid = self._servers(pid)
@@ -95,7 +112,24 @@ class HostProbe:
         throttled = self._limits(pid).throttled_s()
         own = {name: n for name, n in self._server.counters(pid).items() if data_dir is not None or name != BYTES}
         pressed = {**pressure.counters(self._root), **own}
-        return Reading({**counters, **pressed, **throttled, **self._disk(data_dir)}, gauges)
+        more_counters, more_gauges = self._state(pid, data_dir)
+        return Reading(
+            {**counters, **pressed, **throttled, **self._disk(data_dir), **more_counters}, {**gauges, **more_gauges}
+        )
+
+    def _state(self, pid: int | None, data_dir: Path | None) -> tuple[dict[str, float], dict[str, float]]:
+        """How the machine is set up for a server, and what is left of all that has an end."""
+        root, groups = self._root, self._limits(pid)
+        held = memory.gauges(root)
+        swap = held.get("swap_bytes", 0.0) > held.get("swap_free_bytes", 0.0)
+        device = None if data_dir is None else _number(disk_of(root, data_dir))
+        counters = {**memory.counters(root), **network.counters(root, pid), **group_state.counters(groups, device)}
+        gauges = {**held, **machine.gauges(root), **network.gauges(root, pid)}
+        gauges |= {**group_state.gauges(groups, device), **self._bounds.gauges(pid, swap=swap)}
+        if data_dir is not None:
+            counters |= self._volumes.counters(data_dir)
+            gauges |= self._volumes.gauges(data_dir, pid)
+        return counters, gauges
 
     def room(self, pid: int | None, data_dir: Path | None) -> dict[str, float]:
         """The share of the memory that the process may use which is free or can be freed, and the disk's free bytes."""
@@ -125,13 +159,16 @@ class HostProbe:
             fields = [int(f) for f in (device / "stat").read_text().split()]
         except (OSError, ValueError):
             return {}
-        return {
-            "disk_reads": fields[0],
-            "disk_read_bytes": fields[2] * SECTOR_BYTES,
-            "disk_writes": fields[4],
-            "disk_write_bytes": fields[6] * SECTOR_BYTES,
-            "disk_busy_ms": fields[9],
-        }
+        named = {name: float(fields[place]) for name, place in DISK.items() if place < len(fields)}
+        sectors = {name: float(fields[place] * SECTOR_BYTES) for name, place in DISK_SECTORS.items()}
+        return {**named, **sectors, **self._flushes(data_dir)}
+
+    def _flushes(self, data_dir: Path | None) -> dict[str, float]:
+        """The kernel counts those of a whole disk alone."""
+        disk = None if data_dir is None else disk_of(self._root, data_dir)
+        fields = [] if disk is None else _text(disk / "stat").split()
+        told = fields[15:17]
+        return dict(zip(FLUSHES, map(float, told), strict=True)) if len(told) == 2 and "".join(told).isdigit() else {}
 
 
 def request_sizes(metrics: dict[str, float]) -> dict[str, float]:

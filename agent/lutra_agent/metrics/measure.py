@@ -10,6 +10,7 @@ from dataclasses import replace
 from lutra_models.ending import Level
 from lutra_models.errors import LutraError
 from lutra_models.guardrails import WATCHED
+from lutra_models.metrics import bounded
 
 from lutra_agent.clock import Clock
 from lutra_agent.drivers.base import Driver
@@ -19,7 +20,7 @@ from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, DriverFail
 from lutra_agent.log_throttle import LogThrottle
 from lutra_agent.metrics.host import HostProbe, request_sizes
 from lutra_agent.metrics.prometheus import Prometheus
-from lutra_agent.metrics.rates import Discarded, span
+from lutra_agent.metrics.rates import Discarded, Span, span
 from lutra_agent.metrics.several_loads import Driven, together
 from lutra_agent.metrics.taken import taken
 from lutra_agent.reporting.content import Content, plausible
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 class Measure:
     """Samples of the database and the host, and what two of them say.
 
-    Nothing is read of this host where the server is not known to run here.
+    Nothing is read of this host where the server is not known to run here. Without `names` no window has a text.
     """
 
     def __init__(
@@ -43,12 +44,15 @@ class Measure:
         clock: Clock,
         place: Callable[[], Place],
         prometheus: Prometheus | None = None,
+        *,
+        names: bool = True,
     ) -> None:
         self._telemetry = telemetry
         self._probe = probe
         self._clock = clock
         self._place = place
         self._prometheus = prometheus
+        self._names = names
         self._throttle = LogThrottle(log)
         self._last_place = Place()
 
@@ -78,6 +82,7 @@ class Measure:
             ),
             latency=self._from_prometheus(before, after) or _plausible(targets.latency),
             problems=(*after.problems, *found.problems),
+            texts=self._texts(found),
         )
 
     def guardrail_values(self, content: Content, sample: Sample | None) -> dict[str, float]:
@@ -127,13 +132,18 @@ class Measure:
             raise DriverFailed(f"{driver.name}: {type(error).__name__}: {error}") from error
         both = span(*samples) if len(samples) == 2 else Discarded("no sample on both ends")
         found: dict[str, float] = {}
+        texts: dict[str, str] = {}
         if isinstance(both, Discarded):
             log.warning("no runtime counters for this run: %s", both.reason)
         else:
             found = {**both.rates, **self._telemetry.targets(both.before, both.after).diagnostics}
+            texts = self._texts(both)
         if measured.ended is None and not {"p99_ms", "qps", "tps"} & set(measured.metrics):
             raise DriverFailed(f"{driver.name} gave neither p99_ms nor qps nor tps")
-        return Driven(measured, {**found, **request_sizes(found)}, driver.context())
+        return Driven(measured, {**found, **request_sizes(found)}, driver.context(), texts)
+
+    def _texts(self, found: Span) -> dict[str, str]:
+        return bounded(found.texts) if self._names else {}
 
     def _known_place(self) -> Place:
         """Where the server is on this host; while it does not answer, where it was last."""
@@ -169,4 +179,5 @@ def _of_driver(driven: Driven) -> Content:
         metrics=metrics,
         latency=None if p99 is None else Latency(p99, "driver", driven.measured.p99_of),
         context=driven.context,
+        texts=driven.texts,
     )

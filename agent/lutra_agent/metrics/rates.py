@@ -29,13 +29,15 @@ class Discarded:
 class Span:
     """Two samples of one run of the server, with the readings that can be compared.
 
-    `problems` name each collector that was left out, and why; `gauges` are what those showed at the end.
+    `problems` name each collector that was left out, and why; `gauges` are what those showed at the end. `texts` are
+    `<collector>.<text>` of all, at the end.
     """
 
     before: Sample
     after: Sample
     problems: tuple[str, ...] = ()
     gauges: Mapping[str, float] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rates(self) -> dict[str, float]:
@@ -59,7 +61,8 @@ def span(before: Sample, after: Sample) -> Span | Discarded:
     if objection:
         return Discarded(objection)
     gauges = {f"{name}.{g}": v for name in resets for g, v in after.readings[name].gauges.items()}
-    return Span(_without(before, resets), _without(after, resets), tuple(resets.values()), gauges)
+    texts = {f"{name}.{t}": v for name, reading in after.readings.items() for t, v in reading.texts.items()}
+    return Span(_without(before, resets), _without(after, resets), tuple(resets.values()), gauges, texts)
 
 
 def clock_jump(before: Sample, after: Sample) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lutra_models.aims import under
 from lutra_models.knobs import Value
@@ -23,6 +23,7 @@ class Driven:
     measured: Measurement
     counters: Mapping[str, float]
     context: Mapping[str, Value]
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def together(driven: Mapping[str, Driven]) -> Content:
@@ -42,6 +43,7 @@ def together(driven: Mapping[str, Driven]) -> Content:
         window=(min(w.window_start for w in windows), max(w.window_end for w in windows)),
         metrics={**_mean(list(driven.values())), **metrics},
         context=context,
+        texts=list(driven.values())[-1].texts,
     )
 
 

@@ -16,7 +16,10 @@ LARGEST = 1e18
 
 @dataclass(frozen=True)
 class Content:
-    """What one report says besides the server's facts. `problems` name what could not be read for the window."""
+    """What one report says besides the server's facts. `problems` name what could not be read for the window.
+
+    `texts` are names of the database's objects, each one printable line.
+    """
 
     window: tuple[datetime, datetime] | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -29,6 +32,7 @@ class Content:
     failure: str | None = None
     ended: EndedEarly | None = None
     problems: Sequence[str] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def plausible(metrics: Mapping[str, float]) -> dict[str, float]:

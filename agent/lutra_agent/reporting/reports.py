@@ -77,6 +77,7 @@ class Reports:
             "sent_at": self._sent_at(content),
             "window": content.window and ReportedWindow(start=content.window[0], end=content.window[1]),
             "metrics": _metrics(content),
+            "texts": dict(content.texts),
             "p99_source": content.latency and content.latency.source,
             "p99_of": content.latency and content.latency.of,
             "context": dict(content.context),

@@ -120,7 +120,8 @@ def loop_of(database: LocalDatabase, spool: Spool, link: ServiceLink, signals: S
         )
 
     engine = database.engine
-    measure = Measure(engine.telemetry, database.probe, clock, database.place, prometheus)
+    names = config.agent.names
+    measure = Measure(engine.telemetry, database.probe, clock, database.place, prometheus, names=names)
     reports = Reports(config.agent.name, spool, database.state, clock, status)
     loop = Loop(database, measure, reports, link, driver, signals, loads)
     return loop

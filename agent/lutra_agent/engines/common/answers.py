@@ -46,13 +46,18 @@ class Attempts:
             return None
 
 
-def reading(values: Mapping[str, Any], gauges: frozenset[str], epoch: object = None) -> Reading:
-    """Columns of numbers by name; what the server leaves NULL, or gives as something else, is absent."""
-    numbers = {str(n): found for n, v in values.items() if (found := number(v)) is not None}
+def reading(
+    values: Mapping[str, Any], gauges: frozenset[str], epoch: object = None, texts: frozenset[str] = frozenset()
+) -> Reading:
+    """Columns of numbers by name, those of `texts` apart; what the server leaves NULL, or gives as something else, is
+    absent.
+    """
+    numbers = {str(n): found for n, v in values.items() if n not in texts and (found := number(v)) is not None}
     return Reading(
         {n: v for n, v in numbers.items() if n not in gauges},
         {n: v for n, v in numbers.items() if n in gauges},
         "" if epoch is None else str(epoch),
+        {n: text(values[n]) for n in sorted(texts) if isinstance(values.get(n), str | bytes)},
     )
 
 

@@ -12,11 +12,15 @@ from lutra_models.metrics import P99Of, P99Source
 
 @dataclass(frozen=True)
 class Reading:
-    """What one collector saw. `epoch` changes when the counters started again (a restart, a statistics reset)."""
+    """What one collector saw. `epoch` changes when the counters started again (a restart, a statistics reset).
+
+    `texts` are names of objects, never what somebody asked of them or stored in them.
+    """
 
     counters: Mapping[str, float] = field(default_factory=dict)
     gauges: Mapping[str, float] = field(default_factory=dict)
     epoch: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

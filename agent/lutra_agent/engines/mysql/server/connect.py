@@ -23,6 +23,12 @@ ANSWER_TIMEOUT_S = 30
 CHANGE_TIMEOUT_S = 900
 """Long enough for a buffer pool that is shrunk while the statement waits: its changed pages are written first."""
 
+FIRST_STATEMENT = """SET SESSION wait_timeout = 28800, SESSION sql_mode = '', SESSION lock_wait_timeout = 2, SESSION
+sql_select_limit = 18446744073709551615, SESSION sql_big_selects = 1, SESSION completion_type = 'NO_CHAIN'
+/*!80000 , SESSION max_execution_time = 0 */ /*M!100600 , SESSION max_statement_time = 0 */"""
+"""A lock that somebody holds on a table of accounts costs what is read there, and does not hang the agent. A limit that
+somebody set for all sessions cuts none of its answers."""
+
 SHUTTING_DOWN = 1053
 CLIENTS_OWN = 2000
 """From here on the numbers are the client's; a smaller one is a running server's answer."""
@@ -151,7 +157,7 @@ class Connection:
                 autocommit=True,
                 charset="utf8mb4",
                 program_name=APPLICATION,
-                init_command="SET SESSION wait_timeout = 28800, SESSION sql_mode = ''",
+                init_command=FIRST_STATEMENT,
                 **where,
             )
         except pymysql.Error as error:

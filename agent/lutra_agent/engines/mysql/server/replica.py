@@ -7,18 +7,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lutra_agent.engines.common.answers import understood
+from lutra_agent.engines.common.answers import number, understood
 from lutra_agent.engines.common.source import Permissions
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.mysql.server.connect import Connection
 
 RENAMED = (8, 0, 22)
+FILTERS = (
+    "replicate_do_db",
+    "replicate_ignore_db",
+    "replicate_do_table",
+    "replicate_ignore_table",
+    "replicate_wild_do_table",
+    "replicate_wild_ignore_table",
+)
 
 
 @dataclass(frozen=True)
 class Channel:
+    """`delay_s` is how far behind it is to stay. `io_error` and `sql_error` are the last error's number, or 0.
+
+    `by_gtid` says that its place is a GTID and not one in a file, `filtered` that it leaves out databases or tables.
+    """
+
     lag_s: float | None
     running: bool
+    receives: bool = True
+    applies: bool = True
+    io_error: float = 0.0
+    sql_error: float = 0.0
+    delay_s: float = 0.0
+    by_gtid: bool = True
+    filtered: bool = False
 
 
 class Standstill:
@@ -70,5 +90,16 @@ def unseen(found: Permissions, version: str, account: str, why: str) -> Permissi
 
 def _channel(row: Mapping[str, Any]) -> Channel:
     lag = row.get("seconds_behind_source", row.get("seconds_behind_master"))
-    threads = [v for n, v in row.items() if n.endswith(("_io_running", "_sql_running"))]
-    return Channel(None if lag is None else float(lag), all(v == "Yes" for v in threads))
+    threads = {n.rsplit("_", 2)[1]: v for n, v in row.items() if n.endswith(("_io_running", "_sql_running"))}
+    gtid = row.get("using_gtid", row.get("auto_position", 1))
+    return Channel(
+        None if lag is None else float(lag),
+        all(v == "Yes" for v in threads.values()),
+        threads.get("io", "Yes") == "Yes",
+        threads.get("sql", "Yes") == "Yes",
+        number(row.get("last_io_errno")) or 0.0,
+        number(row.get("last_sql_errno")) or 0.0,
+        number(row.get("sql_delay")) or 0.0,
+        gtid not in ("No", 0, "0"),
+        any(row.get(name) for name in FILTERS),
+    )

@@ -15,8 +15,13 @@ from lutra_agent.engines.mysql.server.session import Session
 from lutra_agent.engines.mysql.telemetry.collectors import COLLECTORS
 from lutra_agent.engines.mysql.telemetry.collectors.base import Status
 from lutra_agent.engines.mysql.telemetry.histogram import MS_PER_S, Histogram
+from lutra_agent.engines.mysql.telemetry.states import STATES
 from lutra_agent.engines.mysql.telemetry.targets import TargetCounters, targets
+from lutra_agent.engines.mysql.telemetry.work import WORK
 from lutra_agent.errors import CollectionFailed
+
+EVERY = (*COLLECTORS, *STATES, *WORK)
+ABSENT = "this server has none of it"
 
 
 class Figures(Protocol):
@@ -67,10 +72,10 @@ class MysqlTelemetry:
         held, account = grants.read(self._connection)
         status = self._status()
         seen = []
-        for collector in COLLECTORS:
+        for collector in EVERY:
             try:
                 there = collector.read(self._connection, status) is not None
-                seen.append(Visible(collector.view, there, "" if there else "this server has none of it"))
+                seen.append(Visible(collector.view, there, "" if there else getattr(collector, "absent", "") or ABSENT))
             except CollectionFailed as error:
                 seen.append(Visible(collector.view, False, str(error)))
         return (*seen, *self._figures.visible(self._connection, held, account))
@@ -91,7 +96,7 @@ class MysqlTelemetry:
 
     def _readings(self, status: Status, attempts: Attempts) -> dict[str, Reading]:
         readings = {}
-        for collector in COLLECTORS:
+        for collector in EVERY:
             found = attempts.tried(collector.name, partial(collector.read, self._connection, status))
             if found is not None:
                 readings[collector.name] = found

@@ -65,6 +65,12 @@ REMEDIES: Mapping[str, str] = {
     "ertificate authentication failed": "the agent has none: let pg_hba.conf ask this account for scram-sha-256",
     "GSS": "the agent brings no Kerberos ticket: let pg_hba.conf ask this account for scram-sha-256",
     "no encryption": "set database.tls_ca, or give pg_hba.conf a line for this account without it",
+    "too many clients already": "every connection of max_connections is taken: end idle sessions, or let "
+    "a pooler share them",
+    "remaining connection slots are reserved": "every connection that is there for this account is taken: end idle "
+    "sessions, let a pooler share them, or (16+) GRANT pg_use_reserved_connections and set reserved_connections",
+    "too many connections for": "the limit of this account or database is reached: ALTER ROLE or ALTER DATABASE … "
+    "CONNECTION LIMIT",
     "no pg_hba.conf entry": "give pg_hba.conf a line for this account, and reload the server",
 }
 """What helps against a refused login, by a part of what is said of it."""

@@ -11,10 +11,12 @@ from lutra_agent.engines.postgresql.server.session import Details, Session
 from lutra_agent.engines.postgresql.telemetry import histogram, statements
 from lutra_agent.engines.postgresql.telemetry.ages.p99 import p99
 from lutra_agent.engines.postgresql.telemetry.ages.sampler import SEES, TRACKED, Looks, Sampler
-from lutra_agent.engines.postgresql.telemetry.collect import Collect
+from lutra_agent.engines.postgresql.telemetry.collect import Collect, Kept
+from lutra_agent.engines.postgresql.telemetry.data_size import NAME, DataSize
 from lutra_agent.engines.postgresql.telemetry.log.durations import Durations
 from lutra_agent.engines.postgresql.telemetry.log.durations import p99 as logged_p99
 from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
+from lutra_agent.engines.postgresql.telemetry.room import Room
 from lutra_agent.engines.postgresql.telemetry.visible import log, transactions, visible
 
 ERROR = "p99_error_share"
@@ -62,9 +64,12 @@ class PostgresTelemetry:
         self._session = session
         self._sampler = sampler
         self._reader = statements.StatementsReader()
+        self._data_size = DataSize()
         self._sources: Sources | None = None
         self._peak = 0.0
         self._unused = 0
+        self._kept = Kept()
+        self._room = Room()
 
     @property
     def peak_connections(self) -> int:
@@ -72,9 +77,17 @@ class PostgresTelemetry:
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         details, asked = self._session.details(), self._session.connection.asked
-        sample = Collect(self._session.connection, details.major).sample(at, monotonic_s, details.started)
+        collect = Collect(self._session.connection, details.major, self._kept)
+        sample = collect.sample(at, monotonic_s, details.started)
+        if details.data_dir is not None:
+            sample = replace(
+                sample, readings={**sample.readings, "room": self._room.reading(details.data_dir, monotonic_s)}
+            )
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges.get("connections", 0.0))
+        data = self._data_size.reading(self._session.connection, monotonic_s, details.started)
+        if data is not None:
+            sample = replace(sample, readings={**sample.readings, NAME: data})
         readings, problems = self._readings(details)
         readings = replace(readings, own=readings.own + asked)
         return replace(sample, statements=readings, problems=(*sample.problems, *problems))

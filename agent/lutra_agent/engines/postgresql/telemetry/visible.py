@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lutra_agent.engines.common.telemetry import Visible
-from lutra_agent.engines.postgresql.server.connect import POOLER, Connection
+from lutra_agent.engines.postgresql.server.connect import POOLER, Connection, quoted
 from lutra_agent.engines.postgresql.server.rights import monitor
 from lutra_agent.engines.postgresql.telemetry.ages.distribution import FEWEST
-from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
+from lutra_agent.engines.postgresql.telemetry.collect import EVERY
 from lutra_agent.engines.postgresql.telemetry.histogram import HistogramView
 from lutra_agent.engines.postgresql.telemetry.statements import StatementsView, uncounted
 from lutra_agent.errors import CollectionFailed
@@ -65,17 +65,25 @@ def transactions(watched: bool, tracked: bool) -> Visible:
 
 
 def _views(connection: Connection, major: int) -> Iterator[Visible]:
-    for collector in COLLECTORS:
+    for collector in EVERY:
         query = collector.query(major)
         if query is None:
             first = min(collector.queries)
             yield Visible(collector.view, False, f"since PostgreSQL {first}")
             continue
         try:
+            if collector.right and not connection.row(f"SELECT {collector.right}")[0]:
+                yield Visible(collector.view, False, _granted(connection, collector.grant))
+                continue
             connection.rows(query)
             yield Visible(collector.view, True, DETAILS.get(collector.name, ""))
         except CollectionFailed as error:
             yield Visible(collector.view, False, str(error))
+
+
+def _granted(connection: Connection, grant: str) -> str:
+    """What is not needed to tune, and gives some symptoms their numbers."""
+    return f"read where it is granted: {grant.format(account=quoted(str(connection.row('SELECT current_user')[0])))}"
 
 
 def _statements(connection: Connection, view: StatementsView | None) -> Visible:

@@ -6,6 +6,7 @@ It speaks the protocol's second version: a server that does not know HELLO answe
 from __future__ import annotations
 
 import os
+import time
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
@@ -14,7 +15,14 @@ from lutra_agent.engines.common.peer import Peer, peer_of
 from lutra_agent.engines.redis.server.bounded import Bounded
 from lutra_agent.engines.redis.server.library import without_its_package
 from lutra_agent.engines.redis.server.section import RedisDatabase
-from lutra_agent.errors import CollectionFailed, DatabaseUnavailable, LoginRefused, ServerStarting
+from lutra_agent.errors import (
+    CollectionFailed,
+    DatabaseUnavailable,
+    LoginRefused,
+    NoAnswer,
+    NoConnectionLeft,
+    ServerStarting,
+)
 
 with without_its_package("redis"):
     from redis.backoff import NoBackoff
@@ -32,6 +40,8 @@ with without_its_package("redis"):
 
 TIMEOUT_S = 10.0
 """For each wait, and for a whole answer."""
+UNANSWERED = 0.9
+"""Of the time limit: whoever is cut off later than that has not answered."""
 PROTOCOL = 2
 UNREADABLE = (RedisError, OSError, ValueError, RecursionError)
 """What a broken connection raises, and an answer that is none of the protocol's."""
@@ -39,6 +49,7 @@ CHANGE = ("CONFIG", "SET")
 DEFAULT_USER = "default"
 VARIABLE = "REDISCLI_AUTH"
 FULL = "max number of clients"
+FULL_TRIES, FULL_PAUSE_S = 20, 0.1
 IN_CLEAR = (
     "the password would go in clear to whoever listens on the port: name the server's socket as database.host, or its "
     "authority as database.tls_ca, or allow it by database.password_in_clear"
@@ -57,9 +68,11 @@ class Connection:
     for an answer that comes byte by byte: for a thread that nobody waits for.
     """
 
-    def __init__(self, database: RedisDatabase, answer_s: float | None = TIMEOUT_S) -> None:
+    def __init__(self, database: RedisDatabase, answer_s: float | None = TIMEOUT_S, *, anonymous: bool = False) -> None:
+        """`anonymous` logs in as nobody, whatever the agent's file says."""
         self._database = database
         self._answer_s = answer_s
+        self._anonymous = anonymous
         self._open: Any = None
         self.generation = 0
         self.asked = 0
@@ -78,8 +91,10 @@ class Connection:
             return self._ask(*words)
 
     def _ask(self, *words: str) -> Any:
+        began_s = time.monotonic()
         try:
             connection = self._connected()
+            began_s = time.monotonic()
             self.asked += 1
             with self._limit(connection):
                 connection.send_command(*words)
@@ -90,6 +105,8 @@ class Connection:
             raise CollectionFailed(_line(error)) from error
         except UNREADABLE as error:
             self.close()
+            if self._answer_s is not None and time.monotonic() - began_s >= UNANSWERED * self._answer_s:
+                raise NoAnswer(f"no answer in {self._answer_s:.0f} s: {_line(error)}") from error
             raise _gone(error) from error
 
     def text(self, *words: str) -> str:
@@ -99,6 +116,11 @@ class Connection:
         """An answer that lists names and values in turn."""
         found = [str(item) for item in self.ask(*words) or ()]
         return dict(zip(found[::2], found[1::2], strict=False))
+
+    @staticmethod
+    def password_of(database: RedisDatabase) -> str | None:
+        found = database.password()
+        return os.environ.get(VARIABLE) if found is None else found
 
     def peer(self) -> Peer:
         """Who answers on this connection."""
@@ -125,6 +147,14 @@ class Connection:
         return self._open
 
     def _dial(self) -> Any:
+        """Tried again for a moment where the server has no free connection: one gets in where clients come and go."""
+        for _ in range(FULL_TRIES):
+            with suppress(NoConnectionLeft):
+                return self._dialled()
+            time.sleep(FULL_PAUSE_S)
+        return self._dialled()
+
+    def _dialled(self) -> Any:
         connection = self._made()
         try:
             connection.connect()
@@ -143,12 +173,11 @@ class Connection:
 
     def _made(self) -> Any:
         d = self._database
-        password = d.password()
-        password = os.environ.get(VARIABLE) if password is None else password
+        password = None if self._anonymous else self.password_of(d)
         if password and not (d.proved or d.password_in_clear):
             raise LoginRefused(IN_CLEAR)
         how: dict[str, Any] = {
-            "username": None if d.user in ("", DEFAULT_USER) else d.user,
+            "username": None if self._anonymous or d.user in ("", DEFAULT_USER) else d.user,
             "password": password or None,
             "socket_timeout": TIMEOUT_S,
             "socket_connect_timeout": TIMEOUT_S,
@@ -175,7 +204,9 @@ def _gone(error: Exception) -> DatabaseUnavailable:
     """What a failure says of the server: that it starts, that it does not let us in, or that it is not there."""
     if isinstance(error, BusyLoadingError):
         return ServerStarting(_line(error))
-    refused = isinstance(error, AuthenticationError | ResponseError) or FULL in str(error)
+    if FULL in str(error):
+        return NoConnectionLeft(_line(error))
+    refused = isinstance(error, AuthenticationError | ResponseError)
     return (LoginRefused if refused else DatabaseUnavailable)(_line(error))
 
 

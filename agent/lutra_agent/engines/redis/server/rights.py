@@ -9,7 +9,7 @@ from lutra_agent.engines.redis.server.section import PROBE_KEYS
 from lutra_agent.engines.redis.server.session import Session
 from lutra_agent.errors import CollectionFailed
 
-WATCHES = ("ping", "info", "config|get", "slowlog|get")
+WATCHES = ("ping", "info", "config|get", "slowlog|get", "client|list", "cluster|info")
 HISTOGRAM = ("latency|histogram",)
 CHANGES = ("config|set",)
 PROBES = ("get", "set")

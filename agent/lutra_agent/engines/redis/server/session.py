@@ -22,6 +22,7 @@ from lutra_agent.files.atomic import real
 
 Info = Mapping[str, str]
 UNKNOWN = "unknown command"
+BUSY = "BUSY "
 NO_CONFIG = (
     "the server has no CONFIG command (it was renamed, or the service that hosts it has none): "
     "the agent observes what INFO tells, and changes nothing"
@@ -101,7 +102,14 @@ class Session:
         """Read again after each dial: what answers then may be another server. Raises ConfigError for another's."""
         known = self._details
         if known is None or known[0] != self.connection.generation or known[1].place.unread:
-            found = self._read(self.info("server"))
+            try:
+                found = self._read(self.info("server"))
+            except CollectionFailed as error:
+                if not is_busy(error):
+                    raise
+                greeting = self._greeting()
+                self._product_of(greeting)
+                return Details(greeting["version"], Place(doubt=str(error), unread=True), None, False, None, False)
             known = self._details = (self.connection.generation, found)
         return known[1]
 
@@ -150,7 +158,23 @@ class Session:
         return tuple(filter(None, paths))
 
     def role(self) -> Role:
-        return "primary" if self.info("replication").get("role", "master") == "master" else "standby"
+        try:
+            role = self.info("replication").get("role", "master")
+        except CollectionFailed as error:
+            if not is_busy(error):
+                raise
+            role = self._greeting().get("role", "master")
+        return "primary" if role == "master" else "standby"
+
+    def _greeting(self) -> dict[str, str]:
+        """What a server tells whose script keeps it busy: its name, version and role."""
+        return self.connection.pairs("HELLO")
+
+    def _product_of(self, greeting: Info) -> None:
+        """Raises ConfigError for another's."""
+        told = greeting.get("server", "")
+        if told != self.product.name:
+            raise ConfigError(f"database.engine = {self.product.name!r}, but the server is {told!r}")
 
     def _read(self, info: Info) -> Details:
         version, where = self._version(info), located(lambda: self._place(info))
@@ -202,6 +226,11 @@ class Session:
         except CollectionFailed:  # an account without CONFIG GET may still watch
             return None
         return None if found is None or pid is None else _of_process(pid, found)
+
+
+def is_busy(error: Exception) -> bool:
+    """Whether a script or a function that runs for too long keeps the server from all other commands."""
+    return str(error).startswith(BUSY)
 
 
 def parsed(text: str) -> dict[str, str]:

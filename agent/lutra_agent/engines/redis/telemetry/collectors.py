@@ -10,11 +10,15 @@ from lutra_agent.engines.common.telemetry import Reading
 
 @dataclass(frozen=True)
 class FromInfo:
-    """Our names of lines of INFO. A line that the version lacks, or that holds no number, is absent."""
+    """Our names of lines of INFO. A line that the version lacks, or that holds no number, is absent.
+
+    `texts` are names, and no numbers.
+    """
 
     name: str
     counters: Mapping[str, str] = field(default_factory=dict)
     gauges: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, info: Mapping[str, str]) -> Reading | None:
         """None where the server has nothing of it."""
@@ -22,7 +26,8 @@ class FromInfo:
             {ours: n for ours, theirs in names.items() if (n := number(info.get(theirs))) is not None}
             for names in (self.counters, self.gauges)
         )
-        return Reading(counters, gauges) if counters or gauges else None
+        texts = {ours: info[theirs] for ours, theirs in self.texts.items() if theirs in info}
+        return Reading(counters, gauges, texts=texts) if counters or gauges or texts else None
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,64 @@ class FromErrors:
         return Reading({ours: number(text) or 0.0 for ours, text in counted.items()})
 
 
-COLLECTORS: tuple[FromInfo | FromErrors, ...] = (
+@dataclass(frozen=True)
+class FromWords:
+    """Our names of lines of INFO that hold a word: 1 where it is another than the good one."""
+
+    name: str
+    good: Mapping[str, tuple[str, str]]
+
+    def read(self, info: Mapping[str, str]) -> Reading | None:
+        """None where the server has nothing of it."""
+        found = {
+            ours: float(info[line] != word) for ours, (line, word) in self.good.items() if info.get(line) is not None
+        }
+        return Reading(gauges=found) if found else None
+
+
+@dataclass(frozen=True)
+class FromCommands:
+    """How often, and for how many microseconds, commands of some kinds ran, by the first word of their names.
+
+    A kind that never ran counts 0.
+    """
+
+    name: str
+    kinds: Mapping[str, frozenset[str]]
+
+    def read(self, info: Mapping[str, str]) -> Reading | None:
+        """None where the server counts no commands one by one."""
+        calls, spent = (dict.fromkeys(self.kinds, 0.0) for _ in range(2))
+        seen, total = False, 0.0
+        for line, text in info.items():
+            if not line.startswith(COMMAND):
+                continue
+            seen, name = True, line.removeprefix(COMMAND).partition("|")[0].lower()
+            about = dict(part.partition("=")[::2] for part in text.split(","))
+            us = number(about.get("usec")) or 0.0
+            total += us
+            for kind, names in self.kinds.items():
+                if name in names:
+                    calls[kind] += number(about.get("calls")) or 0.0
+                    spent[kind] += us
+        both = {**calls, **{f"{kind}_us": us for kind, us in spent.items()}}
+        return Reading({**both, "all_us": total}) if seen else None
+
+
+COMMAND = "cmdstat_"
+WHOLE = frozenset(
+    (
+        *("smembers", "hgetall", "hkeys", "hvals", "sort", "sort_ro", "xrange", "xrevrange"),
+        *("lrange", "lrem", "linsert", "lindex", "lpos", "ltrim"),
+        *("zrange", "zrevrange", "zrangebyscore", "zrevrangebyscore", "zrangebylex"),
+        *("sinter", "sinterstore", "sunion", "sunionstore", "sdiff", "sdiffstore"),
+        *("zinter", "zinterstore", "zunion", "zunionstore", "zdiff", "zdiffstore"),
+    )
+)
+"""Commands whose time grows with the length of the collection that they are asked of."""
+SCRIPTS = frozenset(["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro"])
+
+COLLECTORS: tuple[FromInfo | FromErrors | FromWords | FromCommands, ...] = (
     FromInfo(
         "commands",
         {
@@ -61,22 +123,34 @@ COLLECTORS: tuple[FromInfo | FromErrors, ...] = (
     ),
     FromInfo(
         "connections",
-        {"opened": "total_connections_received", "rejected": "rejected_connections", "evicted": "evicted_clients"},
+        {
+            "opened": "total_connections_received",
+            "rejected": "rejected_connections",
+            "evicted": "evicted_clients",
+            "cut_by_output": "client_output_buffer_limit_disconnections",
+            "cut_by_input": "client_query_buffer_limit_disconnections",
+        },
         {
             "connected": "connected_clients",
             "blocked": "blocked_clients",
             "largest_output": "client_recent_max_output_buffer",
             "largest_input": "client_recent_max_input_buffer",
+            "channels": "pubsub_channels",
+            "patterns": "pubsub_patterns",
+            "waiting_on_keys": "total_blocking_keys",
         },
     ),
     FromInfo(
         "memory",
-        {"freed_later": "lazyfreed_objects"},
+        {"freed_later": "lazyfreed_objects", "scripts_evicted": "evicted_scripts"},
         {
             "used_bytes": "used_memory",
             "limit_bytes": "maxmemory",
             "resident_bytes": "used_memory_rss",
             "most_bytes": "used_memory_peak",
+            "data_bytes": "used_memory_dataset",
+            "scripts": "number_of_cached_scripts",
+            "scripts_bytes": "used_memory_scripts",
             "overhead_bytes": "used_memory_overhead",
             "fragmentation_bytes": "allocator_frag_bytes",
             "fragmentation_ratio": "allocator_frag_ratio",
@@ -121,12 +195,36 @@ COLLECTORS: tuple[FromInfo | FromErrors, ...] = (
             "aof_size_bytes": "aof_current_size",
             "aof_base_bytes": "aof_base_size",
             "waiting_syncs": "aof_pending_bio_fsync",
+            "loading": "loading",
+            "loading_left_s": "loading_eta_seconds",
+            "rewrite_failures": "aof_rewrites_consecutive_failures",
+        },
+    ),
+    FromWords(
+        "failures",
+        {
+            "snapshot": ("rdb_last_bgsave_status", "ok"),
+            "rewrite": ("aof_last_bgrewrite_status", "ok"),
+            "log_write": ("aof_last_write_status", "ok"),
+            "link": ("master_link_status", "up"),
         },
     ),
     FromInfo(
         "replication",
-        {"full_syncs": "sync_full", "partial_syncs": "sync_partial_ok", "failed_partial_syncs": "sync_partial_err"},
-        {"replicas": "connected_slaves", "lag_s": "master_last_io_seconds_ago"},
+        {
+            "full_syncs": "sync_full",
+            "partial_syncs": "sync_partial_ok",
+            "failed_partial_syncs": "sync_partial_err",
+            "written_bytes": "master_repl_offset",
+        },
+        {
+            "replicas": "connected_slaves",
+            "lag_s": "master_last_io_seconds_ago",
+            "good_replicas": "min_slaves_good_slaves",
+            "link_down_s": "master_link_down_since_seconds",
+            "copying": "master_sync_in_progress",
+            "kept_bytes": "repl_backlog_histlen",
+        },
     ),
     FromInfo(
         "defragmentation",
@@ -157,6 +255,18 @@ COLLECTORS: tuple[FromInfo | FromErrors, ...] = (
             "disk": "IOERR",
         },
     ),
+    FromErrors("denials", {"no_login": "NOAUTH", "wrong_password": "WRONGPASS", "no_right": "NOPERM"}),
+    FromCommands(
+        "work",
+        {
+            "keys": frozenset({"keys"}),
+            "whole": WHOLE,
+            "scripts": SCRIPTS,
+            "deletes": frozenset({"del"}),
+            "flushes": frozenset({"flushall", "flushdb"}),
+            "logins": frozenset({"auth", "hello"}),
+        },
+    ),
     FromInfo("disk", {}, {"data_bytes": "db_size", "log_bytes": "log_size"}),
 )
 
@@ -170,6 +280,40 @@ def keys_in(info: Mapping[str, str]) -> dict[str, float]:
             for ours, theirs in (("count", "keys"), ("expiring", "expires")):
                 found[ours] = found.get(ours, 0.0) + (number(pairs.get(theirs)) or 0.0)
     return found
+
+
+def replication(info: Mapping[str, str]) -> dict[str, float]:
+    """Whether this is a replica; of a primary by how many bytes the last of its replicas is behind, and how many of
+    them follow; of a save how long it is ago.
+    """
+    found: dict[str, float] = {}
+    if role := info.get("role"):
+        found["is_replica"] = float(role != "master")
+    written = number(info.get("master_repl_offset"))
+    offsets, following = [], 0
+    for name, line in info.items():
+        if name.startswith("slave") and name[5:].isdigit():
+            pairs = dict(part.partition("=")[::2] for part in line.split(","))
+            following += pairs.get("state") == "online"
+            if (offset := number(pairs.get("offset"))) is not None and pairs.get("state") == "online":
+                offsets.append(offset)
+    if role == "master":
+        found["following"] = float(following)
+    if written is not None and offsets:
+        found["behind_bytes"] = max(written - min(offsets), 0.0)
+    return found
+
+
+def since_snapshot_s(info: Mapping[str, str]) -> float | None:
+    """Seconds since the latest snapshot, or since the start where that came later; None where the clock is not told."""
+    now_us, saved = number(info.get("server_time_usec")), number(info.get("rdb_last_save_time"))
+    return None if now_us is None or saved is None else max(now_us / 1e6 - saved, 0.0)
+
+
+def paused(info: Mapping[str, str]) -> float | None:
+    """1 where somebody pauses clients; None where the version does not say so."""
+    reason = info.get("paused_reason")
+    return None if reason is None else float(reason == "client_pause")
 
 
 def number(text: str | None) -> float | None:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lutra_models.catalog.rows import version_of
 
 from lutra_agent.engines.common.answers import Attempts, understood
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
+from lutra_agent.engines.redis.server.connect import NotPermitted
 from lutra_agent.engines.redis.server.rights import grant
-from lutra_agent.engines.redis.server.session import NO_CONFIG, Session
-from lutra_agent.engines.redis.telemetry import histogram, probe
-from lutra_agent.engines.redis.telemetry.collectors import COLLECTORS, keys_in, number
+from lutra_agent.engines.redis.server.session import NO_CONFIG, Session, is_busy, parsed
+from lutra_agent.engines.redis.telemetry import clients, histogram, probe, process
+from lutra_agent.engines.redis.telemetry.collectors import (
+    COLLECTORS,
+    keys_in,
+    number,
+    paused,
+    replication,
+    since_snapshot_s,
+)
+from lutra_agent.engines.redis.telemetry.exposure import Exposure
 from lutra_agent.engines.redis.telemetry.histogram import Histogram
 from lutra_agent.engines.redis.telemetry.probe import Probe, Timed
 from lutra_agent.errors import CollectionFailed
@@ -35,10 +44,13 @@ class Counted:
 
 
 class RedisTelemetry:
-    def __init__(self, session: Session, clients: Probe | None = None) -> None:
+    def __init__(self, session: Session, own: Probe | None = None) -> None:
         self._session = session
-        self._probe = clients
+        self._probe = own
         self._peak = 0.0
+        self._exposure = Exposure(session)
+        self._refused: tuple[int, frozenset[str]] = (0, frozenset())
+        self._start = ""
 
     @property
     def peak_connections(self) -> int:
@@ -47,9 +59,27 @@ class RedisTelemetry:
     @understood("what the server counts")
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         details, attempts = self._session.details(), Attempts()
-        info = self._session.info(self._session.product.sections)
+        try:
+            info = self._session.info(self._session.product.sections)
+        except CollectionFailed as error:
+            if not is_busy(error):
+                raise
+            return self._busy(at, monotonic_s)
+        # What is asked from here on is in the next count of the server's.
+        own = self._session.connection.asked + (self._probe.asked if self._probe else 0)
         self._attend(info)
-        readings = {"server": _epoch(info), **_readings(info)}
+        server = _epoch(info)
+        self._start = server.epoch
+        readings = {"server": server, **_readings(info), "state": Reading(gauges={"busy": 0.0})}
+        more = {
+            "clients": lambda: self._clients(info),
+            "exposure": lambda: self._exposure.read(monotonic_s, version_of(details.version)),
+            "cluster": lambda: self._cluster(info),
+            "process": lambda: process.read(details.place.process),
+        }
+        for name, read in more.items() if self._session.product.several_since is not None else ():
+            if (reading := self._asked(attempts, name, read)) is not None:
+                readings[name] = reading
         executed: Histogram = {}
         if self._has_histogram(details.version):
             executed = attempts.tried("histogram", self._executed) or {}
@@ -57,8 +87,48 @@ class RedisTelemetry:
             readings["slowlog"] = Reading({"entries": entries})
         self._peak = max(self._peak, number(info.get("connected_clients")) or 0.0)
         timed = self._probe.timed() if self._probe else {}
-        own = self._session.connection.asked + (self._probe.asked if self._probe else 0)
         return Sample(at, monotonic_s, readings, Counted(own, executed, timed), tuple(attempts.problems))
+
+    def _busy(self, at: datetime, monotonic_s: float) -> Sample:
+        """Of a server that says nothing but that it is busy: of the run that was seen last."""
+        readings = {"server": Reading(epoch=self._start), "state": Reading(gauges={"busy": 1.0})}
+        return Sample(at, monotonic_s, readings, Counted(self._session.connection.asked))
+
+    def _asked(self, attempts: Attempts, name: str, read: Callable[[], Reading | None]) -> Reading | None:
+        """What the account may not ask is asked once for each connection: the server counts each refusal."""
+        generation = self._session.connection.generation
+        if self._refused[0] != generation:
+            self._refused = (generation, frozenset())
+        if name in self._refused[1]:
+            return None
+
+        def asked() -> Reading | None:
+            try:
+                return read()
+            except NotPermitted:
+                self._refused = (generation, self._refused[1] | {name})
+                raise
+
+        return attempts.tried(name, asked)
+
+    def _clients(self, info: Mapping[str, str]) -> Reading | None:
+        """None where there are too many to ask for."""
+        if (number(info.get("connected_clients")) or 0.0) > clients.MOST:
+            return None
+        found = clients.read(self._session.connection.text("CLIENT", "LIST"))
+        told = paused(info)
+        return found if told is None else Reading(gauges={**found.gauges, "pause": told})
+
+    def _cluster(self, info: Mapping[str, str]) -> Reading | None:
+        """None where the server is none of a cluster."""
+        if info.get("cluster_enabled") != "1":
+            return None
+        told = parsed(self._session.connection.text("CLUSTER", "INFO"))
+        names = {"assigned": "slots_assigned", "failing": "slots_fail", "nodes": "known_nodes"}
+        counted = {
+            ours: n for ours, theirs in names.items() if (n := number(told.get(f"cluster_{theirs}"))) is not None
+        }
+        return Reading(gauges={**counted, "down": float(told.get("cluster_state") != "ok")})
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         old, new = before.statements, after.statements
@@ -82,6 +152,8 @@ class RedisTelemetry:
             self._line(remedy, "INFO", "INFO", "server"),
             self._line(remedy, "SLOWLOG", "SLOWLOG", "GET", "1"),
         ]
+        if self._session.product.several_since is not None:
+            seen.append(self._line(remedy, "CLIENT LIST", "CLIENT", "LIST", "TYPE", "replica"))
         if self._has_histogram(version):
             seen.append(self._line(remedy, "LATENCY HISTOGRAM", "LATENCY", "HISTOGRAM"))
         per_s = self._session.database.probe_per_s
@@ -128,8 +200,15 @@ def _epoch(info: Mapping[str, str]) -> Reading:
 
 def _readings(info: Mapping[str, str]) -> dict[str, Reading]:
     found = {c.name: r for c in COLLECTORS if (r := c.read(info)) is not None}
-    if (keys := keys_in(info)) and "keys" in found:
-        found["keys"] = Reading(found["keys"].counters, {**found["keys"].gauges, **keys})
+    age = since_snapshot_s(info)
+    more = {
+        "keys": keys_in(info),
+        "replication": replication(info),
+        "persistence": {} if age is None else {"snapshot_age_s": age},
+    }
+    for name, gauges in more.items():
+        if gauges and name in found:
+            found[name] = replace(found[name], gauges={**found[name].gauges, **gauges})
     return found
 
 

@@ -7,7 +7,7 @@ from lutra_agent.engines.mysql.telemetry.collectors.binlog import BINLOG
 from lutra_agent.engines.mysql.telemetry.collectors.buffer_pool import BUFFER_POOL
 from lutra_agent.engines.mysql.telemetry.collectors.caches import CACHES
 from lutra_agent.engines.mysql.telemetry.collectors.failures import FAILURES
-from lutra_agent.engines.mysql.telemetry.collectors.files import FILES
+from lutra_agent.engines.mysql.telemetry.collectors.files import DATA, FILES
 from lutra_agent.engines.mysql.telemetry.collectors.metrics import METRICS
 from lutra_agent.engines.mysql.telemetry.collectors.redo import REDO
 from lutra_agent.engines.mysql.telemetry.collectors.replication import REPLICATION
@@ -24,6 +24,7 @@ COLLECTORS: tuple[Collector, ...] = (
     THREADS,
     BUFFER_POOL,
     FILES,
+    DATA,
     REDO,
     ROW_LOCKS,
     TEMPORARY,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lutra_agent.engines.postgresql.telemetry.collectors.activity import ACTIVITY
-from lutra_agent.engines.postgresql.telemetry.collectors.archiver import ARCHIVER
+from lutra_agent.engines.postgresql.telemetry.collectors.archiver import ARCHIVER, WAITING
 from lutra_agent.engines.postgresql.telemetry.collectors.bgwriter import BGWRITER
 from lutra_agent.engines.postgresql.telemetry.collectors.checkpointer import CHECKPOINTER
 from lutra_agent.engines.postgresql.telemetry.collectors.database import DATABASE
@@ -25,6 +25,7 @@ COLLECTORS = (
     IO,
     SLRU,
     ARCHIVER,
+    WAITING,
     ACTIVITY,
     LOCKS,
     REPLICATION,

@@ -1,4 +1,4 @@
-"""A collector is a value: one statistics view, one query per range of versions, one row of numbers."""
+"""A collector is a value: one statistics view, one query per range of versions, one row of numbers and names."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from dataclasses import dataclass, field
 class Collector:
     """`queries` maps the first major version that a query works on to the query, or to None where the view is gone.
 
-    Every column is a counter that only grows, except those in `gauges`; a column named `epoch` changes with a reset.
+    Every column is a counter that only grows, except those in `gauges` and in `texts`, which are names of objects; a
+    column named `epoch` changes with a reset. `right` is a condition in SQL without which the account may not read it,
+    and is not asked to: `grant` is what gives it, to be pasted with the account's name. What changes seldom is read
+    every `every_s`, and kept until then.
     """
 
     name: str
     view: str
     queries: Mapping[int, str | None]
     gauges: frozenset[str] = field(default_factory=frozenset)
+    texts: frozenset[str] = field(default_factory=frozenset)
+    right: str = ""
+    grant: str = ""
+    every_s: float = 0.0
 
     def query(self, major: int) -> str | None:
         """The query for this version; None where the server has no such view."""

@@ -15,9 +15,10 @@ VACUUM = Collector(
     {
         12: """SELECT (SELECT coalesce(max(p.index_vacuum_count), 0) FROM pg_stat_progress_vacuum p
 JOIN pg_stat_activity a USING (pid) WHERE a.backend_type = 'autovacuum worker' AND p.phase = 'scanning heap')
-AS index_passes, (SELECT max(age(datfrozenxid)) FROM pg_database) AS oldest_xid_age""",
+AS index_passes, (SELECT max(age(datfrozenxid)) FROM pg_database) AS oldest_xid_age,
+(SELECT max(mxid_age(datminmxid)) FROM pg_database) AS oldest_multixact_age""",
     },
-    gauges=frozenset({"index_passes", "oldest_xid_age"}),
+    gauges=frozenset({"index_passes", "oldest_xid_age", "oldest_multixact_age"}),
 )
 
 SESSIONS = """SELECT coalesce(max(greatest(age(a.backend_xmin), age(a.backend_xid))), 0) FROM pg_stat_activity a

@@ -1,0 +1,7 @@
+"""MyISAM's indexes: whether such tables are written, which no log brings back after a crash."""
+
+from __future__ import annotations
+
+from lutra_agent.engines.mysql.telemetry.collectors.base import FromStatus
+
+MYISAM = FromStatus("myisam", {"key_write_requests": "Key_write_requests", "key_writes": "Key_writes"})

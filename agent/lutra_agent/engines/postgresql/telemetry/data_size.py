@@ -1,0 +1,49 @@
+"""How large all databases of the server are, by their files: looked at seldom, and never for long."""
+
+from __future__ import annotations
+
+from lutra_agent.engines.common.answers import reading
+from lutra_agent.engines.common.telemetry import Reading
+from lutra_agent.engines.postgresql.server.connect import STATEMENT_TIMEOUT_MS, Connection
+from lutra_agent.errors import CollectionFailed
+
+NAME = "data"
+EVERY_S = 600.0
+LONGEST_MS = 100
+AGAIN_S = 86400.0
+"""After a look that took too long: a server with so many files is not asked again before the next day."""
+SIZES = """SELECT CASE WHEN bool_and(readable)
+THEN sum(CASE WHEN readable THEN pg_database_size(oid) END)::float8 END AS bytes
+FROM (SELECT oid, has_database_privilege(oid, 'CONNECT') OR pg_has_role('pg_read_all_stats', 'USAGE') AS readable
+FROM pg_database WHERE datallowconn AND NOT datistemplate) d"""
+"""Nothing where the account may not read the size of one: a part would pass for the whole."""
+
+
+class DataSize:
+    """The server looks at each file, and takes no lock. Behind a pooler nobody asks: the limit would be others' too."""
+
+    def __init__(self) -> None:
+        self._started = ""
+        self._next_s = 0.0
+        self._last: Reading | None = None
+
+    def reading(self, connection: Connection, monotonic_s: float, started: str) -> Reading | None:
+        """None where it is not known. `started` tells this start of the server from any other."""
+        if connection.pooled:
+            return None
+        if started != self._started or monotonic_s >= self._next_s:
+            self._last = _sizes(connection)
+            self._started = started
+            self._next_s = monotonic_s + (EVERY_S if self._last is not None else AGAIN_S)
+        return self._last
+
+
+def _sizes(connection: Connection) -> Reading | None:
+    connection.rows(f"SET statement_timeout = {LONGEST_MS}")
+    try:
+        (size,) = connection.row(SIZES)
+    except CollectionFailed:
+        return None
+    finally:
+        connection.rows(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
+    return reading({"bytes": size}, frozenset({"bytes"})) if size is not None else None

@@ -1,0 +1,49 @@
+"""What pg_stat_user_tables shows of the agent's database: tables that autovacuum leaves out, and old statistics.
+
+A table has `stale` statistics where more than half of its rows, and 10,000, were changed since it was analyzed, which
+was before the last minute and a half: a session counts what it changed up to a minute later;
+`never_analyzed` are those of 10,000 rows and more with none. `own_late` have thresholds of their own and twice the dead
+rows at which autovacuum would otherwise come.
+"""
+
+from __future__ import annotations
+
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+
+ANALYZED = "coalesce(pg_stat_get_last_analyze_time(oid), pg_stat_get_last_autoanalyze_time(oid)) IS NOT NULL"
+ANALYZED_BEFORE = """greatest(pg_stat_get_last_analyze_time(oid), pg_stat_get_last_autoanalyze_time(oid))
+< clock_timestamp() - interval '90 seconds'"""
+OFF = "autovacuum_enabled=(0|f|n|of)"
+QUERY = f"""SELECT count(*) FILTER (WHERE own AND NOT off AND dead >= 10000 AND dead > 2 * threshold) AS own_late,
+coalesce(sum(dead) FILTER (WHERE own AND NOT off AND dead > 2 * threshold), 0) AS own_late_dead,
+count(*) FILTER (WHERE CASE WHEN changed > greatest(10000, 0.5 * greatest(reltuples, 0)) THEN {ANALYZED_BEFORE} END)
+AS stale,
+count(*) FILTER (WHERE CASE WHEN live >= 10000 AND changed >= 0.5 * live THEN NOT ({ANALYZED}) END)
+AS never_analyzed,
+count(*) FILTER (WHERE relpersistence = 'u' AND live > 0) AS unlogged,
+coalesce(sum(live) FILTER (WHERE relpersistence = 'u'), 0) AS unlogged_rows,
+coalesce(max(live), 0) AS largest_rows
+FROM (SELECT oid, reltuples, relpersistence, pg_stat_get_live_tuples(oid) AS live, pg_stat_get_dead_tuples(oid) AS dead,
+pg_stat_get_mod_since_analyze(oid) AS changed, 50 + 0.2 * greatest(reltuples, 0) AS threshold,
+CASE WHEN reloptions IS NULL THEN false ELSE array_to_string(reloptions, ' ') ~* '{OFF}' END AS off,
+CASE WHEN reloptions IS NULL THEN false
+ELSE array_to_string(reloptions, ' ') ~ 'autovacuum_vacuum_(threshold|scale_factor|max_threshold)=' END AS own
+FROM pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384 AND relpersistence <> 't' OFFSET 0) t"""  # noqa: S608
+
+HOUSEKEEPING = Collector(
+    "housekeeping",
+    "pg_stat_user_tables by what autovacuum leaves",
+    {12: QUERY},
+    gauges=frozenset(
+        {
+            "own_late",
+            "own_late_dead",
+            "stale",
+            "never_analyzed",
+            "unlogged",
+            "unlogged_rows",
+            "largest_rows",
+        }
+    ),
+    every_s=60.0,
+)

@@ -1,0 +1,10 @@
+"""What sessions wait for, what holds them up, and what runs and watches beside them."""
+
+from __future__ import annotations
+
+from lutra_agent.engines.postgresql.telemetry.waits.blocking import BLOCKING
+from lutra_agent.engines.postgresql.telemetry.waits.builds import BUILDS, SUBTRANSACTIONS
+from lutra_agent.engines.postgresql.telemetry.waits.sessions import SESSIONS
+from lutra_agent.engines.postgresql.telemetry.waits.watching import SERVER_LOG, WATCHING
+
+WAITS = (BLOCKING, BUILDS, SUBTRANSACTIONS, SESSIONS, SERVER_LOG, WATCHING)

@@ -1,0 +1,46 @@
+"""Who holds others up: how many wait for a lock and for how long, behind how many that wait for nobody themselves.
+
+`exclusive` counts statements that wait for a table as a whole, as DDL does, and `behind_exclusive` those that wait
+behind one of them. A prepared transaction blocks as process 0. No more than 100 waiting sessions are looked at.
+"""
+
+from __future__ import annotations
+
+from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
+
+QUERY = """WITH locks AS MATERIALIZED (SELECT * FROM pg_locks WHERE NOT granted),
+waiting AS MATERIALIZED (SELECT a.pid, {since} AS since FROM pg_stat_activity a
+WHERE a.wait_event_type = 'Lock' AND a.backend_type = 'client backend' LIMIT 100),
+pairs AS MATERIALIZED (SELECT w.pid, unnest(pg_blocking_pids(w.pid)) AS blocker FROM waiting w),
+roots AS (SELECT DISTINCT p.blocker, a.state, a.xact_start FROM pairs p LEFT JOIN pg_stat_activity a
+ON a.pid = p.blocker WHERE p.blocker NOT IN (SELECT pid FROM pairs)),
+exclusive AS (SELECT database, relation, min(pid) AS pid FROM locks
+WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock' GROUP BY database, relation)
+SELECT (SELECT count(*) FROM waiting) AS waiting,
+(SELECT coalesce(extract(epoch FROM clock_timestamp() - min(since)), 0) FROM waiting) AS longest_wait_s,
+(SELECT count(*) FROM roots) AS holders,
+(SELECT count(*) FROM roots WHERE state LIKE 'idle in transaction%') AS idle_holders,
+(SELECT count(*) FROM roots WHERE blocker = 0) AS prepared_holders,
+(SELECT coalesce(extract(epoch FROM clock_timestamp() - min(xact_start)), 0) FROM roots) AS oldest_holder_s,
+(SELECT count(*) FROM exclusive) AS exclusive,
+(SELECT count(*) FROM locks l JOIN exclusive e USING (database, relation) WHERE l.pid <> e.pid) AS behind_exclusive"""
+WAITSTART = "coalesce((SELECT min(l.waitstart) FROM locks l WHERE l.pid = a.pid), a.query_start)"
+"""The server notes the time a moment after the wait began."""
+
+BLOCKING = Collector(
+    "blocking",
+    "pg_blocking_pids",
+    {12: QUERY.format(since="a.query_start"), 14: QUERY.format(since=WAITSTART)},
+    gauges=frozenset(
+        {
+            "waiting",
+            "longest_wait_s",
+            "holders",
+            "idle_holders",
+            "prepared_holders",
+            "oldest_holder_s",
+            "exclusive",
+            "behind_exclusive",
+        }
+    ),
+)

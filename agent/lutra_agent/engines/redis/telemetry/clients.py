@@ -1,0 +1,54 @@
+"""What the list of clients says of all of them: who watches, who idles, whose answers wait, and who is kept waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lutra_agent.engines.common.telemetry import Reading
+from lutra_agent.engines.redis.telemetry.collectors import number
+
+MOST = 1000
+"""The server makes the list while all others wait: of more clients it is not asked."""
+IDLE_S = 60.0
+WAITING = frozenset(
+    (
+        *("blpop", "brpop", "brpoplpush", "blmove", "blmpop", "bzpopmin", "bzpopmax", "bzmpop"),
+        *("xread", "xreadgroup", "wait", "waitaof"),
+    )
+)
+"""Commands that wait by their nature. Those of modules, with a dot in their names, may as well."""
+BLOCKED, MONITOR, REPLICA, SUBSCRIBED, PRIMARY = "bOSPM"
+
+
+def read(text: str) -> Reading:
+    """Of an answer to CLIENT LIST. Lines that say something else count nothing."""
+    found = dict.fromkeys(("listed", "idle", "monitors", "paused", "in_transaction"), 0.0)
+    largest = dict.fromkeys(("largest_answer_bytes", "largest_subscriber_bytes", "largest_replica_bytes"), 0.0)
+    for client in _clients(text):
+        flags, waits = client.get("flags", ""), number(client.get("omem")) or 0.0
+        idles = (number(client.get("idle")) or 0.0) >= IDLE_S
+        if MONITOR in flags:
+            found["monitors"] += 1
+        elif REPLICA in flags or PRIMARY in flags:
+            largest["largest_replica_bytes"] = max(largest["largest_replica_bytes"], waits)
+        elif SUBSCRIBED in flags:
+            largest["largest_subscriber_bytes"] = max(largest["largest_subscriber_bytes"], waits)
+        else:
+            found["listed"] += 1
+            largest["largest_answer_bytes"] = max(largest["largest_answer_bytes"], waits)
+            found["paused"] += BLOCKED in flags and not _waits_by_nature(client.get("cmd", ""))
+            found["idle"] += idles and BLOCKED not in flags
+            found["in_transaction"] += idles and number(client.get("multi")) is not None
+    return Reading(gauges={**found, **largest})
+
+
+def _waits_by_nature(command: str) -> bool:
+    name = command.partition("|")[0].lower()
+    return name in WAITING or "." in name or name in ("", "null")
+
+
+def _clients(text: str) -> Iterator[dict[str, str]]:
+    for line in text.splitlines():
+        client = dict(part.partition("=")[::2] for part in line.split(" "))
+        if "flags" in client:
+            yield client

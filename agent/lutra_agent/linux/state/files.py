@@ -1,0 +1,37 @@
+"""The kernel's small files, read without a complaint: what is not there is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+LONGEST = 1 << 20
+
+
+def text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(LONGEST).decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def number(path: Path) -> float | None:
+    """Of a file that holds one whole number."""
+    found = text(path)
+    return float(found) if found.isdecimal() else None
+
+
+def named(path: Path, names: Collection[str]) -> dict[str, float]:
+    """Of lines such as `oom_kill 3` or `MemTotal: 24684084 kB`, those named, without their unit."""
+    found: dict[str, float] = {}
+    for line in text(path).splitlines():
+        words = line.replace(":", " ").split()
+        if len(words) > 1 and words[0] in names and words[1].isdecimal():
+            found[words[0]] = float(words[1])
+    return found
+
+
+def present(values: Mapping[str, float | None]) -> dict[str, float]:
+    """Those that are known."""
+    return {name: value for name, value in values.items() if value is not None}
