@@ -94,7 +94,8 @@ class LookedAt:
 
     `symptoms` were evaluated over so many `windows` and `seconds`, of which `shown` are faults; `rules` settings were
     compared with the rule for this hardware. `predicted_gain` is the largest gain that the model holds to be probable,
-    relatively, None without a model; `least_gain` is what it has to come to. `sentence` says it for people. `notes` are
+    relatively, None without a model; `least_gain` is what it has to come to. `sentence` says it for people: a line for
+    each finding, the most harmful first, and then what follows from them. `notes` are
     sentences about what is not proposed: what needs a restart that the mode forbids, what no setting cures, what
     persists, what was turned down before.
     """

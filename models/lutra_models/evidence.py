@@ -19,6 +19,16 @@ URGENT: tuple[Ground, ...] = ("outage", "danger")
 """What a person is told before all that only costs time, in this order."""
 CURABLE: tuple[Ground, ...] = ("outage", "danger", "fault")
 """Of which a setting may be the cure."""
+OF_THE_HOST: tuple[Ground, ...] = ("rule", "outlying")
+"""Grounds that the load has no part in."""
+_ORDER: tuple[tuple[Ground, ...], ...] = (
+    ("outage",),
+    ("danger",),
+    ("fault", "elsewhere", "outlying"),
+    ("rule",),
+    ("enough", "note"),
+)
+"""What a person is told first, and what comes after it."""
 Way = Literal["raise", "lower", "set"]
 How = Literal["rejected", "left_out", "rolled_back", "reverted", "refused", "failed"]
 """By a person as a whole, by a person who approved the rest, by a person once it was active, by a guard; by the agent
@@ -139,7 +149,8 @@ class Evidence:
 
     `evaluated` symptoms had all that they read, over so many windows and seconds; `rules` settings were compared with
     the rule for this hardware. `deliberate` are settings that somebody set: their values differ from the default.
-    `compared` is what active changes did, the latest one first and then all of a session together.
+    `compared` is what active changes did, the latest one first and then all of a session together. `unread` says in
+    words why the session's objective is not read, empty where it is.
     """
 
     version: str
@@ -152,6 +163,7 @@ class Evidence:
     seconds: float = 0.0
     deliberate: tuple[str, ...] = ()
     compared: tuple[Compared, ...] = ()
+    unread: str = ""
 
     def basis(self, settings: Iterable[str]) -> Basis:
         """What an answer about these settings depends on: faults, version and hardware."""
@@ -221,7 +233,7 @@ def _changed(turned_down: TurnedDown, evidence: Evidence | None, setting: str | 
 
 def harm(ground: Ground) -> int:
     """The place of a ground in the order in which a person is told: 0 for an outage."""
-    return URGENT.index(ground) if ground in URGENT else len(URGENT)
+    return next(place for place, grounds in enumerate(_ORDER) if ground in grounds)
 
 
 def way(before: Value, after: Value) -> Way:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+from lutra_models.errors import printable
 
 Goal = Literal["minimize", "maximize"]
 P99Source = Literal["driver", "histogram", "prometheus", "estimated", "probe", "activity", "log"]
@@ -14,6 +17,23 @@ P99Of = Literal["statement", "transaction", "command"]
 TAKEN = "host.taken_share"
 """The share by which others slowed the server, as its agent sees it."""
 MOST_TAKEN = 0.99
+LONGEST_TEXT = 200
+"""Characters of a name that a window brings."""
+MOST_TEXTS = 50
+"""Names that a window brings."""
+
+
+def one_line(text: str) -> str:
+    """Of a text from a database: what a terminal might obey, or that turns the writing, becomes `?`; at most 200
+    characters.
+    """
+    told = printable(text[: LONGEST_TEXT + 1])
+    return told if len(told) <= LONGEST_TEXT else f"{told[: LONGEST_TEXT - 1]}…"
+
+
+def bounded(texts: Mapping[str, str]) -> dict[str, str]:
+    """The first 50, each one line."""
+    return {name: one_line(text) for name, text in list(texts.items())[:MOST_TEXTS]}
 
 
 @dataclass(frozen=True)

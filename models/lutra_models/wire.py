@@ -16,7 +16,7 @@ from lutra_models.guardrails import GuardName, Guardrail
 from lutra_models.history import Mode
 from lutra_models.identity import Identity
 from lutra_models.maintenance import MaintenanceWindow
-from lutra_models.metrics import Goal, P99Of, P99Source
+from lutra_models.metrics import LONGEST_TEXT, MOST_TEXTS, Goal, P99Of, P99Source, one_line
 from lutra_models.server import Host, Role, ServerSetting
 
 PROTOCOL = 1
@@ -28,6 +28,8 @@ LoadName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_\-]{1,32}$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]{0,127}$")]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_\-]{1,64}$")]
 Text = Annotated[str, StringConstraints(max_length=1000)]
+Line = Annotated[str, StringConstraints(max_length=LONGEST_TEXT), AfterValidator(one_line)]
+"""Text from a database, without what a terminal might obey."""
 
 
 def _reading(value: float) -> float:
@@ -236,11 +238,11 @@ class AgentStatus(_Wire):
 class Report(_Wire):
     """One numbered message of one agent: a window's metrics, the server's facts, outcomes of directives.
 
-    `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent in
-    a heartbeat. `measures` names the directive whose configuration this window measured, `failure` why nothing could
-    be measured under it, and `ended_early` that its window was ended before its time. `rolled_back` are rollbacks on
-    the host that no report held before. `p99_source` and `p99_of` describe `metrics["p99_ms"]`, and are required with
-    it.
+    `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent
+    in a heartbeat. `texts` are names of objects of the database at the window's end. `measures` names the directive
+    whose configuration this window measured, `failure` why nothing could be measured under it, and `ended_early`
+    that its window was ended before its time. `rolled_back` are rollbacks on the host that no report held before.
+    `p99_source` and `p99_of` describe `metrics["p99_ms"]`, and are required with it.
     """
 
     protocol: Literal[1] = 1
@@ -258,6 +260,7 @@ class Report(_Wire):
     settings: dict[Name, ServerSetting] | None = Field(default=None, max_length=2000)
     window: ReportedWindow | None = None
     metrics: dict[Name, Reading] = Field(default_factory=dict, max_length=2000)
+    texts: dict[Name, Line] = Field(default_factory=dict, max_length=MOST_TEXTS, exclude_if=_is_empty)
     p99_source: P99Source | None = None
     p99_of: P99Of | None = None
     context: dict[Name, SettingValue] = Field(default_factory=dict, max_length=100)
@@ -271,8 +274,8 @@ class Report(_Wire):
 
     @model_validator(mode="after")
     def _coherent(self) -> Report:
-        if self.metrics and self.window is None:
-            raise ValueError("metrics need the window in which they were measured")
+        if (self.metrics or self.texts) and self.window is None:
+            raise ValueError("metrics and texts need the window in which they were measured")
         if self.window is not None and self.window.end > self.sent_at:
             raise ValueError(f"the window ends at {self.window.end.isoformat()}, after the report was sent")
         if "p99_ms" in self.metrics and (self.p99_source is None or self.p99_of is None):

@@ -1,9 +1,10 @@
 """Symptoms, rules and what is set on purpose in; evidence out. A pure function.
 
 A symptom comes first: where a rule wants the same, its value counts if it goes farther; where a rule wants the
-opposite, it is silent. A rule speaks only for what nobody has set, on a server that nobody has tuned: whoever set a
-good part of the settings that matter chose to leave the rest. Of what somebody did set, it speaks where the value is
-far outside of what serves any such host. Where the host has no memory to spare, nothing asks for more of it.
+opposite, it is silent. One that is too weak to be acted on keeps no rule back. A rule speaks only for what nobody has
+set, on a server that nobody has tuned: whoever set a good part of the settings that matter chose to leave the rest. It
+goes no farther than the data have use for, where their size is known. Of what somebody did set, it speaks where the
+value is far outside of what serves any such host. Where the host has no memory to spare, nothing asks for more of it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ TUNED = 1 / 3
 """The share of the settings that matter from which on, once somebody has set them, the server counts as tuned."""
 RULE_STRENGTH = 0.5
 """That a rule helps is about as likely as not: it knows the host and not the load."""
+ACTED_ON = 0.4
+"""A weaker symptom is told and not acted on: it keeps no rule back that wants the same."""
 OUTLYING_STRENGTH = 0.6
 """A value that serves no such host is likelier a mistake than a plan."""
 
@@ -47,14 +50,17 @@ def assess(
     `began` are the settings from before anything was changed on Lutra's advice; without them the live ones are. Raises
     InvalidConfiguration where the server reports something that is no value.
     """
-    wanted = _Rules(live, policy, began or live.values)
-    cured = {s.name for s in diagnosis.symptoms if any(c.after is not None for c in s.cures)}
+    wanted = _Rules(live, policy, began or live.values, diagnosis.data)
+    cured = {s.name for s in diagnosis.symptoms if s.strength >= ACTED_ON and any(c.after is not None for c in s.cures)}
     reached = wanted.reached(diagnosis.symptoms)
     advised = {n for n in live.values if not wanted.began_with(n)}
     faults = [_fault(live, s, reached, cured, advised) for s in diagnosis.symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     strange = wanted.strange(diagnosis.symptoms)
-    findings = tuple(sorted((*faults, *strange, *ruled), key=lambda f: (harm(f.ground), -f.worth)))
+    later = {s.name for s in diagnosis.symptoms if cured & set(s.follows)}
+    findings = tuple(
+        sorted((*faults, *strange, *ruled), key=lambda f: (harm(f.ground), f.name in later, -f.worth, f.name))
+    )
     host = live.server.host
     return Evidence(
         version=live.server.version,
@@ -76,10 +82,11 @@ class _Rules:
     live: LiveSettings
     policy: Policy
     began: Mapping[str, Value]
+    data: Mapping[str, float]
 
     @cached_property
     def scope(self) -> dict[str, Any]:
-        return dict(self.live.overlay.base)
+        return {**self.live.overlay.base, **self.data}
 
     @cached_property
     def rows(self) -> Mapping[str, RuleRow]:
@@ -116,12 +123,35 @@ class _Rules:
             return {}
         free = {n for n in self.rows if n in self.space and n not in self.deliberate and self.began_with(n)}
         while free:
-            found = self.live.rule_based(self.policy, only=free)
-            near = {n for n in free if _near(self.live.values[n], found[n])}
+            found = self._within_data(self.space, self.live.rule_based(self.policy, only=free), free)
+            near = {n for n in free if _near(self.live.values[n], found[n]) or self._roomy(n, found[n])}
             if not near:
                 return _readable(self.space, found, free)
             free -= near
         return {}
+
+    def _within_data(self, space: KnobSpace, found: Configuration, names: Iterable[str]) -> Configuration:
+        """No farther than the data have use for, where their size is known."""
+        most = {n: b for n in names if (b := self._most(n)) is not None}
+        domains = {n: d for n in most if isinstance(d := space[n].domain, Number)}
+        values = {n: d.clip(most[n] / factor(d.unit)) for n, d in domains.items()}
+        return found.replace({n: int(v) for n, v in values.items() if v < _number(found[n])})
+
+    def _most(self, name: str) -> float | None:
+        """In the catalogue's bytes; None where no row bounds it, or nobody knows the size of the data."""
+        row = self.rows.get(name)
+        return None if row is None or row.most is None or not self.data else row.most.number(self.scope)
+
+    def _is_bounded(self, name: str, after: Value) -> bool:
+        """Whether the size of the data decides, and not the hardware."""
+        most, rule = self._most(name), self.live.rows[name].rule
+        if most is None or rule is None:
+            return False
+        return most < _number(rule.value(self.scope)) and _number(self.base(name, after)) >= most / NEAR
+
+    def _roomy(self, name: str, after: Value) -> bool:
+        """Whether the setting has more than the data have use for: giving it back is no matter of a rule."""
+        return self._most(name) is not None and way(self.live.values[name], after) == "lower"
 
     def reached(self, symptoms: Iterable[Symptom]) -> Mapping[str, Value]:
         """Where cures may go as far as the rule for their setting, which raises it more: all of them together keep the
@@ -143,9 +173,16 @@ class _Rules:
     def findings(self, symptoms: Iterable[Symptom]) -> list[Finding]:
         """One for each setting, those that matter most first. No symptom speaks for these settings."""
         shown = list(symptoms)
-        asked = {c.setting for s in shown if s.kind in CURABLE for c in s.cures}
+        asked = {c.setting for s in shown if s.kind in CURABLE for c in s.cures if self._before_rules(s, c)}
         found = (self._finding(name, shown) for name in self.rows if name not in asked)
         return [f for f in found if f is not None]
+
+    def _before_rules(self, symptom: Symptom, cure: Cure) -> bool:
+        """Whether a cure silences the rule for its setting: it is acted on, or it wants the opposite."""
+        after = self.values.get(cure.setting)
+        if symptom.strength >= ACTED_ON or cure.after is None or after is None:
+            return symptom.strength >= ACTED_ON
+        return way(cure.before, cure.after) != way(cure.before, after)
 
     def strange(self, symptoms: Sequence[Symptom]) -> list[Finding]:
         """One for each setting that somebody set far outside of its range, where no symptom speaks as loudly of it."""
@@ -157,7 +194,8 @@ class _Rules:
         policy = replace(self.policy, movable=frozenset(allowed))
         with suppress(InvalidConfiguration):
             ruled = self.live.rule_based(policy, only=allowed)
-            found = _readable(self.live.space(policy), ruled, ruled)
+            space = self.live.space(policy)
+            found = _readable(space, self._within_data(space, ruled, ruled), ruled)
             reached = {n: (v, None) if v != self.live.values[n] else self._as_far(n, policy) for n, v in found.items()}
             moving = {n: (v, why) for n, (v, why) in reached.items() if v is not None}
             starved = {n for n, (v, _) in moving.items() if self._starved(n, v, symptoms)}
@@ -170,22 +208,23 @@ class _Rules:
         wanted = row.rule.value(self.scope) if row.rule is not None else now
         if isinstance(wanted, str) or isinstance(now, str):
             return None, None
+        wanted = min(wanted, self._most(name) or wanted)
         (cure,) = Offers(self.live, policy).cures([Wish(name, "raise" if wanted > now else "lower", wanted, "")])
         return cure.after, cure.obstacle
 
     def _strange(self, name: str, after: Value, obstacle: str | None, low: str, high: str) -> Finding:
         now, source = self.live.values[name], self.live.server.settings[name].source
-        reason = (
-            f"{moved(self.live, name, after)}: {self.live.text(name, now)} is far outside of {low} to {high}, the "
-            "range that serves such a host."
-        )
+        far = f"{self.live.text(name, now)} is far outside of {low} to {high}, the range that serves such a host"
+        seen, reason = f"{name} = {far}.", f"{moved(self.live, name, after)}: {far}."
+        if after in self.live.rows[name].special:
+            reason += f" {self.live.text(name, after)} lies outside of it and has a meaning of its own."
         against = f"somebody set it to {self.live.text(name, now)} ({source})"
         if self.needs_restart(name):
             against += "; the restart interrupts clients"
         against += f"; not all that it asks for: {obstacle}" if obstacle else ""
         against = self._also(name, against)
         move = Move(name, now, after, reason, self.needs_restart(name), against, obstacle)
-        return Finding(name, "outlying", OUTLYING_STRENGTH, reason, (name,), (move,), expected_gain("outlying"))
+        return Finding(name, "outlying", OUTLYING_STRENGTH, seen, (name,), (move,), expected_gain("outlying"))
 
     def _finding(self, name: str, symptoms: Iterable[Symptom]) -> Finding | None:
         after, row = self.values.get(name), self.rows[name]
@@ -199,7 +238,8 @@ class _Rules:
         if enough is not None:
             against = f"{against}; today's load does not ask for it: {enough.sentence.rstrip('.')}"
         against = self._also(name, against)
-        reason = f"{moved(self.live, name, after)}: {told(row.why, scope)}."
+        why = row.bounded if self._is_bounded(name, after) else row.why
+        reason = f"{moved(self.live, name, after)} (rule for this hardware): {told(why, scope)}."
         move = Move(name, self.live.values[name], after, reason, self.needs_restart(name), against)
         return Finding(name, "rule", RULE_STRENGTH, reason, (name,), (move,), expected_gain("rule"))
 
@@ -314,6 +354,11 @@ def _whole_megabytes(domain: Number, value: float) -> float:
     if kind != "memory" or value * size < 2 * MB:
         return value
     return int(value * size // MB * MB / size) // domain.step * domain.step
+
+
+def _number(value: Value) -> float:
+    assert not isinstance(value, str)
+    return value
 
 
 def _near(now: Value, after: Value) -> bool:

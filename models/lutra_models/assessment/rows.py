@@ -11,6 +11,7 @@ from typing import Any
 
 from lutra_models.catalog.formula import Formula
 from lutra_models.catalog.rows import FACTS, UNITS, load
+from lutra_models.symptoms.rows import DATA_FACTS
 from lutra_models.symptoms.sentences import FORMS, places
 
 _TOLD = ("stock", "after")
@@ -20,8 +21,9 @@ _TOLD = ("stock", "after")
 class RuleRow:
     """Why the catalogue's rule for one setting is worth a change on a live server, and what speaks against it.
 
-    `stock` is the server's own default. The row counts `when` it holds. `by_host` says that the host speaks for it,
-    whatever today's load shows.
+    `stock` is the server's own default. The row counts `when` it holds. Where the size of all data is known, `most` is
+    as far as it goes, and `bounded` is told in place of `why`. `by_host` says that the host speaks for it, whatever
+    today's load shows.
     """
 
     engine: str
@@ -31,10 +33,12 @@ class RuleRow:
     against: str
     when: Formula | None = None
     by_host: bool = False
+    most: Formula | None = None
+    bounded: str = ""
 
     @property
-    def texts(self) -> tuple[str, str]:
-        return self.why, self.against
+    def texts(self) -> tuple[str, ...]:
+        return self.why, self.bounded, self.against
 
 
 @lru_cache(maxsize=1)
@@ -64,7 +68,7 @@ def from_document(document: Mapping[str, Any]) -> tuple[RuleRow, ...]:
 
 def _row(entry: Mapping[str, Any]) -> RuleRow:
     values = dict(entry)
-    values |= {name: Formula(values[name]) for name in ("stock", "when") if name in values}
+    values |= {name: Formula(values[name]) for name in ("stock", "when", "most") if name in values}
     return RuleRow(**values)
 
 
@@ -73,8 +77,10 @@ def _checked(row: RuleRow) -> RuleRow:
     settings = {r.name: r for r in catalog.rows}
     if row.setting not in settings or not any(r.rule for r in catalog.rows if r.name == row.setting):
         raise ValueError(f"{row.engine}: the catalogue has no rule for {row.setting}")
-    known = settings.keys() | {*FACTS, *UNITS}
-    read = {n for formula in (row.stock, row.when) if formula is not None for n in formula.names}
+    known = settings.keys() | {*FACTS, *UNITS, *DATA_FACTS}
+    if (row.most is None) != (not row.bounded):
+        raise ValueError(f"{row.engine}: {row.setting} has a bound without a sentence, or a sentence without one")
+    read = {n for formula in (row.stock, row.when, row.most) if formula is not None for n in formula.names}
     if strange := read - known:
         raise ValueError(f"{row.setting}: unknown names {sorted(strange)}")
     for name, form in _places(row):

@@ -13,12 +13,15 @@ Document = dict[str, Any]
 
 
 def evidence_to_dict(evidence: Evidence) -> Document:
-    return {
+    made = {
         **asdict(evidence),
         "findings": [_finding_to_dict(f) for f in evidence.findings],
         "deliberate": list(evidence.deliberate),
         "compared": [asdict(c) for c in evidence.compared],
     }
+    if not evidence.unread:
+        made.pop("unread")  # so that what was stored before keeps its key
+    return made
 
 
 def evidence_from_dict(document: Mapping[str, Any]) -> Evidence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lutra_models.catalog import LiveSettings
@@ -14,8 +14,11 @@ from lutra_models.knobs import Value
 from lutra_models.server import Policy
 from lutra_models.symptoms.offers import Cure, Offers, Wish
 from lutra_models.symptoms.rows import SUM_FACTS, CureRow, Kind, SymptomRow, of_engine
-from lutra_models.symptoms.sentences import told, told_for_each
-from lutra_models.symptoms.span import MeasuredWindow
+from lutra_models.symptoms.sentences import statements, told
+from lutra_models.symptoms.span import MeasuredWindow, data_facts
+
+UNBOUNDED = float(2**62)
+"""The room for data of which nobody knows how large they are."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,12 @@ class Symptom:
     statements: tuple[str, ...] = ()
 
     @property
-    def rank(self) -> tuple[int, float]:
-        """Orders the most harmful first: outages, dangers, then all others by their strength."""
-        return harm(self.kind), -self.strength
+    def rank(self) -> tuple[int, bool, float]:
+        """Orders the most harmful first: outages, dangers, what costs time, what is well or only worth knowing.
+
+        Those of one place come by their strength.
+        """
+        return harm(self.kind), self.kind in ("enough", "note"), -self.strength
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Diagnosis:
     """`symptoms`, the most harmful first, and the windows that they rest on: how many, and how many seconds in all.
 
     `evaluated` counts the symptoms of this server whose metrics and settings were there, whether or not they show.
-    `not_judged` are the names of the others.
+    `not_judged` are the names of the others. `data` is what the windows tell of the size of all data.
     """
 
     symptoms: tuple[Symptom, ...]
@@ -61,6 +67,7 @@ class Diagnosis:
     seconds: float
     evaluated: int = 0
     not_judged: tuple[str, ...] = ()
+    data: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,8 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
     couplings. Raises InvalidConfiguration where the server reports something that is no value.
     """
     seconds = sum(w.seconds for w in windows)
-    scope = _scope(live, policy, seconds)
+    data = data_facts(windows)
+    scope = {**scope_of(live, policy, seconds), **data}
     engine, version = live.server.engine, live.server.version
     seen: list[_Seen] = []
     not_judged: list[str] = []
@@ -96,7 +104,7 @@ def diagnose(live: LiveSettings, policy: Policy, windows: Sequence[MeasuredWindo
     seen.sort(key=lambda s: s.symptom.rank)
     offers = Offers(live, policy, memory_short=any(s.symptom.memory_short for s in seen))
     symptoms = tuple(_treated(s, live, offers.cures(s.wishes)) for s in seen)
-    return Diagnosis(symptoms, len(windows), seconds, len(rows) - len(not_judged), tuple(not_judged))
+    return Diagnosis(symptoms, len(windows), seconds, len(rows) - len(not_judged), tuple(not_judged), data)
 
 
 def _treated(seen: _Seen, live: LiveSettings, cures: tuple[Cure, ...]) -> Symptom:
@@ -112,11 +120,11 @@ def _treated(seen: _Seen, live: LiveSettings, cures: tuple[Cure, ...]) -> Sympto
     )
 
 
-def _scope(live: LiveSettings, policy: Policy, seconds: float) -> dict[str, Any]:
+def scope_of(live: LiveSettings, policy: Policy, seconds: float = 0.0) -> dict[str, Any]:
     """What every row reads: hardware, settings in bytes, milliseconds or plain numbers, their memory, the measured
     time.
     """
-    scope: dict[str, Any] = {**live.overlay.base, "seconds": seconds}
+    scope: dict[str, Any] = {**live.overlay.base, "seconds": seconds, "data_room": UNBOUNDED}
     with suppress(InvalidConfiguration):
         needed = live.memory(policy, {})
         if needed.terms:
@@ -126,7 +134,7 @@ def _scope(live: LiveSettings, policy: Policy, seconds: float) -> dict[str, Any]
     return scope
 
 
-def _measured(row: SymptomRow, windows: Sequence[MeasuredWindow]) -> dict[str, float]:
+def _measured(row: SymptomRow, windows: Sequence[MeasuredWindow]) -> dict[str, float | str]:
     values = {name: row.measured[name].value(windows) for name in row.names & row.measured.keys()}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -174,7 +182,7 @@ def _seen(row: SymptomRow, engine: str, scope: dict[str, Any]) -> _Seen | None:
         symptom,
         wishes,
         told(row.by_hand, scope),
-        tuple(s for text in row.statements for s in told_for_each(text, scope)),
+        tuple(s for text in row.statements for s in statements(text, scope, row.untrusted)),
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from typing import Any, Literal, get_args
 
 from lutra_models.catalog.formula import Formula
 from lutra_models.catalog.rows import FACTS, UNITS, Version, load, version_of
-from lutra_models.symptoms.sentences import FORMS, places
+from lutra_models.symptoms.sentences import EACH, FORMS, places
 from lutra_models.symptoms.span import Measured
 
 Kind = Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
@@ -27,6 +27,8 @@ KINDS: Mapping[Kind, str] = {
 }
 SPAN_FACTS = ("seconds",)
 """The measured seconds."""
+DATA_FACTS = ("data", "data_room")
+"""What `span.data_facts` tells; where nobody knows the data's size, `data_room` is without end."""
 SUM_FACTS = ("memory_sum", "memory_line", "memory_line_bytes")
 """The memory of the active settings in bytes, as the policy counts it; the name of its largest line, and its bytes."""
 HOST = "linux"
@@ -123,14 +125,21 @@ class SymptomRow:
         yield from (*self.numbers.values(), self.given, self.measure)
         yield from (f for c in self.cures for f in (c.value, c.when) if f is not None)
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """All that its formulas and sentences read, also where a default stands in for it."""
         told = (name for text in self.texts for name, _ in places(text))
-        found = {*told, *(n for f in self.formulas for n in f.names)}
-        for _ in self.defaults:  # one may read another
-            found |= {n for name in found & self.defaults.keys() for n in self.defaults[name].names}
+        found: set[str] = set()
+        more = {*told, *(n for f in self.formulas for n in f.names)}
+        while more:  # a default may read what another one stands in for
+            found |= more
+            more = {n for name in more & self.defaults.keys() for n in self.defaults[name].names} - found
         return frozenset(found)
+
+    @property
+    def untrusted(self) -> frozenset[str]:
+        """Names that stand for a text from the database."""
+        return frozenset(name for name, metric in self.measured.items() if metric.how == "text")
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -201,7 +210,8 @@ def _numbers(entry: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str,
     """The row's own, after those of the file that it reads."""
     shared = {name: Formula(text) for name, text in document.get("numbers", {}).items()}
     own = {name: Formula(text) for name, text in entry.get("numbers", {}).items()}
-    texts = (entry["sentence"], entry.get("by_hand", ""), *(c["reason"] for c in entry.get("cure", ())))
+    reasons = (c["reason"] for c in entry.get("cure", ()))
+    texts = (entry["sentence"], entry.get("by_hand", ""), *entry.get("statements", ()), *reasons)
     asked = [entry["measure"], entry.get("given", 1)]
     asked += [f for c in entry.get("cure", ()) for f in (c["value"], c.get("when", 1))]
     read = {name for text in texts for name, _ in places(text)}
@@ -223,7 +233,7 @@ def _verify(row: SymptomRow, metrics: Mapping[str, Measured]) -> None:
     settings = {r.name for name in (*row.engines, HOST) for r in load(name).rows}
     if unknown := set(row.settings) - settings:
         raise ValueError(f"{row.name}: no catalogue has {sorted(unknown)}")
-    known = settings | {*FACTS, *UNITS, *SPAN_FACTS, *SUM_FACTS} | set(metrics) | set(row.defaults)
+    known = settings | {*FACTS, *UNITS, *SPAN_FACTS, *SUM_FACTS, *DATA_FACTS} | set(metrics) | set(row.defaults)
     if twice := set(metrics) & (settings | set(FACTS)) or set(row.numbers) & known:
         raise ValueError(f"{row.name}: {sorted(twice)} means two things")
     for formula in (*row.formulas, *row.defaults.values()):
@@ -232,3 +242,21 @@ def _verify(row: SymptomRow, metrics: Mapping[str, Measured]) -> None:
     for name, form in (place for text in row.texts for place in places(text)):
         if name not in known | set(row.numbers) | {"measured", "after"} or form not in FORMS:
             raise ValueError(f"{row.name}: {{{name}:{form}}} is no number that a sentence can tell")
+    _verify_statements(row)
+
+
+def _verify_statements(row: SymptomRow) -> None:
+    """A text from a database reaches a statement by itself, where it is looked at: as a part of no other, and where it
+    may be quoted, outside of quotes.
+    """
+    made = set(row.untrusted)
+    for _ in row.numbers:  # one may read another
+        made |= {name for name, formula in row.numbers.items() if formula.names & made}
+    for text in row.statements:
+        for name, form in places(text):
+            if name in made - row.untrusted:
+                raise ValueError(f"{row.name}: a statement has {name}, which is made of a text from the database")
+            if name in row.untrusted and form not in ("text", EACH):
+                raise ValueError(f"{row.name}: a statement has {name}, from the database, in the form {form!r}")
+            if name in row.untrusted and form == EACH and text.partition(f"{{{name}:")[0].count("'") % 2:
+                raise ValueError(f"{row.name}: a statement has {name}, which may be quoted itself, in quotes")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from lutra_models.errors import InvalidConfiguration
+from lutra_models.symptoms.names import identifiers, is_plain
 
 _PLACE = re.compile(r"\{(\w+):(\w+)\}")
 _BYTES = ((2**40, "TB"), (2**30, "GB"), (2**20, "MB"), (2**10, "kB"))
@@ -29,21 +30,31 @@ def _duration(seconds: float) -> str:
 
 
 def _share(value: float) -> str:
-    return f"{100 * value:.3g} %"
+    return f"{_short(100 * value)} %"
 
 
 EACH = "each"
 """The form of a name that stands for several words: the text is told once for each of them."""
+ASIDE = "aside"
+"""The form of names that may not be known: ` (orders, lines)`, or nothing."""
+UNKNOWN = "<name>"
+"""What a statement has in place of a text that is no name."""
 FORMS: Mapping[str, Callable[[float], str]] = {
     "text": str,
     "list": str,
     EACH: str,
+    ASIDE: str,
     "number": _short,
     "count": lambda value: f"{value:,.0f}",
+    "plain": lambda value: f"{value:.0f}",
     "bytes": _bytes,
     "share": _share,
     "ms": lambda value: _duration(value / 1000) if abs(value) >= 1000 else f"{_short(value)} ms",
     "duration": _duration,
+}
+_WORDS: Mapping[str, Callable[[str], str]] = {
+    "list": lambda value: ", ".join(value.split()),
+    ASIDE: lambda value: f" ({value})" if value else "",
 }
 
 
@@ -61,15 +72,22 @@ def told(text: str, scope: Mapping[str, Any]) -> str:
             raise InvalidConfiguration(f"{text!r} tells {name}, which is not known here")
         value = scope[name]
         if isinstance(value, str):
-            return ", ".join(value.split()) if form == "list" else value
+            return _WORDS.get(form, str)(value)
         return FORMS[form](float(value))
 
     return _PLACE.sub(shown, text)
 
 
-def told_for_each(text: str, scope: Mapping[str, Any]) -> tuple[str, ...]:
-    """The text once, or once for each word of the name that it has in the form `each`. Raises as `told` does."""
-    several = next((name for name, form in places(text) if form == EACH), None)
-    if several is None or several not in scope:
-        return (told(text, scope),)
-    return tuple(told(text, {**scope, several: word}) for word in str(scope[several]).split())
+def statements(text: str, scope: Mapping[str, Any], untrusted: Collection[str] = ()) -> tuple[str, ...]:
+    """What a person would execute: once, or once for each word of the name that it has in the form `each`.
+
+    `untrusted` names hold texts from a database: one that is no name as the server would quote it is left for the
+    person to fill in. Raises as `told` does.
+    """
+    used = [(name, form) for name, form in places(text) if name in scope]
+    safe = {name: UNKNOWN for name, form in used if form != EACH and name in untrusted and not is_plain(scope[name])}
+    several = next((name for name, form in used if form == EACH), None)
+    if several is None:
+        return (told(text, {**scope, **safe}),)
+    found = identifiers(scope[several]) or (UNKNOWN,) if several in untrusted else str(scope[several]).split()
+    return tuple(told(text, {**scope, **safe, several: word}) for word in found)

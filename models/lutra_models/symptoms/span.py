@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-How = Literal["count", "rate", "mean", "most", "least", "newest"]
+How = Literal["count", "rate", "mean", "most", "least", "newest", "text"]
 HOWS: tuple[How, ...] = get_args(How)
 RATE = "_per_s"
+DATA = "data.bytes"
+"""All data of the server, in bytes: one metric on every engine that tells it."""
+WEEK_S = 7 * 86400.0
+LONG_ENOUGH_S = 3000.0
+"""So long growth has to be seen before a week of it is expected: a load that is just being filled in is none."""
 
 
 @dataclass(frozen=True)
 class MeasuredWindow:
-    """One window's length and metrics: counters as `<collector>.<counter>_per_s`, gauges as `<collector>.<gauge>`."""
+    """One window's length and metrics: counters as `<collector>.<counter>_per_s`, gauges as `<collector>.<gauge>`.
+
+    `texts` are names of objects at its end, as `<collector>.<text>`: one line each, from a database that nobody trusts.
+    """
 
     seconds: float
     metrics: Mapping[str, float]
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds < math.inf:
@@ -27,7 +36,8 @@ class MeasuredWindow:
 @dataclass(frozen=True)
 class Measured:
     """What a formula reads of the windows: `count` and `rate` (per second) of a counter; `mean`, `most`, `least` and
-    `newest` of a gauge, which is the mean within each window. Only windows that have the metric take part.
+    `newest` of a gauge, which is the mean within each window; `text` the newest text. Only windows that have the metric
+    take part.
 
     An age is read from the newest window: it has all of the past in it, and tells what is true now.
     """
@@ -49,8 +59,10 @@ class Measured:
         """The metric's name in a window."""
         return self.metric + RATE if self.how in ("count", "rate") else self.metric
 
-    def value(self, windows: Sequence[MeasuredWindow]) -> float | None:
+    def value(self, windows: Sequence[MeasuredWindow]) -> float | str | None:
         """None where no window has it. The windows come in the order of time."""
+        if self.how == "text":
+            return next((w.texts[self.metric] for w in reversed(windows) if self.metric in w.texts), None)
         found = [(w.seconds, w.metrics[self.reported]) for w in windows if self.reported in w.metrics]
         if not found:
             return None
@@ -60,3 +72,17 @@ class Measured:
             return chosen
         total = sum(seconds * value for seconds, value in found)
         return total if self.how == "count" else total / sum(seconds for seconds, _ in found)
+
+
+def data_facts(windows: Sequence[MeasuredWindow]) -> dict[str, float]:
+    """`data`, all data of the server in bytes, and `data_room`, what holds it twice after another week of growth.
+
+    Nothing where no window tells the size. The windows come in the order of time.
+    """
+    found = [(w.seconds, w.metrics[DATA]) for w in windows if w.metrics.get(DATA, 0.0) > 0]
+    if not found:
+        return {}
+    (_, first), (_, last) = found[0], found[-1]
+    seen_s = sum(seconds for seconds, _ in found[1:])
+    grown = max(last - first, 0.0) * WEEK_S / seen_s if seen_s >= LONG_ENOUGH_S else 0.0
+    return {"data": last, "data_room": 2 * (last + grown)}

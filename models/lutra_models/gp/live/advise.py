@@ -71,7 +71,9 @@ def advise(
         return live.advised("return", there, "This returns to known settings, and tries nothing new.", reasons)
     if found.configuration is not None:
         reasons = tuple(_reason(m) for m in found.moves)
-        return live.advised("evidence", found.configuration, of_evidence(history.evidence, found.moves), reasons)
+        return live.advised(
+            "evidence", found.configuration, of_evidence(history.evidence, found.moves, found.later), reasons
+        )
     if best is not None and live.probable_gain(best) >= options.live.least_gain:
         reasons = improved(live.current, best, history.objective, live.probable_gain(best))
         return live.advised("improvement", best, "What was measured speaks for this.", reasons)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lutra_models.evidence import URGENT, Evidence, Finding, Ground, Move, objection, undone, way
-from lutra_models.gp.live.words import left_for_later, of_turned_down, of_undone, persisting
+from lutra_models.evidence import OF_THE_HOST, Evidence, Finding, Move, objection, undone, way
+from lutra_models.gp.live.words import left_for_later, of_turned_down, of_undone, persisting, strong, waiting_rules
 from lutra_models.gp.options import Live
 from lutra_models.gp.search.initial_design import legal
 from lutra_models.history import History
@@ -15,8 +15,6 @@ from lutra_models.knobs import Configuration
 Objects = Callable[[Configuration], str | None]
 """Why a configuration is not proposed, by what this database has taught; None where nothing is known against it."""
 Group = tuple[Finding, tuple[Move, ...]]
-OF_THE_HOST: frozenset[Ground | None] = frozenset({"rule", "outlying"})
-"""Grounds that the load has no part in: their settings move together."""
 DID_NOT_TAKE = frozenset(
     {
         *("did_not_start", "not_active_after_apply", "refused"),
@@ -28,11 +26,14 @@ DID_NOT_TAKE = frozenset(
 
 @dataclass(frozen=True)
 class Evident:
-    """The configuration that evidence speaks for and its moves, or None and none; and what is told beside it."""
+    """The configuration that evidence speaks for and its moves, or None and none; and what is told beside it. `later`
+    are the moves that come in a proposal of their own, as they need a restart.
+    """
 
     configuration: Configuration | None
     moves: tuple[Move, ...]
     told: tuple[str, ...]
+    later: tuple[Move, ...] = ()
 
 
 def evident(
@@ -47,7 +48,7 @@ def evident(
     for restart in (False, True):
         at, moves, leading = current, list[Move](), None
         for finding, asked in _of_part(groups, restart):
-            if leading is not None and not (restart or _first(history) or {finding.ground, leading} <= OF_THE_HOST):
+            if leading is not None and not (restart or _first(history) or {finding.ground, leading} <= {*OF_THE_HOST}):
                 break
             taken, blocked = _fitting(history, at, [m for m in asked if at[m.setting] == m.before], most)
             reached = at.replace({m.setting: m.after for m in taken})
@@ -59,7 +60,8 @@ def evident(
                 at, moves, leading = reached, [*moves, *taken], finding.ground
         if moves:
             later = {} if restart else {m.setting: m for _, asked in _of_part(groups[::-1], True) for m in asked}
-            return Evident(at, tuple(moves), (*told, *left_for_later(list(later.values())[::-1])))
+            after = tuple(later.values())[::-1]
+            return Evident(at, tuple(moves), (*told, *left_for_later(after)), after)
     return Evident(None, (), tuple(told))
 
 
@@ -79,14 +81,15 @@ def _open(history: History, evidence: Evidence, current: Configuration, options:
     told: list[str] = []
     weakly: list[str] = []
     groups: list[Group] = []
+    ruled = [f for f in evidence.findings if f.ground == "rule" and f.strength >= options.least_strength]
+    acted_on = [*strong(evidence, options), *ruled]
+    outage = any(f.ground == "outage" for f in acted_on)
+    waiting = [f.name for f in ruled] if outage else []
     for finding in evidence.findings:
-        if finding.ground == "enough":
+        if finding.ground == "enough" or (finding.ground == "rule" and waiting):
             continue
-        if finding.ground == "note" or (finding.strength < options.least_strength and finding.ground not in URGENT):
+        if finding not in acted_on:
             weakly.append(f"{'Note' if finding.ground == 'note' else 'Seen weakly'}: {finding.sentence}")
-            continue
-        if finding.ground == "elsewhere":
-            told.append(finding.sentence)
             continue
         moves: list[Move] = []
         for move in finding.moves:
@@ -97,6 +100,7 @@ def _open(history: History, evidence: Evidence, current: Configuration, options:
                 moves.append(move)
         if moves:
             groups.append((finding, tuple(moves)))
+    told += [waiting_rules(waiting)] if waiting else []
     return [*told, *weakly], groups
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lutra_models.advice import LookedAt, Reason
-from lutra_models.evidence import CURABLE, URGENT, Compared, Evidence, Ground, Move, TurnedDown
+from lutra_models.evidence import OF_THE_HOST, URGENT, Compared, Evidence, Finding, Ground, Move, TurnedDown
 from lutra_models.gp.options import Live
 from lutra_models.knobs import Configuration
 from lutra_models.metrics import Objective
 
 HEADLINES = 3
-"""So many outages and dangers come before the verdict; further ones are notes."""
+"""So many findings come before the verdict, a line each; further ones are notes."""
+LONGEST = 500
+"""Letters of a headline; where its statements would make it longer, a note has them."""
+LABELS: Mapping[Ground, str] = {
+    "outage": "Outage",
+    "danger": "Danger",
+    "fault": "Fault",
+    "elsewhere": "Outside the settings",
+    "outlying": "Far out of range",
+}
 _NAMES = {"qps": "QPS", "tps": "TPS", "p99_ms": "p99 latency"}
 _HOW = {
     "rejected": "was turned down",
@@ -21,11 +30,6 @@ _HOW = {
     "refused": "was refused by the agent",
     "failed": "did not work on the server",
 }
-_GROUNDS = (
-    ("fault", "symptoms"),
-    ("rule", "rules for this hardware"),
-    ("outlying", "values far outside of what serves it"),
-)
 _DURATIONS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -50,23 +54,49 @@ def left_for_later(moves: Sequence[Move]) -> list[str]:
     return [f"For the maintenance window, in a proposal of its own: {m.sentence}" for m in moves]
 
 
-def of_evidence(evidence: Evidence | None, moves: Sequence[Move]) -> str:
-    asked = set(moves)
-    grounds = {f.ground for f in evidence.findings if asked & set(f.moves)} if evidence else set()
-    names = [n for ground, n in _GROUNDS if ground in grounds]
-    *first, last = names
-    told = f"{', '.join(first)} and {last}" if first else last
-    return f"{told[0].upper()}{told[1:]} speak for this."
+def of_evidence(evidence: Evidence | None, moves: Sequence[Move], later: Sequence[Move] = ()) -> str:
+    """How many changes are proposed, and what speaks for them; and the cures that come `later`, with a restart."""
+    of = _grounds(evidence, moves)
+    ruled, strange = (sum(ground == wanted for ground in of.values()) for wanted in ("rule", "outlying"))
+    cured = len(of) - ruled - strange
+    told = [f"{_counted(cured, 'change')} against what was found"] if cured else []
+    told += [f"{_counted(strange, 'value')} far out of range put right"] if strange else []
+    told += [f"{_counted(ruled, 'change')} by rules for this hardware, which no finding asks for"] if ruled else []
+    *first, last = told
+    proposed = f"Proposed: {', '.join(first)}, and {last}." if first else f"Proposed: {last}."
+    waiting = [name for name, ground in _grounds(evidence, later).items() if ground not in OF_THE_HOST]
+    if not waiting:
+        return proposed
+    return f"{proposed} Against what was found, and with a restart, in a proposal of its own: {', '.join(waiting)}."
+
+
+def _grounds(evidence: Evidence | None, moves: Sequence[Move]) -> dict[str, Ground]:
+    """By setting, the first ground that speaks for its move."""
+    found: dict[str, Ground] = {}
+    for finding in evidence.findings if evidence else ():
+        for move in finding.moves:
+            if move in moves:
+                found.setdefault(move.setting, finding.ground)
+    return found
+
+
+def waiting_rules(names: Sequence[str]) -> str:
+    """What is told of rules while clients fail or wait in vain."""
+    return f"Rules for this hardware wait until the outage is over: {', '.join(names)}."
 
 
 def nothing(evidence: Evidence | None, options: Live) -> str:
-    """The verdict where nothing is proposed: a symptom may be strong, and its cure not wanted or not allowed."""
-    if not _strong(evidence, options, CURABLE):
-        return "No setting is the cure." if _strong(evidence, options) else "Nothing is worth changing."
-    return (
-        "Nothing is proposed: what strong symptoms ask for is not allowed, was decided against or did not help, as the "
-        "notes say."
-    )
+    """The verdict where nothing is proposed: what was found may be a person's affair, or its cure not allowed."""
+    found = strong(evidence, options)
+    if not found:
+        return "Nothing is worth changing."
+    if any(move.after is not None or move.obstacle for f in found for move in f.moves):
+        return (
+            "Nothing is proposed: what the findings ask for is not allowed, was decided against or did not help, as "
+            "the notes say."
+        )
+    by_hand = any(f.statements for f in found)
+    return "No setting that Lutra moves is the cure" + (": the statements are for a person." if by_hand else ".")
 
 
 def returns(before: Configuration, after: Configuration, told: Compared) -> tuple[Reason, ...]:
@@ -85,70 +115,70 @@ def improved(before: Configuration, after: Configuration, objective: Objective, 
 def looked_at(
     evidence: Evidence | None, verdict: str, options: Live, gain: float | None, told: Sequence[str]
 ) -> LookedAt:
-    """What was looked at. Outages and dangers are the first sentences, then comes `verdict`; `gain` is what the model
-    holds to be probable at least.
+    """What was looked at. Findings are the first lines, the most harmful first, then comes `verdict`. `gain` is what
+    the model holds to be probable at least.
     """
-    strong = _strong(evidence, options)
-    urgent = _urgent(evidence)
-    sentences = [
-        *urgent[:HEADLINES],
-        verdict,
-        *_of_symptoms(evidence, strong),
-        *_of_rules(evidence),
-        *_of_model(gain, options),
-    ]
+    found = strong(evidence, options)
+    lines = [headline(f) for f in found]
+    symptoms = sum(f.ground != "outlying" for f in found)
+    sentences = [verdict, *_of_symptoms(evidence, symptoms), *_of_rules(evidence), *_of_model(evidence, gain, options)]
     return LookedAt(
-        sentence=" ".join(sentences),
+        sentence="\n".join((*(line for line, _ in lines[:HEADLINES]), " ".join(sentences))),
         symptoms=evidence.evaluated if evidence else 0,
-        shown=strong,
+        shown=symptoms,
         rules=evidence.rules if evidence else 0,
         windows=evidence.windows if evidence else 0,
         seconds=evidence.seconds if evidence else 0.0,
         least_gain=options.least_gain,
         predicted_gain=gain,
-        notes=tuple(dict.fromkeys((*urgent[HEADLINES:], *told))),
+        notes=tuple(
+            dict.fromkeys((*(line for line, _ in lines[HEADLINES:]), *(rest for _, rest in lines if rest), *told))
+        ),
     )
 
 
-def _urgent(evidence: Evidence | None) -> list[str]:
-    """Each outage and danger, with what a person would execute."""
-    found = (f for f in (evidence.findings if evidence else ()) if f.ground in URGENT)
-    return [" ".join((f"{f.ground.capitalize()}: {f.sentence}", *f.statements)) for f in found]
-
-
-def _strong(evidence: Evidence | None, options: Live, grounds: Sequence[Ground] = (*CURABLE, "elsewhere")) -> int:
+def strong(evidence: Evidence | None, options: Live) -> list[Finding]:
+    """What a person is told in the first lines: outages and dangers however weak, and what is acted on."""
     findings = evidence.findings if evidence else ()
-    return sum(f.ground in grounds and f.strength >= options.least_strength for f in findings)
+    return [f for f in findings if f.ground in LABELS and (f.ground in URGENT or f.strength >= options.least_strength)]
 
 
-def _of_symptoms(evidence: Evidence | None, strong: int) -> list[str]:
+def headline(finding: Finding) -> tuple[str, str]:
+    """What is wrong and what a person would execute, as a line; a note has the statements where that is too long."""
+    told = f"{LABELS[finding.ground]}: {finding.sentence}"
+    whole = " ".join((told, *finding.statements))
+    if len(whole) <= LONGEST:
+        return whole, ""
+    kept = told if len(told) <= LONGEST else f"{told[: LONGEST - 2].rstrip()} …"
+    return kept, f"{finding.name}: {' '.join(finding.statements)}" if finding.statements else ""
+
+
+def _of_symptoms(evidence: Evidence | None, shown: int) -> list[str]:
     if evidence is None or not evidence.windows:
-        return ["No window was measured under these settings yet: symptoms that read settings alone were evaluated."]
-    found = "none is strong" if not strong else f"{strong} {'is' if strong == 1 else 'are'} strong"
+        return ["No window was measured under these settings yet: what needs one was not judged."]
+    found = "none is strong" if not shown else f"{shown} {'is' if shown == 1 else 'are'} strong"
     over = f"{_counted(evidence.windows, 'window')} ({_duration(evidence.seconds)})"
     return [f"{_counted(evidence.evaluated, 'symptom')} could be evaluated over {over}: {found}."]
 
 
 def _of_rules(evidence: Evidence | None) -> list[str]:
-    if evidence is None or not evidence.rules:
+    """Where no rule asks for anything. Those that do are among the changes or the notes."""
+    if evidence is None or not evidence.rules or any(f.ground == "rule" for f in evidence.findings):
         return []
-    asked, strange = (sum(f.ground == ground for f in evidence.findings) for ground in ("rule", "outlying"))
-    compared = f"{_counted(evidence.rules, 'setting')} compared with the rules for this hardware"
-    outside = [f"{_counted(strange, 'setting')} set far outside of what serves this hardware."] if strange else []
-    if asked:
-        theirs = "its" if asked == 1 else "their"
-        return [f"{compared}: {asked} not set by anybody and far from {theirs} rule.", *outside]
-    own = f", {len(evidence.deliberate)} of them set on purpose" if evidence.deliberate else ""
-    return [f"{compared}{own}: none is to be changed for a rule alone.", *outside]
+    compared = f"{_counted(evidence.rules, 'setting')} compared"
+    own = f", {len(evidence.deliberate)} set on purpose" if evidence.deliberate else ""
+    return [f"No rule for this hardware asks for a change ({compared}{own})."]
 
 
-def _of_model(gain: float | None, options: Live) -> list[str]:
+def _of_model(evidence: Evidence | None, gain: float | None, options: Live) -> list[str]:
+    if evidence is not None and evidence.unread:
+        return [evidence.unread]
     if gain is None:
         return ["Too little was measured under other settings for the model to predict a gain."]
-    bound = (
-        f"({100 * options.probability:.0f} % probable; from {100 * options.least_gain:.0f} % on it would be proposed)"
-    )
-    return [f"The model sees no gain above {100 * max(gain, 0.0):.1f} % {bound}."] if gain < options.least_gain else []
+    if gain >= options.least_gain:
+        return []
+    least, likely = 100 * options.least_gain, 100 * options.probability
+    return [f"The model sees no change that gains {least:.0f} % with a probability of {likely:.0f} %."]
 
 
 def _counted(number: int, what: str) -> str:

@@ -1,0 +1,22 @@
+"""What of a text from a database may be a part of a statement: a name as the server itself would write it."""
+
+from __future__ import annotations
+
+import re
+
+_PART = r'(?:[^\W\d][\w$]*|"(?:[^"]|"")+"|`(?:[^`]|``)+`)'
+_IDENTIFIER = rf"{_PART}(?:\.{_PART})*"
+_IDENTIFIERS = re.compile(rf"{_IDENTIFIER}(?:, {_IDENTIFIER})*")
+_PLAIN = re.compile(r"\w+(?:[-$.]\w+)*")
+
+
+def is_plain(text: str) -> bool:
+    """Whether a statement may hold it anywhere: letters, digits, single marks between them, as in `db-2.lan`."""
+    return _PLAIN.fullmatch(text) is not None
+
+
+def identifiers(text: str) -> tuple[str, ...] | None:
+    """The names of a list such as `orders, "Old orders"`, quoted as the server quotes them; None where it is no such
+    list.
+    """
+    return tuple(re.findall(_IDENTIFIER, text)) if _IDENTIFIERS.fullmatch(text) else None
