@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from functools import wraps
 from itertools import islice
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import click
 from lutra_models.errors import LutraError, printable
 from lutra_models.maintenance import ago, duration
+from lutra_models.symptoms import listed
+from lutra_models.symptoms.listed import FAIL_ON
 
 from lutra_client import changes, shown
 from lutra_client.client import Client
@@ -45,6 +49,21 @@ def within(text: str) -> timedelta:
         raise click.BadParameter(str(error)) from error
 
 
+def _until(text: str) -> datetime:
+    """A day, which is its first moment in UTC, a moment, or a time from now on."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.now(UTC) + within(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+class NotJudged(click.ClickException):
+    """The look came to nothing, which a script must not take for a clean one."""
+
+    exit_code = listed.NOT_JUDGED
+
+
 class Commands(click.Group):
     """What the service refuses ends with its own words, not with a traceback."""
 
@@ -72,6 +91,7 @@ def main() -> None:
     lutra-advice approve rec_… work_mem max_wal_size
     lutra-advice status shop
     lutra-advice changes shop --since 7d
+    lutra-advice findings shop
     """
 
 
@@ -144,6 +164,71 @@ def changes_(client: Client, database: str | None, since: timedelta, as_json: bo
     found.sort(key=lambda h: h.at, reverse=True)
     for line in (json.dumps(h.document) for h in found) if as_json else changes.table(found):
         click.echo(line)
+
+
+@main.command()
+@Database
+@click.option("--minutes", type=click.IntRange(1, 1440), default=60, show_default=True, help="How far back to look.")
+@click.option("--gone", is_flag=True, help="What showed and is gone, newest first.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
+@click.option("--fail-on", default=FAIL_ON, show_default=True, metavar="KIND|STRENGTH", help="What fails.")
+@asking
+def findings(
+    client: Client,
+    database: str | None,
+    minutes: int,
+    gone: bool,
+    as_json: bool,
+    junit: Path | None,
+    fail_on: str,
+) -> None:
+    """What is wrong, the most harmful first, since when, and what would cure it; accepted risks come last.
+
+    Exit status 1 where something of the kind KIND or of a worse one shows (outage, danger, fault, elsewhere, enough,
+    note), or something of at least STRENGTH (0 to 1); 2 where something of that kind could not be judged, or nothing
+    could; else 0. Risks that are accepted do not count.
+    """
+    try:
+        status = _findings(client, database, minutes, gone, as_json, junit, fail_on)
+    except (LutraError, ValueError, OSError, click.ClickException) as error:
+        words = error.message if isinstance(error, click.ClickException) else printable(str(error))
+        raise NotJudged(f"nothing could be judged: {words}") from error
+    sys.exit(status)
+
+
+@main.command()
+@click.argument("finding")
+@Database
+@click.option("--because", required=True, help="Why. People read it beside the finding.")
+@click.option("--until", required=True, metavar="DAY|TIME", help="As in 2027-03-31, or 90d from now on.")
+@asking
+def accept(client: Client, finding: str, database: str | None, because: str, until: str) -> None:
+    """Take the risk of a finding for a reason and a time: it then comes last and fails no check."""
+    made = client.accept_symptom(_id(client, database), finding, because=because, until=_until(until).isoformat())
+    click.echo(shown.accepted(made))
+
+
+@main.command()
+@click.argument("finding")
+@Database
+@asking
+def withdraw(client: Client, finding: str, database: str | None) -> None:
+    """Let a finding count again that was accepted."""
+    gone = client.withdraw_accepted_symptom(_id(client, database), finding)
+    click.echo(f"{shown.accepted(gone)}: withdrawn")
+
+
+@main.command()
+@Database
+@asking
+def risks(client: Client, database: str | None) -> None:
+    """The findings that somebody accepts, with reason and time."""
+    found = list(client.list_accepted_symptoms(_id(client, database)))
+    for line in map(shown.accepted, found):
+        click.echo(line)
+    if not found:
+        click.echo("nobody accepts a finding")
 
 
 @main.command("next")
@@ -255,6 +340,29 @@ def delete(client: Client, database: str | None, yes: bool) -> None:
             f"Delete {printable(found['name'])} ({printable(found['id'])}) and all that is stored of it?", abort=True
         )
     click.echo(f"{shown.database(client.delete_database(found['id']))}: deleted")
+
+
+def _findings(
+    client: Client,
+    database: str | None,
+    minutes: int,
+    gone: bool,
+    as_json: bool,
+    junit: Path | None,
+    threshold: str,
+) -> int:
+    """Print them; the exit status. Raises ValueError for a threshold that is none."""
+    listed.fail_on(threshold)
+    of = _id(client, database)
+    if gone:
+        for found in client.list_symptom_history(of, gone=True):
+            click.echo(json.dumps(found) if as_json else shown.episode(found))
+        return listed.CLEAN
+    document: Any = client.list_symptoms(of, minutes=minutes)
+    if junit is not None:
+        junit.write_text(listed.junit(document, threshold), encoding="utf-8")
+    click.echo(json.dumps(document, indent=1) if as_json else shown.findings(document))
+    return listed.status(document, threshold)
 
 
 def _happened(client: Client, database: str, since: timedelta) -> None:

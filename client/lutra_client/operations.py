@@ -194,11 +194,58 @@ class Operations:
 
     @call
     def list_symptoms(self, database: str, /, *, minutes: int | None = None) -> Request[schemas.SymptomsAnswer]:
-        """What the latest windows under the active settings show, the strongest first, and which settings would cure it.
+        """What the latest windows under the active settings show, the most harmful first, and what would cure it.
 
         minutes: How far back the windows reach."""
         return Request(
             "GET", path("/v1/databases/{database}/symptoms", database=database), query=given(minutes=minutes)
+        )
+
+    @pages
+    def list_symptom_history(
+        self,
+        database: str,
+        /,
+        *,
+        since: datetime | str | None = None,
+        gone: bool | None = None,
+        limit: int | None = None,
+    ) -> Request[schemas.EpisodeAnswer]:
+        """Since when each symptom shows or showed, and when it went, newest first.
+
+        since: Only those that showed after it.
+        gone: Only those that are gone, or only those that show.
+        limit: How many items a page has at most. The others follow when they are looked at."""
+        return Request(
+            "GET",
+            path("/v1/databases/{database}/symptoms/history", database=database),
+            query=given(since=since, gone=gone, limit=limit),
+        )
+
+    @pages
+    def list_accepted_symptoms(self, database: str, /) -> Request[schemas.AcceptedAnswer]:
+        """The risks that somebody takes, also those whose time is over."""
+        return Request("GET", path("/v1/databases/{database}/symptoms/accepted", database=database))
+
+    @call
+    def accept_symptom(
+        self, database: str, symptom: str, /, **body: Unpack[schemas.AcceptBody]
+    ) -> Request[schemas.AcceptedAnswer]:
+        """Accept the risk for a reason and a time, in place of what was accepted before.
+
+        The symptom then comes last and fails no check. It counts again when the time is over, when somebody withdraws this,
+        or when its kind has become a worse one."""
+        return Request(
+            "PUT",
+            path("/v1/databases/{database}/symptoms/accepted/{symptom}", database=database, symptom=symptom),
+            body=body,
+        )
+
+    @call
+    def withdraw_accepted_symptom(self, database: str, symptom: str, /) -> Request[schemas.AcceptedAnswer]:
+        """Let it count again."""
+        return Request(
+            "DELETE", path("/v1/databases/{database}/symptoms/accepted/{symptom}", database=database, symptom=symptom)
         )
 
     @call

@@ -7,6 +7,32 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 
+class AcceptBody(TypedDict):
+    """Why a risk is taken, and until when."""
+
+    because: str
+    """Why; people read it beside the finding."""
+    until: str
+    """From then on it counts again."""
+
+
+class AcceptedAnswer(TypedDict):
+    """A finding that somebody accepts."""
+
+    name: str
+    """The symptom's name."""
+    kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
+    """Its kind then: it counts where it has become a worse one."""
+    because: str
+    """Why."""
+    until: str
+    """From then on it counts again."""
+    accepted_at: str
+    """When it was accepted."""
+    accepted_by: str
+    """The name of the token."""
+
+
 class AgentAnswer(TypedDict):
     """The agent's newest status."""
 
@@ -368,6 +394,27 @@ class EndedEarlyAnswer(TypedDict):
     """The whole window would have read at most this where more is better, else at least this."""
     planned_s: float
     """How long the whole window was to be."""
+
+
+class EpisodeAnswer(TypedDict):
+    """A finding that showed without a break of more than an hour."""
+
+    id: str
+    """Its id."""
+    name: str
+    """The symptom's name."""
+    kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
+    """Its kind when it was last seen."""
+    strength: float
+    """Its strength then."""
+    sentence: str
+    """What it said then."""
+    since: str
+    """When it was first seen."""
+    last_seen: str
+    """When it was last seen."""
+    gone_at: str | None
+    """When it was first not seen any more; null while it shows."""
 
 
 class EventAnswer(TypedDict):
@@ -1058,6 +1105,17 @@ class NewTokenAnswer(TypedDict):
     """The secret. Shown once; null where an Idempotency-Key asks a second time."""
 
 
+class NotJudgedAnswer(TypedDict):
+    """A symptom of this server of which something that it reads is missing."""
+
+    name: str
+    """Its name."""
+    kind: Literal["outage", "danger", "fault", "elsewhere", "enough", "note"]
+    """What it would be."""
+    accepted: RiskAnswer | None
+    """Where somebody accepts it; null where it counts."""
+
+
 class NotKnownAnswer(TypedDict):
     """A change of which no model knows what it does, and what the catalogue says of it."""
 
@@ -1546,11 +1604,11 @@ class RefusalAnswer(TypedDict):
 class Report(TypedDict):
     """One numbered message of one agent: a window's metrics, the server's facts, outcomes of directives.
 
-    `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent in
-    a heartbeat. `measures` names the directive whose configuration this window measured, `failure` why nothing could
-    be measured under it, and `ended_early` that its window was ended before its time. `rolled_back` are rollbacks on
-    the host that no report held before. `p99_source` and `p99_of` describe `metrics["p99_ms"]`, and are required with
-    it."""
+    `settings` travels when `settings_hash` changes (or the service asked for it); `window` and `metrics` are absent
+    in a heartbeat. `texts` are names of objects of the database at the window's end. `measures` names the directive
+    whose configuration this window measured, `failure` why nothing could be measured under it, and `ended_early`
+    that its window was ended before its time. `rolled_back` are rollbacks on the host that no report held before.
+    `p99_source` and `p99_of` describe `metrics["p99_ms"]`, and are required with it."""
 
     protocol: NotRequired[Literal[1]]
     """The protocol that the agent speaks."""
@@ -1582,6 +1640,8 @@ class Report(TypedDict):
     """The interval in which the metrics were measured."""
     metrics: NotRequired[dict[str, float]]
     """By name, in the unit of the name. What was not measured is left out."""
+    texts: NotRequired[dict[str, str]]
+    """By name, names of the database's objects at the end of the window; one line each."""
     p99_source: NotRequired[
         Literal["driver", "histogram", "prometheus", "estimated", "probe", "activity", "log"] | None
     ]
@@ -1613,6 +1673,17 @@ class ReportedWindow(TypedDict):
     """Its first moment."""
     end: str
     """The first moment after it."""
+
+
+class RiskAnswer(TypedDict):
+    """That somebody accepts a finding: it comes last, and fails nothing."""
+
+    because: str
+    """Why."""
+    until: str
+    """When it counts again."""
+    by: str
+    """The name of the token that accepted it."""
 
 
 class RolledBackSetting(TypedDict):
@@ -1927,6 +1998,14 @@ class SymptomAnswer(TypedDict):
     """Where its bounds come from."""
     source: str
     """The address of that."""
+    follows: list[str]
+    """Symptoms that bring this one about: their cures come first."""
+    since: str | None
+    """Since when it shows; null before the service's first look at it."""
+    gone_at: str | None
+    """Since when it does not show any more, where older windows of the time asked for still have it."""
+    accepted: RiskAnswer | None
+    """Where somebody accepts it; null where it counts."""
 
 
 class SymptomsAnswer(TypedDict):
@@ -1941,8 +2020,10 @@ class SymptomsAnswer(TypedDict):
     seconds: float
     """How long they are together."""
     symptoms: list[SymptomAnswer]
-    """Outages first, then dangers, then all others, the strongest first."""
-    not_judged: list[str]
+    """Outages first, then dangers, then all others, the strongest first; at the end those that somebody accepts."""
+    evaluated: int
+    """How many symptoms could be judged."""
+    not_judged: list[NotJudgedAnswer]
     """Symptoms of this server of which something that they read is missing."""
 
 

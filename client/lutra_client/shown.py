@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 from lutra_models.catalog.statements import Step, to_paste
 from lutra_models.errors import printable
+from lutra_models.symptoms.listed import lines
 
 from lutra_client.schemas import (
+    AcceptedAnswer,
     ChangeAnswer,
     DatabaseAnswer,
+    EpisodeAnswer,
     PredictionAnswer,
     ReasonAnswer,
     RecommendationAnswer,
     SessionAnswer,
     ShareAnswer,
+    SymptomsAnswer,
 )
 
 WIDTH = 100
@@ -44,7 +49,30 @@ def session(found: SessionAnswer) -> str:
             f'mode = "{found["mode"]}" in [agent] of its file and restart it; the session goes on in that mode',
             "  ",
         )
-    return "\n".join([*lines, *_paragraph(found["message"], "  ")])
+    return "\n".join([*lines, *_lines(found["message"], "  ")])
+
+
+def findings(document: SymptomsAnswer) -> str:
+    """What is wrong, the most harmful first, and what would cure it; accepted risks last."""
+    told = [_paragraph(line.strip(), " " * (len(line) - len(line.lstrip()))) or [""] for line in lines(document)]
+    return "\n".join(line for paragraph in told for line in paragraph)
+
+
+def episode(found: EpisodeAnswer) -> str:
+    """Since when it showed, when it went, and what it said last."""
+    ended = "shows" if found["gone_at"] is None else f"gone {_minute(found['gone_at'])}"
+    head = f"{_minute(found['since'])}, {ended}  {found['kind']} {found['name']}: {found['sentence']}"
+    return "\n".join(_paragraph(head))
+
+
+def accepted(found: AcceptedAnswer) -> str:
+    """Which risk is taken, until when, by whom and why."""
+    head = f"{found['kind']} {found['name']}  accepted by {found['accepted_by']} until {_minute(found['until'])}"
+    return "\n".join(_paragraph(f"{head}: {found['because']}"))
+
+
+def _minute(moment: str) -> str:
+    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def database(found: DatabaseAnswer) -> str:
@@ -57,9 +85,10 @@ def _recommendation(found: RecommendationAnswer, now: Mapping[str, float]) -> It
     yield printable(f"{found['id']}  {found['state']}" + (f" ({found['origin']})" if found["origin"] else ""))
     looked_at = found["looked_at"]
     if looked_at is not None:
-        yield from _paragraph(looked_at["sentence"])
+        yield from _lines(looked_at["sentence"])
     reasons = {r["setting"]: r for r in found["reasons"] or ()}
-    for change in found["changes"] or ():
+    order = {name: place for place, name in enumerate(reasons)}
+    for change in sorted(found["changes"] or (), key=lambda c: order.get(c["setting"], len(order))):
         yield from _change(change, reasons.get(change["setting"]))
     if found["state"] in TO_COME:
         yield from _executed(found["changes"] or ())
@@ -131,6 +160,12 @@ def _became(found: RecommendationAnswer) -> Iterator[str]:
     if judgement is not None:
         yield from _paragraph(judgement["sentence"])
         yield from _paragraph(judgement.get("follows", ""))
+
+
+def _lines(text: str, indent: str = "") -> Iterator[str]:
+    """Each line of the text as a paragraph."""
+    for line in text.split("\n"):
+        yield from _paragraph(line, indent)
 
 
 def _paragraph(text: str, indent: str = "") -> list[str]:

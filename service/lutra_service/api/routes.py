@@ -7,7 +7,7 @@ from fastapi.routing import APIRoute
 
 from lutra_service.api import health
 from lutra_service.api.access import audit, tokens
-from lutra_service.api.databases import databases, guardrails, knobs, server_state
+from lutra_service.api.databases import databases, guardrails, knobs, server_state, symptoms
 from lutra_service.api.headers import SafeHeaders
 from lutra_service.api.http.deps import bearer
 from lutra_service.api.http.problems import problem
@@ -25,6 +25,7 @@ ROUTERS = (
     tokens.router,
     audit.router,
     server_state.router,
+    symptoms.router,
     guardrails.router,
     reports.router,
     recommendations.router,

@@ -16,6 +16,8 @@ METRICS_TOGETHER = 500
 OLD_REPORTS = 2000
 """So many reports older than the retention stay, of each database."""
 EVENTS = 2000
+FINDINGS = 2000
+"""Of those that are gone."""
 RECOMMENDATIONS = 2000
 """Of those that ended, outside sessions that are open."""
 SESSIONS = 500
@@ -25,6 +27,7 @@ SNAPSHOTS = 20
 """The last one of so many sessions of a database, and of each what it taught."""
 
 EVENT_BYTES = 32 << 10
+FINDING_BYTES = 4 << 10
 RECOMMENDATION_BYTES = 5 * REPORT_BYTES
 """Its own documents, what an outcome and a measurement brought, and the events that took it back."""
 SNAPSHOT_BYTES = 32 << 20
@@ -41,4 +44,5 @@ def most_bytes(retention_days: float, daily_bytes: int = DAILY_BYTES) -> int:
     """
     within = math.ceil(retention_days + 1) * daily_bytes
     older = OLD_REPORTS * REPORT_BYTES + EVENTS * EVENT_BYTES + RECOMMENDATIONS * RECOMMENDATION_BYTES
+    older += FINDINGS * FINDING_BYTES
     return within + older + SNAPSHOTS * (SNAPSHOT_BYTES + WORKLOAD_BYTES) + SESSIONS * SESSION_BYTES + SETTINGS_BYTES

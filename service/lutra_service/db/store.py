@@ -20,7 +20,7 @@ from lutra_service.common.ids import new_id
 from lutra_service.common.limits import DAILY_BYTES
 from lutra_service.db.repositories.audit import Audit
 from lutra_service.db.repositories.bulk import Bulk
-from lutra_service.db.repositories.events import Events
+from lutra_service.db.repositories.events import AcceptedFindings, Events, Findings
 from lutra_service.db.repositories.jobs import Requests, Snapshots
 from lutra_service.db.repositories.ledger import Ledger
 from lutra_service.db.repositories.models import ModelJobs, Models
@@ -98,6 +98,8 @@ class UnitOfWork:
         self.reports = Reports(db, ledger)
         self.observations = Observations(db)
         self.events = Events(db, ledger)
+        self.findings = Findings(db)
+        self.accepted = AcceptedFindings(db)
         self.snapshots = Snapshots(db, ledger)
         self.workloads = Workloads(db, ledger)
         self.retention = RetentionRepository(db)

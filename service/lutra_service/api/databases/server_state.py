@@ -8,12 +8,12 @@ from fastapi import APIRouter, Depends, Query
 from lutra_models.wire import Name
 
 from lutra_service.api.databases import server_state_schemas as schemas
-from lutra_service.api.databases import symptom_schemas, views
+from lutra_service.api.databases import views
 from lutra_service.api.http.access import allow
 from lutra_service.api.http.deps import Page, PageQuery, StoreDep, paging
 from lutra_service.api.http.moments import Moment
 from lutra_service.api.http.route import GuardedRoute
-from lutra_service.app.databases import server_state, symptoms
+from lutra_service.app.databases import server_state
 from lutra_service.app.databases.current_server import context_of
 from lutra_service.db.store import UnitOfWork
 
@@ -52,19 +52,3 @@ def list_windows(
         return [views.window(r, share, metric or ()) for r, share in zip(found, shares, strict=True)]
 
     return Page[schemas.WindowAnswer].model_validate(page.of(stored.read(read)))
-
-
-@router.get("/{database}/symptoms", responses={409: {}})
-@allow("read", "agent", of="database")
-def list_symptoms(
-    database: str,
-    stored: StoreDep,
-    minutes: Annotated[int, Query(ge=1, le=1440, description="How far back the windows reach.")] = 60,
-) -> symptom_schemas.SymptomsAnswer:
-    """What the latest windows under the active settings show, the strongest first, and which settings would cure it."""
-
-    def read(unit: UnitOfWork) -> symptoms.Seen:
-        at = context_of(unit, unit.databases.get(database), unit.sessions.open_one(database))
-        return symptoms.seen(unit, at, minutes)
-
-    return views.symptoms(stored.read(read))

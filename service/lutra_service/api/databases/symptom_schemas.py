@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
 from lutra_models.knobs import Applies
 from lutra_models.symptoms import Kind
-from lutra_models.wire import SettingValue
+from lutra_models.wire import Moment, SettingValue
+from pydantic import StringConstraints
 
-from lutra_service.api.http.body import Answer
+from lutra_service.api.http.body import Answer, Body
+
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
 
 
 class CureAnswer(Answer):
@@ -34,6 +38,17 @@ class CureAnswer(Answer):
     """Why nothing, or no more, may be offered."""
     unreached: str | None
     """Who has a value of their own, which the change does not reach; null for nobody."""
+
+
+class RiskAnswer(Answer):
+    """That somebody accepts a finding: it comes last, and fails nothing."""
+
+    because: str
+    """Why."""
+    until: datetime
+    """When it counts again."""
+    by: str
+    """The name of the token that accepted it."""
 
 
 class SymptomAnswer(Answer):
@@ -63,6 +78,25 @@ class SymptomAnswer(Answer):
     """Where its bounds come from."""
     source: str
     """The address of that."""
+    follows: list[str]
+    """Symptoms that bring this one about: their cures come first."""
+    since: datetime | None
+    """Since when it shows; null before the service's first look at it."""
+    gone_at: datetime | None
+    """Since when it does not show any more, where older windows of the time asked for still have it."""
+    accepted: RiskAnswer | None
+    """Where somebody accepts it; null where it counts."""
+
+
+class NotJudgedAnswer(Answer):
+    """A symptom of this server of which something that it reads is missing."""
+
+    name: str
+    """Its name."""
+    kind: Kind
+    """What it would be."""
+    accepted: RiskAnswer | None
+    """Where somebody accepts it; null where it counts."""
 
 
 class SymptomsAnswer(Answer):
@@ -77,6 +111,55 @@ class SymptomsAnswer(Answer):
     seconds: float
     """How long they are together."""
     symptoms: list[SymptomAnswer]
-    """Outages first, then dangers, then all others, the strongest first."""
-    not_judged: list[str]
+    """Outages first, then dangers, then all others, the strongest first; at the end those that somebody accepts."""
+    evaluated: int
+    """How many symptoms could be judged."""
+    not_judged: list[NotJudgedAnswer]
     """Symptoms of this server of which something that they read is missing."""
+
+
+class EpisodeAnswer(Answer):
+    """A finding that showed without a break of more than an hour."""
+
+    id: str
+    """Its id."""
+    name: str
+    """The symptom's name."""
+    kind: Kind
+    """Its kind when it was last seen."""
+    strength: float
+    """Its strength then."""
+    sentence: str
+    """What it said then."""
+    since: datetime
+    """When it was first seen."""
+    last_seen: datetime
+    """When it was last seen."""
+    gone_at: datetime | None
+    """When it was first not seen any more; null while it shows."""
+
+
+class AcceptBody(Body):
+    """Why a risk is taken, and until when."""
+
+    because: Reason
+    """Why; people read it beside the finding."""
+    until: Moment
+    """From then on it counts again."""
+
+
+class AcceptedAnswer(Answer):
+    """A finding that somebody accepts."""
+
+    name: str
+    """The symptom's name."""
+    kind: Kind
+    """Its kind then: it counts where it has become a worse one."""
+    because: str
+    """Why."""
+    until: datetime
+    """From then on it counts again."""
+    accepted_at: datetime
+    """When it was accepted."""
+    accepted_by: str
+    """The name of the token."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict
 from datetime import datetime
 
 from lutra_service.api.databases.guardrail_schemas import EventAnswer, GuardrailsBody, MaintenanceBody
 from lutra_service.api.databases.schemas import DatabaseAnswer
 from lutra_service.api.databases.server_state_schemas import SettingAnswer, WindowAnswer
-from lutra_service.api.databases.symptom_schemas import SymptomsAnswer
 from lutra_service.app.databases.guardrails import Maintenance, rails
 from lutra_service.app.databases.server_state import Setting
-from lutra_service.app.databases.symptoms import Seen
 from lutra_service.app.reports import welcome
 from lutra_service.db.schema.records import Database, Event, StoredReport
 
@@ -48,10 +45,6 @@ def window(record: StoredReport, busy: float, metrics: Collection[str]) -> Windo
         "recommendation": record.recommendation_id,
     }
     return WindowAnswer.model_validate(fields)
-
-
-def symptoms(found: Seen) -> SymptomsAnswer:
-    return SymptomsAnswer.model_validate({**asdict(found.diagnosis), "start": found.start, "end": found.end})
 
 
 def event(record: Event) -> EventAnswer:

@@ -32,6 +32,7 @@ TAGS = {
     "health": "For the operators of the service; no token is needed.",
 }
 PATH_PARAMETERS = {
+    "symptom": "A symptom's name.",
     "database": "A database's id, `db_…`.",
     "session": "A tuning session's id, `ts_…`.",
     "recommendation": "A recommendation's id, `rec_…`.",

@@ -47,6 +47,8 @@ Action = Literal[
     "recommendation.revert",
     "recommendation.refuse",
     "recommendation.fail",
+    "symptom.accept",
+    "symptom.withdraw",
     "guard.fire",
     "host.rollback",
     "token.create",

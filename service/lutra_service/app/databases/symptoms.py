@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from lutra_models.assessment import assess
 from lutra_models.evidence import Evidence
 from lutra_models.knobs import Value
 from lutra_models.symptoms import Diagnosis, MeasuredWindow, diagnose
+from lutra_models.symptoms import listed as listing
+from lutra_models.symptoms.listed import Acceptance, Episode
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.db.schema.records import StoredReport, net_changes
@@ -46,6 +49,20 @@ def seen(unit: UnitOfWork, at: ServerContext, minutes: float, until: datetime | 
     return Seen(diagnosis, min(starts, default=None), max(ends, default=None))
 
 
+def listed(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, Any]:
+    """The list as everybody reads it: since when each finding shows, and which of them somebody accepts."""
+    found = seen(unit, at, minutes)
+    episodes = {name: Episode(f.since, f.gone_at) for name, f in unit.findings.newest(at.database.id).items()}
+    return listing.listed(
+        found.diagnosis,
+        at.database.engine,
+        unit.now,
+        [Acceptance(a.name, a.because, a.until, a.kind, a.accepted_by) for a in unit.accepted.of(at.database.id)],
+        episodes,
+        (found.start, found.end),
+    )
+
+
 def evidence_of(
     unit: UnitOfWork,
     at: ServerContext,
@@ -73,4 +90,5 @@ def _before_advice(unit: UnitOfWork, at: ServerContext) -> dict[str, Value]:
 def _measured(report: StoredReport) -> MeasuredWindow:
     assert report.window_start is not None
     assert report.window_end is not None
-    return MeasuredWindow((report.window_end - report.window_start).total_seconds(), report.metrics)
+    seconds = (report.window_end - report.window_start).total_seconds()
+    return MeasuredWindow(seconds, report.metrics, report.texts or {})

@@ -16,6 +16,7 @@ from functools import partial
 
 from lutra_models.errors import LutraError
 
+from lutra_service.app.databases import findings
 from lutra_service.app.jobs import lease, model_jobs
 from lutra_service.app.jobs.line import Line
 from lutra_service.app.jobs.turns import Turns
@@ -166,7 +167,9 @@ class Compute:
             self._give_way()
 
     def _sweep(self) -> None:
-        """Keep the leases of what is being computed, end what nobody waits for, and what waited too long."""
+        """Keep the leases of what is being computed, end what nobody waits for, and what waited too long; look at some
+        databases for findings.
+        """
         for line in LINES:
             held = [id_ for id_ in list(self._running) if _line(id_) is line]
             if not held:
@@ -179,6 +182,7 @@ class Compute:
                 self._store.write(partial(lease.end_overdue, id_=id_))
             except Exception:
                 log.exception("%s waited too long and could not be ended", id_)
+        findings.look(self._store)
 
     def _kill(self, id_: str) -> None:
         with self._lock:

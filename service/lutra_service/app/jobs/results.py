@@ -67,7 +67,7 @@ class _Share(_Part):
 
 
 class _LookedAt(_Part):
-    sentence: Annotated[str, StringConstraints(max_length=2000)]
+    sentence: Annotated[str, StringConstraints(max_length=4000)]
     symptoms: Count
     shown: Count
     rules: Count

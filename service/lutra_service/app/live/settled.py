@@ -13,7 +13,7 @@ from lutra_models.lifecycle import SessionState
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.databases.symptoms import MINUTES
 from lutra_service.app.lifecycle.session_steps import transition
-from lutra_service.app.live import circumstances
+from lutra_service.app.live import circumstances, observed, outages
 from lutra_service.common.documents import Document
 from lutra_service.db.schema.records import Recommendation, Session
 from lutra_service.db.store import UnitOfWork
@@ -37,6 +37,7 @@ def settle(unit: UnitOfWork, session: Session, at: ServerContext, why: str) -> N
         "known": [*before, now.to_dict()][-KNOWN:],
         "symptoms_at": unit.now.isoformat(),
         "whole_at": unit.now.isoformat(),
+        "unread": not _is_read(unit, session),
         "for_window": [r.id for r in for_window(unit.recommendations.outlined(session.id))],
     }
     transition(unit, session, SessionState.SETTLED, "session.settle", why, settled=content)
@@ -49,19 +50,26 @@ def for_window(rows: Iterable[Recommendation]) -> list[Recommendation]:
 
 
 def sentence(session: Session, rows: Iterable[Recommendation]) -> str:
-    """What a settled session says now: what still waits for a maintenance window, and what was looked at."""
-    return " ".join([*(f"{r.id} waits, for a maintenance window." for r in for_window(rows)), session.message or ""])
+    """What a settled session says now: what still waits for a maintenance window, and what was looked at.
+
+    An outage that was seen then is told by what is seen now.
+    """
+    waiting = [f"{r.id} waits, for a maintenance window." for r in for_window(rows)]
+    return " ".join([*waiting, outages.without(session.message or "")])
 
 
 def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
     """Whether the load, the settings or the symptoms of now are others than any under which nothing was worth it; or
-    what waited for its maintenance window has ended without being applied, and no operator rejected it.
+    the objective is read now and was not; or what waited for its maintenance window has ended without being applied,
+    and no operator rejected it.
 
     Under a new load it waits for as many windows as say what that is.
     """
     kept = session.settled or {}
     waited = [unit.recommendations.get(id_) for id_ in kept.get("for_window", ())]
     if any(r.state in UNAPPLIED for r in waited):
+        return True
+    if kept.get("unread") and _is_read(unit, session):
         return True
     known = [circumstances.read(one) for one in kept["known"]]
     now = circumstances.present(unit, at)
@@ -78,6 +86,12 @@ def has_changed(unit: UnitOfWork, session: Session, at: ServerContext) -> bool:
     looked = {"symptoms_at": unit.now.isoformat(), **({"whole_at": unit.now.isoformat()} if entire else {})}
     unit.sessions.change(session.id, settled={**kept, **looked})
     return not any(one.alike(now) for one in alike)
+
+
+def _is_read(unit: UnitOfWork, session: Session) -> bool:
+    """Whether the newest windows have the objective."""
+    windows = unit.reports.windows(session.database_id, observed.WINDOWS)
+    return len(windows) == observed.WINDOWS and all(session.judged.metric in r.metrics for r in windows)
 
 
 def _moment(kept: Document, name: str) -> datetime:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from lutra_models.catalog import Change
+from lutra_models.errors import InvalidConfiguration
 from lutra_models.knobs import Configuration, Value
+from lutra_models.symptoms.proposed import said_of
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.common.documents import Document
@@ -49,6 +51,7 @@ def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Cha
         if setting is not None and (waiting := at.live.not_active(change.name)):
             told.append(f"{change.name}: {waiting}")
         told += _against(at, change)
+    told += _said_of(at, changes)
     if shared := [c.name for c in changes if at.live.rows[c.name].risk == "host"]:
         told.append(
             f"concerns everything that runs on the database's host, not the database alone: {', '.join(shared)}"
@@ -58,6 +61,16 @@ def warnings(at: ServerContext, configuration: Configuration, changes: tuple[Cha
     if at.mode == "observe" and changes:
         told.append(BY_HAND)
     return told
+
+
+def _said_of(at: ServerContext, changes: Iterable[Change]) -> list[str]:
+    """What a finding would say of the new values."""
+    try:
+        return [
+            f"with these values: {said}" for said in said_of(at.live, at.policy, {c.name: c.after for c in changes})
+        ]
+    except InvalidConfiguration:
+        return []
 
 
 def lasting(told: Iterable[str]) -> list[str]:

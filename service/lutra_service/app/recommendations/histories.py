@@ -15,7 +15,7 @@ from lutra_models.serial import turned_down_from_dict
 
 from lutra_service.app.databases.server_context import ServerContext
 from lutra_service.app.databases.symptoms import evidence_of
-from lutra_service.app.live import before, verdicts
+from lutra_service.app.live import before, observed, verdicts
 from lutra_service.app.recommendations import trial_record
 from lutra_service.db.schema.records import Session, StoredReport
 from lutra_service.db.store import UnitOfWork
@@ -54,7 +54,8 @@ def history(unit: UnitOfWork, at: ServerContext, session: Session) -> History:
 def _evidence(unit: UnitOfWork, at: ServerContext, session: Session) -> Evidence:
     """With what changes did at like load."""
     found = evidence_of(unit, at, session.baseline)
-    return replace(found, compared=verdicts.compared(unit, at.database, session))
+    unread = observed.unread(unit, session, measured(unit, at, session))
+    return replace(found, compared=verdicts.compared(unit, at.database, session), unread=unread)
 
 
 def measured(unit: UnitOfWork, at: ServerContext, session: Session) -> History:

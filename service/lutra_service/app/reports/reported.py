@@ -62,6 +62,7 @@ def row(report: Report, database_id: str, configuration: Any, now: datetime) -> 
         "settings_hash": report.settings_hash,
         "configuration": configuration,
         "metrics": dict(report.metrics),
+        "texts": dict(report.texts) or None,
         "context": dict(report.context),
         "p99_source": report.p99_source,
         "p99_of": report.p99_of,

@@ -111,6 +111,10 @@ RULES: tuple[tuple[str, Rule], ...] = (
         _each_database(lambda unit, db, before: unit.retention.delete_surplus_events(db, before, limits.EVENTS)),
     ),
     (
+        "findings",
+        _each_database(lambda unit, db, before: unit.retention.delete_surplus_findings(db, before, limits.FINDINGS)),
+    ),
+    (
         "recommendations",
         _each_database(
             lambda unit, db, before: unit.retention.delete_surplus_recommendations(db, before, limits.RECOMMENDATIONS)
@@ -158,7 +162,10 @@ def _into_one(unit: UnitOfWork, windows: Sequence[StoredReport]) -> int:
 
 
 def merged(reports: Sequence[StoredReport]) -> dict[str, Any]:
-    """What one row says in place of `reports`: the whole span, and each metric's mean over the windows that have it."""
+    """What one row says in place of `reports`: the whole span, and each metric's mean over the windows that have it.
+
+    Names of objects are forgotten.
+    """
     starts = [r.window_start for r in reports if r.window_start is not None]
     ends = [r.window_end for r in reports if r.window_end is not None]
     return {
@@ -166,6 +173,7 @@ def merged(reports: Sequence[StoredReport]) -> dict[str, Any]:
         "window_end": max(ends),
         "windows": sum(r.windows for r in reports),
         "metrics": {name: _mean(name, reports) for name in _names(reports)},
+        "texts": None,
     }
 
 

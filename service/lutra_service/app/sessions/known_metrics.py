@@ -40,20 +40,26 @@ def unmeasured(unit: UnitOfWork, database: Database, asked: TuningSession) -> fr
 
 
 def require_known(unit: UnitOfWork, database: Database, asked: TuningSession) -> None:
-    """Raises InvalidRequest where the session is about a metric that nothing measures, or a load that nobody makes."""
+    """Raises InvalidRequest where the session is about a metric that nothing measures, or a load that nobody makes.
+
+    The usual metrics may be an objective also where nothing reads them yet: what findings speak for needs none of them,
+    and the session says why it is not read. A limit that nobody reads would promise what nobody keeps.
+    """
     if (missing := missing_load(database, asked.aim)) is not None:
         raise InvalidRequest(missing)
     if asked.aim is not None:
         _require_plain_limits(asked, asked.aim)
-    nowhere = unmeasured(unit, database, asked)
-    wanted, always = dict(_wanted(asked)), (ALWAYS - nowhere).union(_under_loads(asked.aim))
-    if always.issuperset(wanted.values()):
+    wanted, always = dict(_wanted(asked)), ALWAYS.union(_under_loads(asked.aim))
+    limits = {limit.metric for limit in asked.limits}
+    nowhere = unmeasured(unit, database, asked) & limits if limits & ALWAYS else frozenset[str]()
+    if always.issuperset(wanted.values()) and not nowhere:
         return
+    always -= {n for n in nowhere if n != asked.objective.metric}
     known = (known_metrics(unit, database.id) - nowhere) | always
     unknown = [
         f"{place}: {name!r} is not measured on {database.id}{did_you_mean(name, known)}"
         for place, name in wanted.items()
-        if name not in known
+        if name not in known or (name in nowhere and place.startswith("limits"))
     ]
     if unknown:
         why = _way_out(database) if nowhere.intersection(wanted.values()) else ""
@@ -71,7 +77,7 @@ def _way_out(database: Database) -> str:
     """What its agent says is missing, and where to read the rest."""
     problems = "; ".join((database.agent_status or {}).get("problems", ()))
     said = f"; its agent says: {problems}" if problems else ""
-    return f"{said}; `lutra-agent check` on its host says what is missing to measure it"
+    return f"{said}; `lutra-agent check` on its host prints what it can measure, and how to get the rest"
 
 
 def missing_load(database: Database, aim: Aim | None) -> str | None:

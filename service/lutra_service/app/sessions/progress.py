@@ -12,7 +12,7 @@ from lutra_models.lifecycle import RecommendationState as State
 from lutra_models.lifecycle import SessionState
 
 from lutra_service.app.databases.current_server import context_of, effective_mode
-from lutra_service.app.live import objectives, observed, settled, unheard, verdicts
+from lutra_service.app.live import objectives, observed, outages, settled, unheard, verdicts
 from lutra_service.app.recommendations import directives, histories, request, trial_record, verification
 from lutra_service.app.recommendations.verification import Verification
 from lutra_service.db.schema.records import Event, Recommendation, Session
@@ -59,6 +59,23 @@ def progress(unit: UnitOfWork, session: Session) -> Progress:
 
 
 def _message(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
+    told = _told(unit, session, rows)
+    hindered = [line for line in _outages(unit, session) if line not in told]
+    return "\n".join(part for part in (*hindered, told) if part)
+
+
+def _outages(unit: UnitOfWork, session: Session) -> list[str]:
+    """Of an open session outside a lab: they are said first, whatever else it is at."""
+    open_ = (SessionState.RUNNING, SessionState.SETTLED, SessionState.PAUSED)
+    if session.mode == "lab" or session.state not in open_:
+        return []
+    try:
+        return outages.lines(unit, context_of(unit, unit.databases.get(session.database_id), session))
+    except LutraError:
+        return []
+
+
+def _told(unit: UnitOfWork, session: Session, rows: list[Recommendation]) -> str:
     if session.state == SessionState.SETTLED:
         told = settled.sentence(session, rows)
     else:

@@ -1,12 +1,14 @@
-"""Repository of what guards reported."""
+"""Repositories of what happened to a database: guards that fired, findings, and the risks that somebody took."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
+from sqlalchemy import delete, func, select
+
 from lutra_service.db.repositories.repository import Repository
-from lutra_service.db.schema.records import Event
-from lutra_service.db.schema.tables import EventRow
+from lutra_service.db.schema.records import Accepted, Event, Finding
+from lutra_service.db.schema.tables import AcceptedRow, EventRow, FindingRow
 
 
 class Events(Repository[Event]):
@@ -34,3 +36,37 @@ class Events(Repository[Event]):
 
     def of_recommendation(self, recommendation_id: str) -> list[Event]:
         return self.page(self.table.c.recommendation_id == recommendation_id, limit=20, newest_first=True)
+
+
+class Findings(Repository[Finding]):
+    row = FindingRow
+    record = Finding
+    noun = "finding"
+
+    def newest(self, database_id: str) -> dict[str, Finding]:
+        """By name, the last time that each showed."""
+        c = self.table.c
+        last = select(func.max(c.id)).where(c.database_id == database_id).group_by(c.name)
+        return {f.name: f for f in self._many(select(self.table).where(c.id.in_(last)))}
+
+    def listed(
+        self, database_id: str, limit: int, after: str | None, since: datetime | None, gone: bool | None
+    ) -> list[Finding]:
+        """Newest first; those that showed after `since`, and those alone that are gone, or that are not."""
+        c = self.table.c
+        where = [] if since is None else [c.last_seen > since]
+        where += [] if gone is None else [c.gone_at.is_not(None) if gone else c.gone_at.is_(None)]
+        return self.page(c.database_id == database_id, *where, limit=limit, after=after, newest_first=True)
+
+
+class AcceptedFindings(Repository[Accepted]):
+    row = AcceptedRow
+    record = Accepted
+    noun = "accepted finding"
+
+    def of(self, database_id: str) -> list[Accepted]:
+        return self._many(select(self.table).where(self.table.c.database_id == database_id).order_by(self.table.c.name))
+
+    def withdraw(self, accepted: Accepted) -> None:
+        self._forget()
+        self._db.execute(delete(self.table).where(self.table.c.id == accepted.id))

@@ -53,6 +53,17 @@ class Databases(Repository[Database]):
         where += [] if name is None else [self.table.c.name == name]
         return self.page(*where, limit=limit, after=after)
 
+    def to_look_at(self, before: datetime, limit: int) -> list[str]:
+        """Those that reported since their findings were looked for, where that was earlier than `before`; the ones that
+        waited longest first.
+        """
+        c = self.table.c
+        due = or_(c.looked_at.is_(None), (c.looked_at < before) & (c.last_report_at > c.looked_at))
+        asked = select(c.id).where(c.retired_at.is_(None), c.last_window_end.is_not(None), due)
+        return list(
+            self._db.execute(asked.order_by(c.looked_at.is_not(None), c.looked_at, c.id).limit(limit)).scalars()
+        )
+
     @remembered
     def settings(self, id_: str, hash_: str | None) -> Document | None:
         table = SettingsRow.__table__

@@ -13,8 +13,10 @@ from sqlalchemy.orm import Session
 
 from lutra_service.db.schema.records import StoredReport
 from lutra_service.db.schema.tables import (
+    AcceptedRow,
     DatabaseRow,
     EventRow,
+    FindingRow,
     IdempotencyRow,
     ModelJobRow,
     RecommendationRow,
@@ -36,6 +38,8 @@ _REPORTS = cast(SqlTable, ReportRow.__table__).c
 _RECOMMENDATIONS = cast(SqlTable, RecommendationRow.__table__).c
 _SESSIONS = cast(SqlTable, SessionRow.__table__).c
 _EVENTS = cast(SqlTable, EventRow.__table__).c
+_FINDINGS = cast(SqlTable, FindingRow.__table__).c
+_ACCEPTED = cast(SqlTable, AcceptedRow.__table__).c
 _SNAPSHOTS = cast(SqlTable, SnapshotRow.__table__).c
 _WORKLOADS = cast(SqlTable, WorkloadRow.__table__).c
 _SETTINGS = cast(SqlTable, SettingsRow.__table__).c
@@ -96,6 +100,11 @@ class RetentionRepository:
     def delete_surplus_events(self, database_id: str, before: datetime, keep: int) -> int:
         old = select(_EVENTS.id).where(_EVENTS.database_id == database_id, _EVENTS.received_at < before)
         return self._delete(_EVENTS.id, self._surplus(old, _EVENTS.id, keep))
+
+    def delete_surplus_findings(self, database_id: str, before: datetime, keep: int) -> int:
+        """A batch of those that are gone and are not among the newest `keep` of them."""
+        gone = select(_FINDINGS.id).where(_FINDINGS.database_id == database_id, _FINDINGS.gone_at < before)
+        return self._delete(_FINDINGS.id, self._surplus(gone, _FINDINGS.id, keep))
 
     def delete_snapshots(self, before: datetime, keep: int) -> int:
         """Old snapshots, but for those that a stored request builds on, those that the memory leans on, and the last of
@@ -176,7 +185,7 @@ class RetentionRepository:
         rows += self._delete(_SNAPSHOTS.id, [id_ for id_ in mine if id_ not in named] + trained)
         of_tokens = select(tokens.id).where(tokens.database_id == database_id)
         rows += self._deleted(delete(IdempotencyRow).where(answers.token_id.in_(of_tokens)))
-        owned = (_REPORTS, _EVENTS, _WORKLOADS, _RECOMMENDATIONS, _SESSIONS, _SETTINGS, tokens)
+        owned = (_REPORTS, _EVENTS, _FINDINGS, _ACCEPTED, _WORKLOADS, _RECOMMENDATIONS, _SESSIONS, _SETTINGS, tokens)
         for owner in (c.database_id for c in owned):
             rows += self._deleted(delete(cast(Any, owner).table).where(owner == database_id))
         return rows + self._deleted(delete(DatabaseRow).where(_DATABASES.id == database_id))

@@ -17,6 +17,7 @@ from lutra_models.knobs import Value
 from lutra_models.lifecycle import ModelState, Origin, RecommendationKind, RecommendationState, SessionState
 from lutra_models.metrics import Limit, Objective
 from lutra_models.server import Policy, Role
+from lutra_models.symptoms import Kind
 from lutra_models.wire import Rules
 
 from lutra_service.common.documents import Document
@@ -64,6 +65,7 @@ class Database:
     rival_at: datetime | None = None
     retired_at: datetime | None = None
     counts: Document | None = None
+    looked_at: datetime | None = None
 
     @cached_property
     def settings_policy(self) -> Policy:
@@ -268,6 +270,7 @@ class StoredReport:
     failure: str | None = None
     ended_early: Document | None = None
     windows: int = 1
+    texts: Document | None = None
     id: int | None = None
 
 
@@ -316,6 +319,31 @@ class Event:
     at: datetime
     received_at: datetime
     told: Document
+
+
+@dataclass(frozen=True)
+class Finding:
+    id: str
+    database_id: str
+    name: str
+    kind: Kind
+    strength: float
+    sentence: str
+    since: datetime
+    last_seen: datetime
+    gone_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Accepted:
+    id: str
+    database_id: str
+    name: str
+    kind: Kind
+    because: str
+    until: datetime
+    accepted_at: datetime
+    accepted_by: str
 
 
 @dataclass(frozen=True)

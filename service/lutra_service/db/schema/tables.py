@@ -83,7 +83,7 @@ class DatabaseRow(Table):
     its state, whose report is the newest, and `reporter_sequence` that report's number. `label` says which databases
     belong together (see `Workloads.owners`). `rival` is what a second agent of the reporter's name was last told, at
     `rival_at`. No agent reports for one that is retired. `counts` says how often what has happened since it was
-    registered.
+    registered. `looked_at` is when its findings were last looked for.
     """
 
     __tablename__ = "databases"
@@ -113,6 +113,7 @@ class DatabaseRow(Table):
     rival_at: Mapped[datetime | None]
     retired_at: Mapped[datetime | None]
     counts: Mapped[Document | None]
+    looked_at: Mapped[datetime | None]
 
 
 class SettingsRow(Table):
@@ -275,7 +276,7 @@ class ReportRow(Table):
     `recommendation_id` is the recommendation whose configuration the window measured; `failure` says why nothing was
     measured under it; `ended_early` is the bound of a window that was ended before its time. `configuration` is the
     parsed configuration that was active. `windows` is how many windows the row stands for: more than one where old ones
-    were merged.
+    were merged. `texts` are names of the database's objects at the window's end.
     """
 
     __tablename__ = "reports"
@@ -310,6 +311,7 @@ class ReportRow(Table):
     ended_early: Mapped[Document | None]
     outcomes: Mapped[list[Any]]
     windows: Mapped[int] = mapped_column(default=1, server_default="1")
+    texts: Mapped[Document | None]
 
 
 class EventRow(Table):
@@ -329,6 +331,45 @@ class EventRow(Table):
     at: Mapped[datetime]
     received_at: Mapped[datetime]
     told: Mapped[Document]
+
+
+class FindingRow(Table):
+    """A finding that showed on a database without a break: from `since` until `gone_at`, none while it shows.
+
+    `kind`, `strength` and `sentence` are those of `last_seen`.
+    """
+
+    __tablename__ = "findings"
+    __table_args__ = (
+        Index("ix_findings_database", "database_id", "id"),
+        Index("ix_findings_name", "database_id", "name", "id"),
+    )
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    name: Mapped[str] = mapped_column(String(100))
+    kind: Mapped[str] = mapped_column(String(20))
+    strength: Mapped[float]
+    sentence: Mapped[str] = mapped_column(String(2000))
+    since: Mapped[datetime]
+    last_seen: Mapped[datetime]
+    gone_at: Mapped[datetime | None]
+
+
+class AcceptedRow(Table):
+    """A risk that somebody took: a finding of a database, one row each, until it is withdrawn. `kind` is the finding's
+    then.
+    """
+
+    __tablename__ = "accepted_findings"
+    __table_args__ = (UniqueConstraint("database_id", "name", name="uq_accepted_findings_name"),)
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    database_id: Mapped[str] = mapped_column(ForeignKey("databases.id"))
+    name: Mapped[str] = mapped_column(String(100))
+    kind: Mapped[str] = mapped_column(String(20))
+    because: Mapped[str] = mapped_column(String(1000))
+    until: Mapped[datetime]
+    accepted_at: Mapped[datetime]
+    accepted_by: Mapped[str] = mapped_column(String(200))
 
 
 class SnapshotRow(Table):

@@ -12,18 +12,23 @@ from lutra_service.api.openapi.examples.agents import (
 )
 from lutra_service.api.openapi.examples.common import Example
 from lutra_service.api.openapi.examples.databases import (
+    accepted_symptom,
+    accepting,
     agent,
     audit_entry,
     cure,
     database,
+    episode,
     guardrail,
     host,
     interval,
     knob,
     measured_window,
+    not_judged,
     observation,
     policy,
     reported,
+    risk,
     setting,
     shown_event,
     symptom,
@@ -97,6 +102,8 @@ PAGED: dict[str, Example] = {
     "TokenAnswer": token,
     "TrialAnswer": trial,
     "WindowAnswer": measured_window,
+    "EpisodeAnswer": episode,
+    "AcceptedAnswer": accepted_symptom,
     "WorkloadAnswer": workload,
 }
 EXAMPLES: dict[str, Example] = {
@@ -116,6 +123,9 @@ EXAMPLES: dict[str, Example] = {
     "GainAnswer": gain,
     "VerificationAnswer": verification,
     "SymptomAnswer": symptom,
+    "AcceptBody": accepting,
+    "NotJudgedAnswer": not_judged,
+    "RiskAnswer": risk,
     "SymptomsAnswer": symptoms,
     "ShareAnswer": recommendation["curve"][-1],
     "StepAnswer": step,

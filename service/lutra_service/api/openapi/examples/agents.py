@@ -44,6 +44,7 @@ report: Example = {
     "settings": {"work_mem": reported},
     "window": {"start": EVENING, "end": "2026-03-01T18:00:10Z"},
     "metrics": metrics,
+    "texts": {"tables.off_names": "public.queue"},
     **p99,
     "context": {"threads": 8},
     "measures": None,

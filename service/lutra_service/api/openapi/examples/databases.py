@@ -98,6 +98,27 @@ symptom: Example = {
     "statements": [],
     "threshold": "The manual; 1 MB/s is our bound.",
     "source": "https://www.example.com/manual",
+    "follows": [],
+    "since": EVENING,
+    "gone_at": None,
+    "accepted": None,
+}
+risk: Example = {"because": "rebuilt from its source each night", "until": "2026-09-01T00:00:00Z", "by": "anna"}
+not_judged: Example = {"name": "row_locks", "kind": "elsewhere", "accepted": None}
+episode: Example = {
+    "id": "fnd_0002",
+    **{k: symptom[k] for k in ("name", "kind", "strength", "sentence")},
+    "since": EVENING,
+    "last_seen": LATER,
+    "gone_at": None,
+}
+accepting: Example = {k: risk[k] for k in ("because", "until")}
+accepted_symptom: Example = {
+    "name": "writes_not_forced",
+    "kind": "danger",
+    **accepting,
+    "accepted_at": EVENING,
+    "accepted_by": risk["by"],
 }
 symptoms: Example = {
     "start": EVENING,
@@ -105,7 +126,8 @@ symptoms: Example = {
     "windows": 360,
     "seconds": 3600.0,
     "symptoms": [symptom],
-    "not_judged": ["row_locks"],
+    "evaluated": 41,
+    "not_judged": [not_judged],
 }
 metrics: Example = {"qps": 950.0, "tps": 190.0, "p99_ms": 12.5}
 p99: Example = {"p99_source": "driver", "p99_of": "transaction"}

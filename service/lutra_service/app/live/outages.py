@@ -1,0 +1,25 @@
+"""What keeps the clients of a live database from working now: the first thing that a session says."""
+
+from __future__ import annotations
+
+from lutra_models.evidence import harm
+
+from lutra_service.app.databases.server_context import ServerContext
+from lutra_service.app.databases.symptoms import seen
+from lutra_service.db.store import UnitOfWork
+
+OUTAGE = "Outage: "
+"""What a line of it begins with."""
+NOW_MINUTES = 5.0
+"""An outage is what the windows of so long say: what is over is none."""
+
+
+def lines(unit: UnitOfWork, at: ServerContext) -> list[str]:
+    """A line for each, with what a person would execute."""
+    found = seen(unit, at, NOW_MINUTES).diagnosis.symptoms
+    return [" ".join((f"{OUTAGE}{s.sentence}", *s.statements)) for s in found if harm(s.kind) == 0]
+
+
+def without(message: str) -> str:
+    """The message without those that were seen when it was made."""
+    return "\n".join(line for line in message.split("\n") if not line.startswith(OUTAGE))
