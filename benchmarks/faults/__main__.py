@@ -8,11 +8,13 @@ from pathlib import Path
 import click
 from lutra_models.errors import LutraError
 
+from benchmarks.faults import healthy, weight
 from benchmarks.faults.faults import FAULTS
+from benchmarks.faults.lines import alike, distinct
 from benchmarks.faults.report import KEY, RIVALS, ROWS, write
 from benchmarks.faults.rivals import measure, naming, on_sound, rivals
 from benchmarks.faults.run import run
-from benchmarks.tuning.rows import Results
+from benchmarks.tuning.rows import Results, newest, read
 from tests.support.engines import VARIANTS
 
 RESULTS = Path(__file__).parent / "results"
@@ -79,6 +81,58 @@ def others(mysqltuner: str, postgresai: str, names: tuple[str, ...], results: Pa
                 file.add({**row, "named": naming(fault, row)})
                 click.echo(f"{rival.name}: {server}: {fault.name}: {naming(fault, row) or 'not named'}")
     click.echo(f"wrote {write(results)}")
+
+
+@main.command("healthy")
+@click.option("--server", "names", multiple=True, help="Whose name has this in it. Default: all.")
+@click.option("--again", is_flag=True, help="Also those that have a row.")
+@click.option("--seconds", default=healthy.SECONDS, show_default=True, help="Of each look.")
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Where rows are kept.")
+def look_at_healthy(names: tuple[str, ...], again: bool, seconds: float, results: Path) -> None:
+    """Look at servers with which nothing is wrong: no finding above a note is false.
+
+    A server takes a minute and a half; interrupt whenever you like, and start the same command again to go on.
+    """
+    file = healthy.results_in(results)
+    for each in healthy.HEALTHY:
+        if ({"healthy": each.name} in file and not again) or (names and not any(n in each.name for n in names)):
+            continue
+        try:
+            row = healthy.look_at(each, seconds)
+        except (LutraError, TimeoutError) as error:
+            click.echo(f"{each.name}: {error}", err=True)
+            continue
+        file.add(row)
+        click.echo(f"{row['healthy']} ({row['version']}): {len(row['lines'])} above a note")
+        for kind, name, strength, sentence, why in healthy.judged(row):
+            click.echo(f"    {strength:.2f} {kind} {name}: {sentence} [{why or 'false?'}]")
+    click.echo(f"wrote {healthy.write(results)}")
+
+
+@main.command("weight")
+@click.option("--server", "names", multiple=True, help="Whose name has this in it. Default: all.")
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Where rows are kept.")
+def weigh(names: tuple[str, ...], results: Path) -> None:
+    """Weigh the agent beside ten thousand tables: statements, memory, processor time, locks. Five minutes."""
+    for heavy in weight.HEAVY:
+        if not names or any(n in heavy.server for n in names):
+            row = weight.weigh(heavy)
+            weight.results_in(results).add(row)
+            click.echo(f"{row['server']}: {row['rss_mb']} MB, {100 * row['cpu_share']:.2f} % of a core")
+    click.echo(f"wrote {weight.write(results)}")
+
+
+@main.command("lines")
+@click.option("--engine", "engines", multiple=True, type=click.Choice(list(FAULTS)), help="Default: each.")
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Where rows are kept.")
+def lines(engines: tuple[str, ...], results: Path) -> None:
+    """Of the answers of sessions, count those that begin with lines of their own. It measures nothing."""
+    rows = newest(read(results / ROWS), KEY)
+    for engine in engines or sorted({row["server"] for row in rows}):
+        answers = {r["fault"]: r["answer"] for r in rows if r["server"] == engine and r.get("answer")}
+        click.echo(f"{engine}: {distinct(answers.values())} of {len(answers)} answers begin with lines of their own")
+        for names in alike(answers):
+            click.echo(f"    alike: {', '.join(names)}")
 
 
 if __name__ == "__main__":

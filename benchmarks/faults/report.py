@@ -24,7 +24,9 @@ counts as named among the first three. *Gone*: what the finding says was carried
 def write(results: Path) -> Path:
     rows = newest(read(results / ROWS), KEY)
     parts = [HEAD, table(("server", "faults", "named", "with a cure", "gone"), _sums(rows))]
-    parts.append(table(("server", "family", "fault", "line", "gone", "the first line"), [_line(row) for row in rows]))
+    parts.append(
+        table(("server", "family", "fault", "line", "gone", "the first finding"), [_line(row) for row in rows])
+    )
     parts += _of_rivals(rows, newest(read(results / RIVALS), (*KEY, "rival")))
     path = (HERE if results == HERE / "results" else results) / "RESULTS.md"
     path.write_text("\n\n".join(parts) + "\n")
@@ -77,6 +79,6 @@ def _plain(text: str) -> str:
 
 def _line(row: Row) -> tuple[str, ...]:
     gone = {None: "", True: "yes", False: "no"}[row["gone"]]
-    first = row["lines"][0][3] if row["lines"] else "nothing"
+    first = "{0[0]}: {0[1]}".format(row["lines"][0]) if row["lines"] else "nothing"
     place = "not" if row["place"] is None else str(row["place"])
-    return (row["server"], row["family"], row["fault"], place, gone, first.replace("|", "/"))
+    return (row["server"], row["family"], row["fault"], place, gone, first)

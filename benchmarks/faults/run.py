@@ -10,14 +10,18 @@ from typing import Any
 
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.symptoms import look
+from lutra_agent.config.types import Config
 from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer
 from lutra_lab.servers.errors import LabError
 from lutra_models.catalog import meet
 from lutra_models.catalog.statements import FileLine
+from lutra_models.errors import LutraError
+from lutra_models.server import Policy
 from lutra_models.symptoms import Diagnosis, Symptom
 
 from benchmarks.faults.fault import Fault, Scene
+from benchmarks.faults.lines import answer
 from benchmarks.faults.shop import Busy, fill
 from tests.support.agents import config
 from tests.support.engines import scratch
@@ -38,9 +42,11 @@ def run(fault: Fault, usual: str) -> Row:
         ExitStack() as ends,
     ):
         scene = Scene(server, Path(folder), ends)
+        # A server that is made wrong may not say what an agent's file has of it.
+        made = config(server, "http://127.0.0.1:9", Path(folder) / "agent", "restart_in_window")
         if fault.make is not None:
             fault.make(scene)
-        found = seen(server, Path(folder), fault.seconds)
+        found = seen(made, fault.seconds)
         lines = told(found)
         named = next((s for s in found.symptoms if s.name in fault.causes), None)
         row: Row = {
@@ -49,6 +55,7 @@ def run(fault: Fault, usual: str) -> Row:
             "server": name,
             "seconds": fault.seconds,
             "lines": lines,
+            "answer": answered(server, Path(folder), found),
             "place": place(found.symptoms, fault.causes),
             "sentence": named.sentence if named else "",
             "not_judged": [n for n in found.not_judged if n in fault.causes],
@@ -56,7 +63,7 @@ def run(fault: Fault, usual: str) -> Row:
         }
         if named is not None and fault.treatable:
             carry_out(fault, scene, named)
-            again = seen(server, Path(folder), fault.seconds)
+            again = seen(made, fault.seconds)
             row["gone"] = place(again.symptoms, fault.causes) is None
             row["after"] = told(again)
         return row
@@ -69,15 +76,27 @@ def prepared(server: ScratchServer) -> ScratchServer:
     return server
 
 
-def seen(server: ScratchServer, folder: Path, seconds: float) -> Diagnosis:
+def seen(made: Config, seconds: float) -> Diagnosis:
     """The look that `lutra-agent symptoms` takes."""
-    made = config(server, "http://127.0.0.1:9", folder / "agent", "restart_in_window")
     return look(made, seconds, SystemClock())
 
 
 def told(found: Diagnosis) -> list[list[Any]]:
     """Kind, name, strength and sentence of each finding, the most harmful first."""
     return [[s.kind, s.name, round(s.strength, 2), s.sentence] for s in found.symptoms]
+
+
+def answered(server: ScratchServer, folder: Path, found: Diagnosis) -> list[str]:
+    """The first answer of a session on this server; nothing where the fault keeps its settings from being read."""
+    database = local_database(
+        config(server, "http://127.0.0.1:9", folder / "agent", "restart_in_window"), SystemClock()
+    )
+    try:
+        return answer(meet(database.observed_server()), Policy(), found)
+    except LutraError:
+        return []
+    finally:
+        database.engine.health.close()
 
 
 def place(symptoms: Sequence[Symptom], causes: frozenset[str]) -> int | None:
@@ -116,14 +135,20 @@ def change(server: ScratchServer, folder: Path, wanted: dict[str, Any]) -> None:
         database.engine.health.close()
     for step in steps:
         if isinstance(step, FileLine):
-            assert server.include_file is not None
-            with server.include_file.open("a") as file:
-                file.write(f"[mysqld]\n{step.text}\n")
+            _keep(server, step.text)
         else:
             server.sql(step.text)
     if any(c.applies == "restart" for c in made):
         server.stop()
         server.start()
+
+
+def _keep(server: ScratchServer, line: str) -> None:
+    """In the file that the server reads at its start."""
+    section = "" if server.include_file is None else "[mysqld]\n"
+    path = server.include_file or server.directory / "server.conf"
+    with path.open("a") as file:
+        file.write(f"{section}{line}\n")
 
 
 @contextmanager
