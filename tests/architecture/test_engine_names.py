@@ -66,8 +66,8 @@ GRAMMAR = re.compile(
     r"|\bmy\.cnf\b|[\w-]+auto\.(?:cnf|conf)\b|\b(?:performance|information)_schema\b"
 )
 """Statements, files and views that one family alone has."""
-SETTINGS = frozenset(r.name for f in FAMILIES for r in load(f.name).rows if "_" in r.name)
-"""A setting's name without a low line is a word like any other: `jit`, `port`."""
+SETTINGS = frozenset(r.name for f in FAMILIES for r in load(f.name).rows if "_" in r.name) - {"read_only"}
+"""A setting's name without a low line is a word like any other: `jit`, `port`; so is `read_only`."""
 WORD = re.compile(r"\w+")
 
 

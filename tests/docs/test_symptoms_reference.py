@@ -22,8 +22,9 @@ says how to use them. This page is written from `models/lutra_models/symptoms/*.
 
 A symptom shows where its condition holds and its measure has reached the first bound; at the second it has its full
 strength. Formulas speak bytes and milliseconds. `count of` and `rate of` read a counter of all windows, `mean of`,
-`most of` and `least of` a gauge, and `newest of` that of the last window; `seconds` is the measured time, `solid_state`
-1 where the host says that its disk does not spin. A symptom whose metrics are missing stays silent.
+`most of` and `least of` a gauge, and `newest of` that of the last window, `text of` names that came with it; `seconds`
+is the measured time, `solid_state` 1 where the host says that its disk does not spin. A symptom whose metrics are
+missing stays silent.
 """
 
 

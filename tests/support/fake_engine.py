@@ -63,6 +63,7 @@ class FakeEngine:
     settings: dict[str, ServerSetting] = field(default_factory=lambda: dict(SETTINGS))
     defaults: dict[str, ServerSetting] = field(default_factory=lambda: dict(SETTINGS))
     commits: float = 0.0
+    texts: dict[str, str] = field(default_factory=dict)
     p99_ms: float = 12.5
     calls: int = 0
     epoch: str = "first"
@@ -132,7 +133,7 @@ class FakeEngine:
 
     def sample(self, at: datetime, monotonic_s: float) -> Sample:
         self.ping()
-        database = Reading({"xact_commit": self.commits}, {"numbackends": 3.0})
+        database = Reading({"xact_commit": self.commits}, {"numbackends": 3.0}, texts=dict(self.texts))
         return Sample(at, monotonic_s, {"server": Reading(epoch=self.epoch), "database": database})
 
     def targets(self, before: Sample, after: Sample) -> Targets:

@@ -94,7 +94,8 @@ def _mysqld(
 def _redis(at_once: Mapping[str, Any], compact: str = "listpack", too_long: int = 1 << 63) -> Family:
     """`compact`: what a version calls the encoding of its small values; `too_long`: what it refuses as their length."""
     tuned = ("hz", "repl-backlog-size", "activerehashing")
-    commands = ("ping", "info", "config|get", "slowlog|get", "latency|histogram", "config|set")
+    seen = ("ping", "info", "config|get", "slowlog|get", "client|list", "cluster|info", "latency|histogram")
+    commands = (*seen, "config|set")
     return Family(
         at_once={"hz": 20, "repl-backlog-size": 32 << 20, "activerehashing": "no", **at_once},
         with_restart={f"hash-max-{compact}-entries": 256},

@@ -16,12 +16,16 @@ SNAPSHOTS = {"save": "3600 1 300 100 60 10000"}
 
 
 def a_redis(
-    memory_gb: float = 8, cores: float = 4, settings: Mapping[str, str] | None = None, engine: str = "redis"
+    memory_gb: float = 8,
+    cores: float = 4,
+    settings: Mapping[str, str] | None = None,
+    engine: str = "redis",
+    version: str = VERSION,
 ) -> Server:
     """A fresh server with other `settings`, as the server prints them."""
     values = {**json.loads((DATA / "redis_8.0.json").read_text()), **SNAPSHOTS, **(settings or {})}
-    rows = {r.name: r for r in load(engine).rows_for(VERSION)}
+    rows = {r.name: r for r in load(engine).rows_for(version)}
     found = {
         n: ServerSetting(v, rows[n].unit, rows[n].kind, applies=rows[n].applies) for n, v in values.items() if n in rows
     }
-    return Server(engine, VERSION, found, Host(int(memory_gb * GB), cores, 100 * GB, False))
+    return Server(engine, version, found, Host(int(memory_gb * GB), cores, 100 * GB, False))

@@ -13,6 +13,7 @@ from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer
 from lutra_models.catalog import LiveSettings, meet
 from lutra_models.knobs import Value
+from lutra_models.metrics import bounded
 from lutra_models.server import Host, Policy
 from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose, of_engine
 
@@ -43,9 +44,9 @@ class Patient:
             found = span(before, after)
             assert not isinstance(found, Discarded), found
             metrics = {**found.rates, **engine.telemetry.targets(found.before, found.after).metrics}
-            window = MeasuredWindow(SECONDS, metrics)
+            window = MeasuredWindow(SECONDS, metrics, bounded(found.texts))
             met = live(engine)
-            self.unmeasured = _read(met) - metrics.keys()
+            self.unmeasured = _read(met) - metrics.keys() - window.texts.keys()
             return {s.name: s for s in diagnose(met, Policy(), [window]).symptoms}
         finally:
             engine.health.close()

@@ -19,7 +19,7 @@ from lutra_agent.engines.common.engine import Engine
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.server.connect import Connection
 from lutra_agent.engines.postgresql.server.section import PostgresqlDatabase
-from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
+from lutra_agent.engines.postgresql.telemetry.collect import EVERY
 from lutra_agent.errors import ApplyRefused, CollectionFailed, DatabaseUnavailable
 from lutra_agent.metrics.rates import Discarded, Span, span
 from lutra_agent.runtime.compose import running
@@ -80,7 +80,7 @@ def test_every_collector_of_this_version_works(postgres: ScratchPostgres) -> Non
     first = sample(engine)
     assert first.problems == ()
     major = int(postgres.version.split(".")[0])
-    assert set(first.readings) == {"server"} | {c.name for c in COLLECTORS if c.query(major) is not None}
+    assert set(first.readings) == {"server", "room", "data"} | {c.name for c in EVERY if c.query(major) is not None}
     found = span(first, sample(engine))
     assert not isinstance(found, Discarded)
     assert found.problems == ()

@@ -9,14 +9,14 @@ from pathlib import Path
 import psycopg
 import pytest
 from lutra_agent.clock import SystemClock
-from lutra_agent.commands.symptoms import look, show
+from lutra_agent.commands.symptoms import look, report, show
 from lutra_agent.runtime.compose import local_database
 from lutra_lab.servers.base import ScratchServer, Session
 from lutra_lab.servers.postgresql import ScratchPostgres
 
 from tests.support.agents import config
 from tests.support.engines import POSTGRES, scratch
-from tests.support.fake_clock import FakeClock
+from tests.support.fake_clock import START, FakeClock
 from tests.support.samples import sample
 from tests.support.symptomatic import Patient, cures
 from tests.support.waiting import until
@@ -144,9 +144,39 @@ def test_what_is_wrong_shows_with_its_cure_and_is_gone_with_it(ill: tuple[str, S
 
 
 def test_an_agent_shows_what_it_sees_without_the_service(postgres15: ScratchServer, tmp_path: Path) -> None:
-    found = look(config(postgres15, "http://127.0.0.1:9", tmp_path), 1.0, FakeClock())
+    made = config(postgres15, "http://127.0.0.1:9", tmp_path)
+    found = look(made, 1.0, FakeClock())
     assert found.windows == 1
-    assert show(found, as_json=False).startswith("1 windows, 1 s\n")
+    assert show(report(found, made, START), as_json=False).startswith("1 windows, 1 s\n")
+
+
+OFF = "CREATE TABLE {name} (a int) WITH (autovacuum_enabled = off)"
+COUNTED = "SELECT pg_sleep(1.1)"
+"""Servers of old versions count what a session did once a second at most."""
+
+
+@pytest.mark.parametrize("name", POSTGRES)
+def test_tables_without_autovacuum_are_named_and_their_statements_end_it(name: str, tmp_path: Path) -> None:
+    with scratch(name, autovacuum="on", autovacuum_naptime="1h", fsync="off") as server:
+        patient = Patient(server, tmp_path)
+        odd, quiet = '"Old; orders, ""all"""', "quiet"
+        for table in (odd, quiet, "queue"):
+            server.sql(OFF.format(name=table))
+        assert "autovacuum_off_for_tables" not in patient.seen(lambda: None)
+
+        with server.session() as run:
+            for table, rows in ((odd, 3000), ("queue", 1500)):
+                run(f"INSERT INTO {table} SELECT generate_series(1, {rows})")
+                run(f"DELETE FROM {table}")
+        server.sql(COUNTED)
+        found = patient.seen(lambda: None)["autovacuum_off_for_tables"]
+        assert "by their own storage parameter: 3." in found.sentence
+        assert f"2 of these ({odd}, queue) have passed" in found.sentence
+        assert "with 4,500 in all" in found.sentence
+        for statement in found.statements:
+            server.sql(statement)
+        server.sql(COUNTED)
+        assert "autovacuum_off_for_tables" not in patient.seen(lambda: None)
 
 
 @pytest.mark.parametrize("name", POSTGRES)

@@ -204,6 +204,12 @@ def _tables(client: Client, database: str, session: str, folder: Path) -> None:
     assert len(list(client.list_windows(database, metric=["qps"]))) >= 6
     assert {s["setting"] for s in client.list_settings(database)} >= {"work_mem"}
     assert "symptoms" in client.list_symptoms(database, minutes=1440)
+    accepted = client.accept_symptom(database, "row_locks", because="one counter", until="2099-01-01T00:00:00Z")
+    assert accepted["name"] == "row_locks"
+    assert [a["name"] for a in client.list_accepted_symptoms(database)] == ["row_locks"]
+    client.withdraw_accepted_symptom(database, "row_locks")
+    assert list(client.list_accepted_symptoms(database)) == []
+    assert isinstance(list(client.list_symptom_history(database)), list)
     assert "work_mem" in {k["name"] for k in client.list_knobs(engine="postgresql", version="16")}
     assert {e["action"] for e in client.list_audit()} >= {"database.register", "session.open"}
     assert list(client.list_database_audit(database, action="session.stop"))

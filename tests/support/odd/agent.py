@@ -128,7 +128,7 @@ def _commands(config: Config, beside: LocalDatabase, clock: Clock) -> Iterator[s
     """What people are shown; an error that is meant for them ends a command too."""
     questions: tuple[tuple[Callable[[], Any], Callable[[Any, bool], str]], ...] = (
         (lambda: check.examine(config), check.show),
-        (lambda: symptoms.look(config, 2 * INTERVAL_S, clock), symptoms.show),
+        (lambda: symptoms.report(symptoms.look(config, 2 * INTERVAL_S, clock), config, clock.now()), symptoms.show),
     )
     with pytest.MonkeyPatch.context() as patched:
         for module in (check, symptoms):

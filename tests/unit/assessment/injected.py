@@ -38,7 +38,11 @@ POSTGRESQL: Mapping[str, str | int | float] = {
     "random_page_cost": 1.1,
     "effective_io_concurrency": 200,
 }
-INNODB: Mapping[str, str | int | float] = {"innodb_buffer_pool_size": "10G"}
+INNODB: Mapping[str, str | int | float] = {
+    "innodb_buffer_pool_size": "10G",
+    "sync_binlog": 1,
+    "binlog_expire_logs_seconds": 864_000,
+}
 REDO = {"mysql": {"innodb_redo_log_capacity": "4G"}, "mariadb": {"innodb_log_file_size": "4G"}}
 SETS_CONNECTIONS = {"peak_connections": 40}
 

@@ -44,7 +44,7 @@ def age(engine: str, size: float) -> Numbers:
 DEAD = {"tables.behind": 6, "tables.dead_rows": 9e6}
 MISSES = {"database.blks_read": 3e7, "bgwriter.buffers_alloc": 3e7, "host.disk_read_bytes": 100.0 * GB}
 SPILLS = {"database.temp_files": 30_000, "database.temp_bytes": 30_000 * 3.0 * MB}
-OPEN = {"activity.idle_in_transaction": 3, "activity.oldest_transaction_s": 7000}
+OPEN = {"sessions.idle_in_transaction": 3, "sessions.idle_in_transaction_s": 7000}
 NAMED: Mapping[str, Fault] = {
     "PostgreSQL: max_wal_size of 512 MB": Fault(
         busy(postgresql(max_wal_size="512MB"), {"checkpointer.requested": 22, "checkpointer.timed": 0}),
@@ -137,7 +137,11 @@ NAMED: Mapping[str, Fault] = {
         busy(postgresql(), {"statements.jit_ms": 2e6}), "jit_costs", {"jit": "set"}
     ),
     "PostgreSQL: pages at random are called dear on a fast disk": Fault(
-        busy(postgresql(random_page_cost=40), {"tables.seq_scans": 800, "tables.seq_rows": 4e9}),
+        busy(
+            postgresql(random_page_cost=40),
+            {"tables.seq_scans": 800, "tables.seq_rows": 4e9},
+            {"indexes.foreign_key_share": 0, "indexes.used_share": 0.1},
+        ),
         "random_reads_overpriced",
         {"random_page_cost": "lower"},
     ),

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from lutra_models.symptoms.rows import rows
 
+from benchmarks.faults.__main__ import main
 from benchmarks.faults.fault import Fault
 from benchmarks.faults.faults import FAULTS
 from benchmarks.faults.report import ROWS, write
@@ -47,3 +49,16 @@ def test_a_report_counts_what_was_named_in_the_first_three_lines(tmp_path: Path)
     text = write(tmp_path).read_text()
     assert "| postgres15 | 3 | 1 | 1 | 1 |" in text
     assert "| postgres15 | safety | missed | not |  | nothing |" in text
+
+
+def test_answers_that_begin_alike_are_counted_once_whatever_their_numbers(tmp_path: Path) -> None:
+    file = Results(tmp_path / ROWS, ("fault",))
+    file.add(row(answer=["Danger: fsync is off.", "Proposed: 1 change."]))
+    file.add(row(fault="locks", answer=["Outside the settings: 3.8 of 4 wait.", "Proposed: 2 changes."]))
+    file.add(row(fault="more locks", answer=["Outside the settings: 15 of 16 wait.", "Proposed: 12 changes."]))
+    file.add(row(fault="of an earlier version"))
+    told = CliRunner().invoke(main, ["lines", "--results", str(tmp_path)]).output.splitlines()
+    assert told == [
+        "postgres15: 2 of 3 answers begin with lines of their own",
+        "    alike: locks, more locks",
+    ]

@@ -212,3 +212,40 @@ def test_a_database_is_retired_taken_back_and_deleted(shop: Live, advice: Advice
     assert CliRunner().invoke(main, ["delete", "shop"], input="n\n").exit_code == 1
     assert "deleted" in advice("delete", "shop", "--yes")
     assert "there is no retired database 'shop'" in run("delete", "shop", "--yes").output
+
+
+def test_findings_are_read_accepted_and_counted_again(
+    shop: Live, run: Callable[..., Result], advice: Advice, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        shop.agent.send(
+            shop.agent.report(
+                **shop.agent.window(**{"database.temp_files_per_s": 2.0, "database.temp_bytes_per_s": 1.6e7})
+            )
+        )
+    failing = run("findings", "shop", "--fail-on", "fault", "--junit", str(tmp_path / "report.xml"))
+    assert failing.exit_code == 1
+    assert "fault sorts_spill: " in " ".join(failing.output.split())
+    assert '<failure message="' in (tmp_path / "report.xml").read_text()
+    found = json.loads(run("findings", "shop", "--json").output)
+    assert found["symptoms"][0]["accepted"] is None
+
+    told = advice("accept", "sorts_spill", "shop", "--because", "reports\x1b[2J at night", "--until", "30d")
+    assert "fault sorts_spill accepted by test until " in told
+    assert "reports?[2J at night" in told
+    assert told in advice("risks", "shop")
+    last = " ".join(run("findings", "shop").output.split())
+    assert "accepted fault sorts_spill: " in last
+    assert "reports?[2J at night" in last
+    assert "withdrawn" in advice("withdraw", "sorts_spill", "shop")
+    assert advice("risks", "shop") == "nobody accepts a finding"
+    assert advice("findings", "shop", "--gone") == ""
+    assert run("accept", "sorts_spill", "shop", "--because", "x", "--until", "soon").exit_code != 0
+
+
+def test_where_nothing_could_be_judged_a_script_is_told_so(shop: Live, run: Callable[..., Result]) -> None:
+    shop.service.database("bakery")
+    for words in (("bakery",), ("nothing",), ("shop", "--fail-on", "bad")):
+        refused = run("findings", *words)
+        assert refused.exit_code == 2, words
+        assert "nothing could be judged: " in refused.output

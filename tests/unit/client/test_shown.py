@@ -70,3 +70,11 @@ def test_a_service_says_nothing_that_a_terminal_obeys() -> None:
     lines["mode"] = f"lab{bad}"
     found: Any = {**lines, "trials_done": 1, "max_trials": 2, "message": bad}
     assert all(line.isprintable() for line in (*told(origin=bad).split("\n"), *shown.session(found).split("\n")))
+
+
+def test_each_finding_has_a_line_of_its_own_and_what_it_asks_for_comes_before_the_rules() -> None:
+    looked_at = {"sentence": "Outage: a.\nFault: b.\nProposed: 2 changes.", "notes": []}
+    reasons = [{"setting": n, "sentence": "so", "against": ""} for n in ("work_mem", "jit")]
+    lines = told(looked_at=looked_at, reasons=reasons, changes=[change("jit"), change("work_mem")]).splitlines()
+    assert lines[1:4] == ["Outage: a.", "Fault: b.", "Proposed: 2 changes."]
+    assert [line.split()[0] for line in lines if "→" in line] == ["work_mem", "jit"]

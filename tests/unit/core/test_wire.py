@@ -35,6 +35,12 @@ def test_a_report_survives_the_network() -> None:
     assert report.protocol == PROTOCOL
 
 
+def test_a_text_of_a_report_is_one_line_and_an_earlier_service_is_sent_none() -> None:
+    report = Report(**fields(texts={"tables.off_names": "a\x1b[2J\n\u202eb"}))
+    assert report.texts == {"tables.off_names": "a?[2J??b"}
+    assert "texts" not in Report(**fields()).model_dump(mode="json")
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf"), 1e308, -0.5, "1", True, None])
 def test_a_metric_is_a_finite_number_that_is_not_negative(bad: Any) -> None:
     with pytest.raises(ValidationError, match="qps"):
@@ -55,6 +61,11 @@ def test_a_metric_is_a_finite_number_that_is_not_negative(bad: Any) -> None:
         {"password": "hunter2"},
         {"metrics": {"p99_ms": 3.0}},
         {"metrics": {"1; drop table": 3.0}},
+        {"metrics": {}, "texts": {"a.names": "t"}, "window": None},
+        {"texts": {"1; drop table": "t"}},
+        {"texts": {"a.names": "x" * 201}},
+        {"texts": {"a.names": 3}},
+        {"texts": {f"a.n{n}": "t" for n in range(51)}},
         {"engine_version": "9" * 100},
         {"host": {"memory_bytes": 0, "cores": 2}},
     ],

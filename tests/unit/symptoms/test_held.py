@@ -8,7 +8,9 @@ from lutra_models.server import Policy
 from lutra_models.symptoms import Symptom, diagnose
 
 from tests.support.servers import a_server
-from tests.unit.symptoms.cases import CASES, HELD_BY_NOBODY, Numbers
+from tests.unit.symptoms.case import Numbers
+from tests.unit.symptoms.cases import CASES
+from tests.unit.symptoms.postgresql import HELD_BY_NOBODY
 
 WRAPAROUND = next(c for c in CASES if c.name == "wraparound_near")
 HELD = next(c for c in CASES if c.name == "dead_rows_held")

@@ -12,7 +12,8 @@ from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose
 
 from tests.support.mysql_servers import a_mysqld
 from tests.support.servers import GB, a_server
-from tests.unit.symptoms.cases import CASES, MB, Case, Numbers
+from tests.unit.symptoms.case import MB, Case, Numbers
+from tests.unit.symptoms.cases import CASES
 
 REDO = {"redo.written_bytes_per_s": 2.0 * MB, "redo.logical_bytes": 1.2 * GB, "redo.waits_per_s": 0.0}
 ON_DISK = {"temporary.tables_per_s": 3.0, "temporary.disk_tables_per_s": 2.5}

@@ -7,10 +7,11 @@ from lutra_models.catalog import meet
 from lutra_models.symptoms import MeasuredWindow, diagnose
 from lutra_models.symptoms.span import Measured
 
-from tests.unit.symptoms.cases import CASES, Case, Numbers
+from tests.unit.symptoms.case import Case, Numbers
+from tests.unit.symptoms.cases import CASES
 
 AGES: tuple[tuple[str, Numbers], ...] = (
-    ("transactions_left_open", {"activity.oldest_transaction_s": 2, "activity.idle_in_transaction": 0}),
+    ("transactions_left_open", {"sessions.idle_in_transaction_s": 2, "sessions.idle_in_transaction": 0}),
     ("autovacuum_off", {"tables.behind": 0, "tables.dead_rows": 0}),
     ("dead_rows_held", {"horizon.prepared_xids": 0, "tables.behind": 0}),
     ("purge_held_back", {"open_transactions.oldest_s": 1}),
@@ -28,6 +29,12 @@ def test_an_age_that_the_newest_window_has_shows_at_once_and_is_gone_at_once(nam
     quiet = {n: v for n, v in before.items() if n in case.shown}
     assert seen(case, *[quiet] * 9, {})
     assert not seen(case, *[{}] * 9, quiet)
+
+
+def test_a_text_is_of_the_last_window_that_has_it() -> None:
+    windows = [MeasuredWindow(10.0, {}, texts) for texts in ({"a.b": "old"}, {"a.b": "new"}, {})]
+    assert Measured.parse("text of a.b").value(windows) == "new"
+    assert Measured.parse("text of a.c").value(windows) is None
 
 
 def test_the_newest_is_of_the_last_window_that_has_it() -> None:

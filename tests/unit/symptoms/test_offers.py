@@ -9,7 +9,8 @@ from lutra_models.server import Policy
 from lutra_models.symptoms import Cure
 
 from tests.support.servers import a_server
-from tests.unit.symptoms.cases import CASES, Case
+from tests.unit.symptoms.case import Case
+from tests.unit.symptoms.cases import CASES
 
 SPILLS = next(c for c in CASES if c.name == "sorts_spill")
 PAGES = next(c for c in CASES if c.name == "page_tables_large")

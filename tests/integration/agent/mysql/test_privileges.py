@@ -9,6 +9,7 @@ import pytest
 from lutra_agent.engines.common.engine import Engine
 from lutra_agent.errors import ApplyRefused
 from lutra_lab.servers.mysqld import ScratchMysqld
+from lutra_models.catalog import load
 from lutra_models.server import Host
 
 from tests.support.engines import MYSQLDS, scratch
@@ -38,7 +39,8 @@ def dynamic(server: ScratchMysqld) -> dict[str, str]:
         settings = engine.server(Host(8 << 30, 4)).settings
     finally:
         engine.health.close()
-    return {n: s.value for n, s in settings.items() if s.applies == "reload"}
+    moves = {r.name for r in load(server.engine).rows if r.applies != "fixed"}
+    return {n: s.value for n, s in settings.items() if s.applies == "reload" and n in moves}
 
 
 def granted(server: ScratchMysqld, statements: tuple[str, ...]) -> Engine:

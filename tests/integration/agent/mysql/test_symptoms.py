@@ -59,8 +59,24 @@ COMMON = {
     "threads_not_cached",
 }
 SHOWN = {"mariadb": COMMON | {"query_cache_useless"}, "mysql": COMMON | {"pool_small"}}
-DEFAULTED = {"redo.logical_bytes", "redo.history_list"}
-"""What stands in for something else on the other of the two servers."""
+DEFAULTED = {
+    "redo.logical_bytes",
+    "redo.history_list",
+    "cluster.paused_ns_per_s",
+    "cluster.primary",
+    "cluster.ready",
+    "cluster.size",
+    "hosts.blocked",
+    "instruments.latches",
+    "instruments.share",
+    "instruments.waits",
+    "replication.lag_s",
+    "semi_sync.active",
+    "semi_sync.clients",
+}
+"""What stands in for something else on the other of the two servers, and what is there alone where there is a cluster,
+a replica, or the plug-in or the switch that shows it.
+"""
 ROWS, TABLES = 80_000, 25
 NUMBERS = "SELECT a.n * 1000 + b.n * 100 + c.n * 10 + d.n AS n FROM digits a, digits b, digits c, digits d"
 

@@ -24,10 +24,16 @@ def written(folder: Path, **database: object) -> list[str]:
     return ["--config", str(write_toml(folder / "agent.toml", document))]
 
 
-@pytest.mark.parametrize("command", ["run", "check", "symptoms", "tune", "rollback"])
+@pytest.mark.parametrize("command", ["run", "check", "tune", "rollback"])
 def test_a_password_that_cannot_be_read_at_the_start_is_said_on_one_line(tmp_path: Path, command: str) -> None:
     ended = CliRunner().invoke(main, [command, *written(tmp_path, password_file=str(tmp_path / "absent"))])
     assert (ended.exit_code, ended.output) == (1, f"Error: {tmp_path / 'absent'}: No such file or directory\n")
+
+
+def test_a_look_without_its_password_judged_nothing(tmp_path: Path) -> None:
+    ended = CliRunner().invoke(main, ["symptoms", *written(tmp_path, password_file=str(tmp_path / "absent"))])
+    assert ended.exit_code == 2
+    assert ended.output.endswith(f"{tmp_path / 'absent'}: No such file or directory\n")
 
 
 def test_an_agent_is_paused_whatever_its_password_file_says(tmp_path: Path) -> None:

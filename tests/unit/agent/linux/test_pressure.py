@@ -19,6 +19,7 @@ def test_pages_are_bytes_stalls_are_seconds_and_what_is_not_told_is_absent(tmp_p
         "swap_in_bytes": page,
         "swap_out_bytes": 4 * page,
         "io_waiting_s": 2.5,
+        "io_stopped_s": 1e-6,
     }
     assert pressure.gauges(tmp_path) == {"dirty_bytes": 5 * page, "page_tables_bytes": 7 * page}
     assert pressure.counters(tmp_path / "nothing") == pressure.gauges(tmp_path / "nothing") == {}

@@ -47,6 +47,15 @@ def test_a_rate_is_never_negative_and_a_reset_never_gives_one(
     assert isinstance(found, Discarded) or all(v >= 0 for v in found.rates.values())
 
 
+def test_texts_are_those_of_the_end() -> None:
+    found = span(
+        sample(0, tables=Reading({"rows": 5}, texts={"names": "old"})),
+        sample(10, tables=Reading({"rows": 3}, texts={"names": "new"}), slots=Reading(texts={"names": "s"})),
+    )
+    assert isinstance(found, Span)
+    assert found.texts == {"tables.names": "new", "slots.names": "s"}
+
+
 def test_a_counter_that_goes_back_costs_its_collectors_rates_alone() -> None:
     found = span(
         sample(0, wal=Reading({"bytes": 5}), database=Reading({"commits": 10}, {"backends": 4})),

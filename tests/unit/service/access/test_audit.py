@@ -76,6 +76,15 @@ class Walk:
         self.retire_database()
         self.service.take("DELETE", f"{self.database}/retired")
 
+    def accept_symptom(self) -> str:
+        path = f"{self.database}/symptoms/accepted/row_locks"
+        until = (datetime.now(UTC) + timedelta(days=7)).isoformat()
+        self.service.take("PUT", path, {"because": "a counter that will be split", "until": until})
+        return path
+
+    def withdraw_symptom(self) -> None:
+        self.service.take("DELETE", self.accept_symptom())
+
     def delete_database(self) -> None:
         self.retire_database()
         self.service.take("DELETE", self.database)
@@ -151,6 +160,8 @@ CALLS = {
     f"PUT {DB}/retired": (Walk.retire_database, "database.retire"),
     f"DELETE {DB}/retired": (Walk.unretire_database, "database.unretire"),
     f"DELETE {DB}": (Walk.delete_database, "database.delete"),
+    f"PUT {DB}/symptoms/accepted/{{symptom}}": (Walk.accept_symptom, "symptom.accept"),
+    f"DELETE {DB}/symptoms/accepted/{{symptom}}": (Walk.withdraw_symptom, "symptom.withdraw"),
     f"POST {DB}/tokens": (Walk.create_token, "token.create"),
     f"DELETE {DB}/tokens/{{token}}": (Walk.revoke_token, "token.revoke"),
     f"POST {DB}/tokens/{{token}}/rotate": (Walk.rotate_token, "token.rotate"),

@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from tests.support.servers import a_server
 from tests.support.service import Agent, Service
 
 SPILLING = {"database.temp_files_per_s": 2.0, "database.temp_bytes_per_s": 1.6e7}
@@ -29,6 +30,28 @@ def test_the_windows_of_now_are_told_as_symptoms_with_their_cures(
     assert 0.3 <= symptom["strength"] <= 1.0
     assert symptom["cures"][0]["setting"] == "work_mem"
     assert symptom["cures"][0]["after"] > symptom["cures"][0]["before"]
+
+
+OFF = {"tables.off": 2.0, "tables.off_behind": 1.0, "tables.off_dead_rows": 5e4}
+
+
+def test_names_that_a_window_brings_are_in_the_sentence_and_no_command_for_a_terminal(
+    service: Service, agent: Agent, database: str
+) -> None:
+    agent.settings["autovacuum"] = a_server().settings["autovacuum"]
+    texts = {"tables.off_names": 'queue, "x\x1b[2J\u202ey"'}
+    agent.send(agent.report(**agent.window(**OFF), texts=texts))
+    agent.send(agent.report(**agent.window(**OFF), texts=texts))
+    found = next(s for s in shown(service, database)["symptoms"] if s["name"] == "autovacuum_off_for_tables")
+    assert '1 of these (queue, "x?[2J?y") have passed' in found["sentence"]
+    assert found["statements"][0] == "ALTER TABLE queue RESET (autovacuum_enabled);"
+
+
+def test_windows_without_names_are_told_without_them(service: Service, agent: Agent, database: str) -> None:
+    agent.settings["autovacuum"] = a_server().settings["autovacuum"]
+    agent.send(agent.report(**agent.window(**OFF)))
+    found = next(s for s in shown(service, database)["symptoms"] if s["name"] == "autovacuum_off_for_tables")
+    assert "would have come: 1, with" in found["sentence"]
 
 
 def test_windows_of_other_settings_and_of_long_ago_say_nothing(service: Service, agent: Agent, database: str) -> None:

@@ -51,7 +51,7 @@ def stored(store: Store, database: str) -> Tables:
         found = {}
         for table, own in ((DatabaseRow.__table__, "id"), (ReportRow.__table__, "database_id")):
             rows = unit.bulk._db.execute(select(table).where(table.c[own] == database).order_by(table.c.id)).mappings()
-            left_out = ("id", "name", "database_id", "created_at")
+            left_out = ("id", "name", "database_id", "created_at", "looked_at")
             found[str(table)] = [{k: v for k, v in row.items() if k not in left_out} for row in rows]
         return found
 

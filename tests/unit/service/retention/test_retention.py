@@ -229,6 +229,12 @@ def stored(start: datetime, metrics: dict[str, float]) -> StoredReport:
     )
 
 
+def test_merged_windows_forget_the_names_of_objects() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    rows = [replace(stored(start + i * timedelta(seconds=10), {}), texts={"a.names": "t"}) for i in range(2)]
+    assert merged(rows)["texts"] is None
+
+
 readings = st.dictionaries(st.sampled_from(["qps", "p99_ms"]), st.floats(0, 1e12, allow_subnormal=False), max_size=2)
 
 

@@ -13,7 +13,7 @@ from lutra_agent.engines.common.answers import reading
 from lutra_agent.engines.common.telemetry import Reading, Sample
 from lutra_agent.engines.families import family
 from lutra_agent.engines.postgresql.settings import parse_settings_file
-from lutra_agent.engines.postgresql.telemetry.collectors import COLLECTORS
+from lutra_agent.engines.postgresql.telemetry.collect import EVERY
 from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 from lutra_agent.engines.postgresql.telemetry.statements import Statements, StatementsView, targets
 from lutra_agent.engines.postgresql.telemetry.telemetry import PostgresTelemetry
@@ -47,7 +47,7 @@ def test_the_last_line_for_a_setting_counts() -> None:
 
 @pytest.mark.parametrize("major", range(12, 20))
 def test_every_version_has_its_queries_and_names_are_unique(major: int) -> None:
-    names = [c.name for c in COLLECTORS if c.query(major)]
+    names = [c.name for c in EVERY if c.query(major)]
     assert len(names) == len(set(names))
     assert {"database", "checkpointer", "wal", "activity"} <= set(names)
 

@@ -1,0 +1,141 @@
+"""What the collectors of housekeeping, indexes, roles and locks count on real PostgreSQL servers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pytest
+from lutra_agent.engines.postgresql.telemetry.collect import EVERY
+from lutra_lab.servers.postgresql import ScratchPostgres
+
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.engine
+
+UNGRANTED = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+SHOP = (
+    "CREATE TABLE customer (id int PRIMARY KEY)",
+    "CREATE TABLE bill (id serial PRIMARY KEY, customer int REFERENCES customer, state text)",
+    "INSERT INTO customer SELECT generate_series(1, 100)",
+    "INSERT INTO bill (customer, state) SELECT 1 + n % 100, 'new' FROM generate_series(1, 30000) n",
+    "CREATE INDEX bill_state ON bill (state)",
+    "CREATE INDEX bill_state_again ON bill (state)",
+    "ALTER TABLE bill SET (autovacuum_enabled = off)",
+    "VACUUM ANALYZE",
+)
+
+
+@pytest.fixture
+def shop(postgres: ScratchPostgres) -> Iterator[ScratchPostgres]:
+    for statement in SHOP:
+        postgres.sql(statement)
+    yield postgres
+    postgres.sql("DROP TABLE bill, customer")
+
+
+def row(server: ScratchPostgres, name: str) -> dict[str, float]:
+    """A collector's row of numbers, its epoch apart."""
+    collector = next(c for c in EVERY if c.name == name)
+    query: Any = collector.query(int(server.version.split(".")[0]))
+    with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+        cursor = connection.execute(query.encode())
+        values = cursor.fetchone()
+        assert values is not None
+        names = [column.name for column in cursor.description or ()]
+    return {n: float(v) for n, v in zip(names, values, strict=True) if isinstance(v, int | float | Decimal)}
+
+
+def test_double_indexes_and_foreign_keys_without_one_are_counted(shop: ScratchPostgres) -> None:
+    for _ in range(3):
+        shop.sql("SELECT count(*) FROM bill WHERE customer = 7")
+    assert until(lambda: row(shop, "indexes")["foreign_keys"] == 1)
+    found = row(shop, "indexes")
+    assert (found["duplicates"], found["invalid"]) == (1, 0)
+    assert found["duplicate_bytes"] > 0
+    assert found["foreign_key_share"] > 0.3
+    shop.sql("CREATE INDEX ON bill (customer)")
+    assert row(shop, "indexes")["foreign_keys"] == 0
+
+
+def test_a_table_that_was_analyzed_a_moment_ago_is_not_stale(shop: ScratchPostgres) -> None:
+    shop.sql("UPDATE bill SET state = 'paid'")
+    assert until(lambda: row(shop, "tables")["off_dead_rows"] >= 30_000)
+    found = row(shop, "housekeeping")
+    assert (found["stale"], found["never_analyzed"]) == (0, 0)
+    assert found["largest_rows"] >= 30_000
+
+
+def test_a_sequence_is_counted_against_the_type_of_its_column(shop: ScratchPostgres) -> None:
+    assert row(shop, "sequences")["used_share"] < 0.1
+    shop.sql("SELECT setval('bill_id_seq', 2000000000)")
+    assert 0.9 < row(shop, "sequences")["used_share"] < 1
+    shop.sql("ALTER TABLE bill ALTER id TYPE bigint")
+    shop.sql("ALTER SEQUENCE bill_id_seq AS bigint")
+    assert row(shop, "sequences")["used_share"] < 0.1
+
+
+def test_a_sequence_that_is_being_changed_holds_nobody_up(shop: ScratchPostgres) -> None:
+    with shop.session() as changing:
+        changing("BEGIN")
+        changing("ALTER SEQUENCE bill_id_seq INCREMENT 2")
+        assert row(shop, "sequences")["used_share"] == 0
+
+
+def test_what_roles_and_databases_have_for_themselves_is_counted(shop: ScratchPostgres) -> None:
+    shop.sql("CREATE ROLE analyst")
+    try:
+        for setting in (
+            "enable_hashjoin = off",
+            "random_page_cost = 500",
+            "work_mem = '2GB'",
+            "statement_timeout = '250ms'",
+            "lock_timeout = '1s'",
+            "log_min_duration_statement = 0",
+        ):
+            shop.sql(f"ALTER ROLE analyst SET {setting}")
+        shop.sql("ALTER ROLE analyst IN DATABASE postgres SET work_mem = 64")
+        found = row(shop, "role_settings")
+        assert (found["kept"], found["switches_off"], found["odd"], found["logged"]) == (7, 1, 1, 1)
+        assert (found["least_work_mem"], found["most_work_mem"]) == (65536, 2 << 30)
+        assert (found["statement_ms"], found["lock_ms"], found["idle_ms"]) == (250, 1000, 0)
+    finally:
+        shop.sql("DROP ROLE analyst")
+
+
+def test_who_idles_and_holds_others_up_is_counted(shop: ScratchPostgres) -> None:
+    with shop.session() as holder:
+        holder("BEGIN")
+        holder("UPDATE bill SET state = 'held' WHERE id = 1")
+        waiter = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        thread = threading.Thread(target=shop.sql, args=("UPDATE bill SET state = 'mine' WHERE id = 1",), daemon=True)
+        thread.start()
+        assert until(lambda: shop.sql(waiter) == "1")
+        found = row(shop, "blocking")
+        assert (found["waiting"], found["holders"], found["idle_holders"]) == (1, 1, 1)
+        assert found["longest_wait_s"] > 0
+        assert row(shop, "sessions")["waiting_row"] == 1
+        holder("ROLLBACK")
+        thread.join(60)
+    assert row(shop, "blocking")["waiting"] == 0
+
+
+def test_those_behind_a_statement_that_wants_a_table_alone_are_counted(shop: ScratchPostgres) -> None:
+    with shop.session() as reader:
+        reader("BEGIN")
+        reader("SELECT count(*) FROM customer")
+        threads = [
+            threading.Thread(target=shop.sql, args=(statement,), daemon=True)
+            for statement in ("ALTER TABLE customer ADD COLUMN name text", "SELECT count(*) FROM customer")
+        ]
+        for number, thread in enumerate(threads, 1):
+            thread.start()
+            assert until(lambda number=number: shop.sql(UNGRANTED) == str(number))  # type: ignore[misc]
+        found = row(shop, "blocking")
+        assert (found["exclusive"], found["behind_exclusive"]) == (1, 1)
+        reader("ROLLBACK")
+        for thread in threads:
+            thread.join(60)
