@@ -65,6 +65,6 @@ def _read(met: LiveSettings) -> set[str]:
 
 
 def cures(found: Mapping[str, Symptom]) -> dict[str, Value]:
-    """Setting → value of all that is offered, the strongest symptom's word last."""
-    every = [c for s in reversed(found.values()) for c in s.cures]
+    """Setting → value of all that is offered. Where two move one setting, the later one goes at least as far."""
+    every = [c for s in found.values() for c in s.cures]
     return {c.setting: c.after for c in every if c.after is not None}

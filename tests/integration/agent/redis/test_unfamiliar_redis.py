@@ -100,5 +100,5 @@ def test_writes_that_no_replica_confirms_are_a_symptom(tmp_path: Path) -> None:
 
         found = Patient(server, tmp_path).seen(load)["writes_refused_replicas"]
         assert "(NOREPLICAS)" in found.sentence
-        assert "40 commands were refused" in found.sentence
+        assert "Commands refused in 10 s: 40" in found.sentence
         assert (found.kind, found.cures) == ("outage", ())

@@ -43,7 +43,7 @@ def test_names_that_a_window_brings_are_in_the_sentence_and_no_command_for_a_ter
     agent.send(agent.report(**agent.window(**OFF), texts=texts))
     agent.send(agent.report(**agent.window(**OFF), texts=texts))
     found = next(s for s in shown(service, database)["symptoms"] if s["name"] == "autovacuum_off_for_tables")
-    assert '1 of these (queue, "x?[2J?y") have passed' in found["sentence"]
+    assert 'would have come: 1 (queue, "x?[2J?y"), with' in found["sentence"]
     assert found["statements"][0] == "ALTER TABLE queue RESET (autovacuum_enabled);"
 
 

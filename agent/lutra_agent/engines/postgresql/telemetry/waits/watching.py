@@ -6,22 +6,30 @@ from lutra_agent.engines.postgresql.telemetry.collectors.base import Collector
 
 LOADED = "concat_ws(',', current_setting('shared_preload_libraries'), current_setting('session_preload_libraries'))"
 
+SETTINGS = ", ".join(
+    f"max((s).setting) FILTER (WHERE (s).name = '{setting}') AS {name}"
+    for name, setting in {
+        "duration": "auto_explain.log_min_duration",
+        "analyzed": "auto_explain.log_analyze",
+        "rate": "auto_explain.sample_rate",
+        "kept": "pg_stat_statements.max",
+        "track": "pg_stat_statements.track",
+        "audit": "pgaudit.log",
+    }.items()
+)
+"""One by one: as a table, pg_settings would be kept in a temporary file where work_mem is small."""
+
 WATCHING = Collector(
     "watching",
     "pg_settings of plug-ins",
     {
         12: f"""SELECT (loaded LIKE '%pg_stat_statements%')::int AS statements_loaded,
-(SELECT count(*) FROM pg_settings WHERE name = 'auto_explain.log_min_duration' AND setting::float8 >= 0) AS plans,
-coalesce((SELECT nullif(setting::float8, -1) FROM pg_settings WHERE name = 'auto_explain.log_min_duration'), 0)
-AS plans_ms,
-coalesce((SELECT (setting = 'on')::int FROM pg_settings WHERE name = 'auto_explain.log_analyze'), 0) AS plans_analyze,
-coalesce((SELECT setting::float8 FROM pg_settings WHERE name = 'auto_explain.sample_rate'), 1) AS plans_share,
-coalesce((SELECT setting::float8 FROM pg_settings WHERE name = 'pg_stat_statements.max'), 0) AS statements_kept,
-coalesce((SELECT (setting = 'all')::int FROM pg_settings WHERE name = 'pg_stat_statements.track'), 0)
-AS statements_nested,
-coalesce((SELECT (setting ~* '(all|read|write)')::int FROM pg_settings WHERE name = 'pgaudit.log'), 0) AS audited,
+(coalesce(duration::float8, -1) >= 0)::int AS plans, coalesce(nullif(duration::float8, -1), 0) AS plans_ms,
+coalesce((analyzed = 'on')::int, 0) AS plans_analyze, coalesce(rate::float8, 1) AS plans_share,
+coalesce(kept::float8, 0) AS statements_kept, coalesce((track = 'all')::int, 0) AS statements_nested,
+coalesce((audit ~* '(all|read|write)')::int, 0) AS audited,
 (current_setting('log_destination') = '')::int AS log_nowhere
-FROM (SELECT {LOADED} AS loaded) l""",  # noqa: S608
+FROM (SELECT {LOADED} AS loaded) l, (SELECT {SETTINGS} FROM (SELECT pg_show_all_settings() AS s OFFSET 0) each) k""",  # noqa: S608
     },
     gauges=frozenset(
         {
