@@ -48,7 +48,8 @@ QUIET = {
     "postgresql": ("SELECT system_identifier", "SELECT current_setting('data_directory')", "SELECT extversion",
                    "SELECT userid", "SELECT name, setting FROM pg_file_settings"),
     "mysql": ("SELECT @@GLOBAL.server_uuid", "SHOW GLOBAL VARIABLES LIKE 'server_uid'", "SELECT SUM(COUNT)",
-              "SELECT s.COUNT_STAR", "SHOW ALL SLAVES STATUS", "SELECT TID", "SELECT THREAD_OS_ID", "greeting"),
+              "SELECT s.COUNT_STAR", "SHOW ALL SLAVES STATUS", "SELECT TID", "SELECT THREAD_OS_ID", "greeting",
+              "SELECT COUNT(*) AS counted", "SELECT IF(@@GLOBAL.performance_schema, COALESCE(SUM(SUM_CONNECT"),
     "redis": ("CONFIG",),
 }  # fmt: skip
 """Those that an account need not be allowed: without an answer the agent does without, or another one tells."""

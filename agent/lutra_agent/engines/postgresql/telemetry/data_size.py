@@ -10,6 +10,7 @@ from lutra_agent.errors import CollectionFailed
 NAME = "data"
 EVERY_S = 600.0
 LONGEST_MS = 100
+TOO_LONG = "[57014]"
 AGAIN_S = 86400.0
 """After a look that took too long: a server with so many files is not asked again before the next day."""
 SIZES = """SELECT CASE WHEN bool_and(readable)
@@ -28,7 +29,10 @@ class DataSize:
         self._last: Reading | None = None
 
     def reading(self, connection: Connection, monotonic_s: float, started: str) -> Reading | None:
-        """None where it is not known. `started` tells this start of the server from any other."""
+        """None where it is not known. `started` tells this start of the server from any other.
+
+        Raises CollectionFailed, and asks again at the next sample.
+        """
         if connection.pooled:
             return None
         if started != self._started or monotonic_s >= self._next_s:
@@ -39,11 +43,15 @@ class DataSize:
 
 
 def _sizes(connection: Connection) -> Reading | None:
+    """None where the look took too long, or the account may not read all of it. Raises CollectionFailed."""
     connection.rows(f"SET statement_timeout = {LONGEST_MS}")
     try:
-        (size,) = connection.row(SIZES)
-    except CollectionFailed:
+        found = connection.rows(SIZES)
+    except CollectionFailed as error:
+        if TOO_LONG not in str(error):
+            raise
         return None
     finally:
         connection.rows(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
+    size = found[0][0] if found and found[0] else None
     return reading({"bytes": size}, frozenset({"bytes"})) if size is not None else None

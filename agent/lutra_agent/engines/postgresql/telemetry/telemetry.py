@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from lutra_agent.engines.common.answers import Attempts, understood
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
@@ -85,12 +86,13 @@ class PostgresTelemetry:
             )
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges.get("connections", 0.0))
-        data = self._data_size.reading(self._session.connection, monotonic_s, details.started)
+        attempts, connection = Attempts(), self._session.connection
+        data = attempts.tried(NAME, partial(self._data_size.reading, connection, monotonic_s, details.started))
         if data is not None:
             sample = replace(sample, readings={**sample.readings, NAME: data})
         readings, problems = self._readings(details)
         readings = replace(readings, own=readings.own + asked)
-        return replace(sample, statements=readings, problems=(*sample.problems, *problems))
+        return replace(sample, statements=readings, problems=(*sample.problems, *attempts.problems, *problems))
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         self._unused = 0

@@ -46,6 +46,17 @@ class FromStatus:
         return Reading(counters, gauges, texts=texts) if counters or gauges or texts else None
 
 
+IS_ON = "SELECT @@GLOBAL.performance_schema"
+
+
+def watches(connection: Connection) -> bool:
+    """Whether performance_schema is on; off where the server does not say so, which the failures' collector names."""
+    try:
+        return bool(connection.row(IS_ON)[0])
+    except CollectionFailed:
+        return False
+
+
 NOT_ALLOWED = ("[1044]", "[1142]", "[1143]", "[1146]", "[1356]")
 
 

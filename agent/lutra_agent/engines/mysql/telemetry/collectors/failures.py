@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from lutra_agent.engines.common.answers import reading
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.mysql.server.connect import Connection
-from lutra_agent.engines.mysql.telemetry.collectors.base import Status
+from lutra_agent.engines.mysql.telemetry.collectors.base import IS_ON, Status
 
-IS_ON = "SELECT @@GLOBAL.performance_schema"
 COUNTS_NONE = "mariadb"
 """In the version of servers without such a view."""
 DISK = (3, 20, 1016, 1021, 1023, 1026, 1030, 1114, 1194, 1195)

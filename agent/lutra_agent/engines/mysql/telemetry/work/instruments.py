@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from lutra_agent.engines.common.answers import reading
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.mysql.server.connect import Connection
-from lutra_agent.engines.mysql.telemetry.collectors.base import Status
+from lutra_agent.engines.mysql.telemetry.collectors.base import IS_ON, MARIADB, Status, watches
 
-IS_ON = "SELECT @@GLOBAL.performance_schema"
 WATCHED = """SELECT COALESCE(SUM(ENABLED = 'YES'), 0) AS consumers,
 COALESCE(SUM(ENABLED = 'YES' AND NAME LIKE 'events_waits%'), 0) AS waits,
 (SELECT SUM(ENABLED = 'YES') / COUNT(*) FROM performance_schema.setup_instruments) AS share,
@@ -23,7 +22,8 @@ class Instruments:
     view: str = "performance_schema.setup_instruments"
 
     def read(self, connection: Connection, status: Status) -> Reading | None:
-        if not connection.row(IS_ON)[0]:
+        mariadb = MARIADB in connection.server_version.lower()
+        if not (connection.row(IS_ON)[0] if mariadb else watches(connection)):
             return None
         names, rows = connection.named_rows(WATCHED)
         return reading(dict(zip(names, rows[0], strict=True)), frozenset(names))

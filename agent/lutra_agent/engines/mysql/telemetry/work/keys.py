@@ -8,10 +8,9 @@ from weakref import WeakKeyDictionary
 from lutra_agent.engines.common.answers import number_in, reading
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.mysql.server.connect import Connection
-from lutra_agent.engines.mysql.telemetry.collectors.base import MARIADB, Status
+from lutra_agent.engines.mysql.telemetry.collectors.base import MARIADB, Status, watches
 
 EVERY = 60
-IS_ON = "SELECT @@GLOBAL.performance_schema"
 DICTIONARY = """SELECT COUNT(*) AS without_key FROM information_schema.INNODB_SYS_INDEXES
 WHERE NAME = 'GEN_CLUST_INDEX'"""
 USED = """SELECT COALESCE(SUM(s.bare AND s.used), 0) AS without_key
@@ -48,7 +47,7 @@ class Keys:
 def _counted(connection: Connection, status: Status) -> Reading | None:
     if MARIADB in connection.server_version.lower():
         query = DICTIONARY
-    elif _opened(status) <= MOST_TABLES and connection.row(IS_ON)[0]:
+    elif _opened(status) <= MOST_TABLES and watches(connection):
         query = USED
     else:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from lutra_agent.engines.common.answers import reading
 from lutra_agent.engines.common.telemetry import Reading
 from lutra_agent.engines.mysql.server.connect import Connection
-from lutra_agent.engines.mysql.telemetry.collectors.base import MARIADB, Status
+from lutra_agent.engines.mysql.telemetry.collectors.base import MARIADB, Status, watches
 
 LOOK = """SELECT COALESCE(SUM(s.idle), 0) AS in_transaction, COALESCE(MAX(IF(s.idle, s.s, 0)), 0) AS in_transaction_s,
 COALESCE(SUM(s.command = 'Sleep' AND s.s >= 60), 0) AS asleep, COALESCE(SUM(s.logs_in), 0) AS logging_in,
@@ -34,7 +34,6 @@ OF_THREADS = LOOK.format(
     state="PROCESSLIST_STATE",
     view="performance_schema.threads",
 )
-IS_ON = "SELECT @@GLOBAL.performance_schema"
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Pauses:
     def read(self, connection: Connection, status: Status) -> Reading | None:
         if MARIADB in connection.server_version.lower():
             query = OF_PROCESSES
-        elif connection.row(IS_ON)[0]:
+        elif watches(connection):
             query = OF_THREADS
         else:
             return None
