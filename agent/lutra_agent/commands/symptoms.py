@@ -64,9 +64,8 @@ def look(config: Config, seconds: float, clock: Clock) -> Diagnosis:
         )
         return diagnose(meet(database.observed_server()), policy, windows)
     except (NoConnectionLeft, NoAnswer) as error:
-        window = MeasuredWindow(
-            seconds, {f"login.{'none_left' if isinstance(error, NoConnectionLeft) else 'mute'}": 1.0}
-        )
+        refused = "login.none_left" if isinstance(error, NoConnectionLeft) else "login.mute"
+        window = MeasuredWindow(seconds, {refused: 1.0})
         nobody = Server(config.database.engine, UNKNOWN_VERSION, {}, database.probe.facts(None, None))
         found = diagnose(meet(nobody), Policy(), [window])
         if not found.symptoms:

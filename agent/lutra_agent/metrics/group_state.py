@@ -11,6 +11,28 @@ from lutra_agent.metrics.cgroups import Cgroups
 from lutra_agent.metrics.server_bounds import counted
 
 WAITS = {"cpu": "group_cpu_waiting_s", "io": "group_io_waiting_s", "memory": "group_memory_waiting_s"}
+LIMITS_V1 = {
+    "read_iops_device": "disk_reads_most",
+    "write_iops_device": "disk_writes_most",
+    "read_bps_device": "disk_read_bytes_most",
+    "write_bps_device": "disk_write_bytes_most",
+}
+LIMITS_V2 = {
+    "riops": "disk_reads_most",
+    "wiops": "disk_writes_most",
+    "rbps": "disk_read_bytes_most",
+    "wbps": "disk_write_bytes_most",
+}
+USED_V1 = {
+    "blkio.throttle.io_serviced": {"Read": "group_disk_reads", "Write": "group_disk_writes"},
+    "blkio.throttle.io_service_bytes": {"Read": "group_disk_read_bytes", "Write": "group_disk_write_bytes"},
+}
+USED_V2 = {
+    "rios": "group_disk_reads",
+    "wios": "group_disk_writes",
+    "rbytes": "group_disk_read_bytes",
+    "wbytes": "group_disk_write_bytes",
+}
 
 
 def gauges(groups: Cgroups, device: str | None) -> dict[str, float]:
@@ -60,48 +82,26 @@ def _killed(folder: Path) -> float:
     return {**old, **new}.get("oom_kill", 0.0)
 
 
-V1 = {
-    "read_iops_device": "disk_reads_most",
-    "write_iops_device": "disk_writes_most",
-    "read_bps_device": "disk_read_bytes_most",
-    "write_bps_device": "disk_write_bytes_most",
-}
-V2 = {
-    "riops": "disk_reads_most",
-    "wiops": "disk_writes_most",
-    "rbps": "disk_read_bytes_most",
-    "wbps": "disk_write_bytes_most",
-}
-
-
-USED_V1 = {
-    "blkio.throttle.io_serviced": {"Read": "group_disk_reads", "Write": "group_disk_writes"},
-    "blkio.throttle.io_service_bytes": {"Read": "group_disk_read_bytes", "Write": "group_disk_write_bytes"},
-}
-USED_V2 = {
-    "rios": "group_disk_reads",
-    "wios": "group_disk_writes",
-    "rbytes": "group_disk_read_bytes",
-    "wbytes": "group_disk_write_bytes",
-}
-
-
 def _disk_limits(groups: Cgroups, device: str | None) -> Mapping[str, float]:
     """What a second may have of the data's disk, by its numbers: "8:0"."""
     if device is None:
         return {}
     found: dict[str, float] = {}
     for folder in groups.folders("blkio"):
-        told = [(name, line.split()) for file, name in V1.items() for line in _lines(folder / f"blkio.throttle.{file}")]
+        told = [
+            (name, line.split())
+            for file, name in LIMITS_V1.items()
+            for line in _lines(folder / f"blkio.throttle.{file}")
+        ]
         pairs = [(name, words[1]) for name, words in told if len(words) == 2 and words[0] == device]
         for line in _lines(folder / "io.max"):
             of, *words = line.split()
             split = [word.partition("=") for word in words if of == device]
-            pairs += [(V2[key], value) for key, _, value in split if key in V2]
+            pairs += [(LIMITS_V2[key], value) for key, _, value in split if key in LIMITS_V2]
         for name, value in pairs:
             if value.isdecimal() and int(value) > 0:
                 found[name] = min(float(value), found.get(name, float(value)))
-    return {name: found.get(name, 0.0) for name in V1.values()}
+    return {name: found.get(name, 0.0) for name in LIMITS_V1.values()}
 
 
 def _disk_use(groups: Cgroups, device: str | None) -> dict[str, float]:

@@ -46,12 +46,9 @@ class Symptom:
     statements: tuple[str, ...] = ()
 
     @property
-    def rank(self) -> tuple[int, bool, float]:
-        """Orders the most harmful first: outages, dangers, what costs time, what is well or only worth knowing.
-
-        Those of one place come by their strength.
-        """
-        return harm(self.kind), self.kind in ("enough", "note"), -self.strength
+    def rank(self) -> tuple[int, float]:
+        """Sorts outages first, then dangers, what costs time, and notes; within a kind, the stronger first."""
+        return harm(self.kind), -self.strength
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from lutra_agent.commands.service_check import ask_service
 from lutra_agent.config.types import ServiceConfig
 from lutra_client import AsyncClient, Client, Retries, Unreachable
-from lutra_client.advice import main
+from lutra_client.commands.advice import main
 
 from tests.support import certificates
 from tests.support.raw_server import RawServer, raw_server

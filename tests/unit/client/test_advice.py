@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from lutra_client import Client
-from lutra_client.advice import main
+from lutra_client.commands.advice import main
 from lutra_client.waiting import LONGEST_WAIT_S
 
 from tests.support.live import Live, live
@@ -33,7 +33,9 @@ def run(shop: Live, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     token = shop.service.headers["Authorization"].removeprefix("Bearer ")
     monkeypatch.setattr(Client, "from_environment", lambda: Client(token=token, http=shop.service.client))
     monkeypatch.setattr(Client, "close", lambda _: None)  # the service's own client goes on
-    monkeypatch.setattr("lutra_client.advice.QUIET_S", LONGEST_WAIT_S)  # however slow it is, nothing is said meanwhile
+    monkeypatch.setattr(
+        "lutra_client.commands.advice.QUIET_S", LONGEST_WAIT_S
+    )  # however slow it is, nothing is said meanwhile
     return lambda *words: CliRunner().invoke(main, list(words))
 
 
@@ -71,7 +73,7 @@ def test_a_session_that_still_observes_says_for_how_long(
     shop: Live, advice: Advice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for wait in ("QUIET_S", "LONGEST_WAIT_S"):
-        monkeypatch.setattr(f"lutra_client.advice.{wait}", 1)  # nothing comes, however long one waits
+        monkeypatch.setattr(f"lutra_client.commands.advice.{wait}", 1)  # nothing comes, however long one waits
     shop.agent = shop.service.agent(shop.service.database("bakery"), mode="reload_only")
     shop.agent.send()
     assert "lutra-advice" not in advice("open", "bakery")

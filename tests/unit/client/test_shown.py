@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lutra_client import shown
+from lutra_client.commands import shown
 
 STEP = {"text": "SET GLOBAL work_mem = 8192", "file": "", "section": ""}
 LINE = {"text": "loose_work_mem = 8192\x1b[2J", "file": "database.include_file", "section": "mariadb"}

@@ -39,8 +39,6 @@ class Case:
     quiet: Sequence[Server] = ()
     executes: Sequence[str] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
-    earlier: Numbers = field(default_factory=dict)
-    """What a window before had in place of these numbers, for what is seen by a change."""
 
     @property
     def row(self) -> SymptomRow:
@@ -55,8 +53,7 @@ class Case:
         return MeasuredWindow(self.seconds, metrics, self.texts)
 
     def diagnosis(self, counted: Numbers, policy: Policy | None = None) -> Diagnosis:
-        before = [self.of({**counted, **self.earlier})] if self.earlier else []
-        return diagnose(meet(self.server), policy or self.policy, [*before, self.of(counted)])
+        return diagnose(meet(self.server), policy or self.policy, [self.of(counted)])
 
     def seen(self, counted: Numbers) -> Symptom | None:
         return next((s for s in self.diagnosis(counted).symptoms if s.name == self.name), None)

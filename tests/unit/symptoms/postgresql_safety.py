@@ -5,16 +5,7 @@ from __future__ import annotations
 from tests.support.servers import GB
 from tests.unit.symptoms.case import MB, RELOAD, Case, pg
 
-ROOM = {"room.data_free_bytes": 500.0 * GB, "room.data_bytes": 1000.0 * GB}
-ON_DISK = {**ROOM, "room.log_free_bytes": 40.0 * GB, "room.log_bytes": 50.0 * GB}
-FILLING = {
-    **ON_DISK,
-    "room.data_free_bytes": 31.0 * GB,
-    "room.data_filled_bytes_per_second": 8.0 * MB,
-    "room.data_freed_bytes_per_second": 2.0 * MB,
-    "room.log_filled_bytes_per_second": 0,
-    "room.log_freed_bytes_per_second": 0,
-}
+ON_DISK = {"room.log_free_bytes": 40.0 * GB, "room.log_bytes": 50.0 * GB}
 AGES_OF_ROWS = {"vacuum.oldest_xid_age": 2e8, "vacuum.oldest_multixact_age": 1e6}
 A_STANDBY = {
     "recovery.in_recovery": 1,

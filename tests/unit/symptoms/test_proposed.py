@@ -30,8 +30,6 @@ def told(server: Server, **wanted: str | float) -> str:
 def test_a_dangerous_value_is_told_before_it_is_active(
     server: Server, wanted: dict[str, str | float], says: str
 ) -> None:
-    if missing := set(wanted) - meet(server).values.keys():
-        pytest.skip(f"the recorded server reports no {missing}")
     assert says in told(server, **wanted)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 
 from lutra_agent.linux.disks import device_of, disk_of
@@ -15,6 +16,8 @@ READ_ONLY = ("ro", "emergency_ro", "shutdown")
 UNSAFE = ("nobarrier", "barrier=0")
 LATE_SCHEDULERS = ("[bfq]", "[cfq]")
 MOST_LINKS = 100
+MOST_FOLDERS = 50
+MOST_ENTRIES = 200
 
 
 class Volumes:
@@ -47,13 +50,14 @@ class Volumes:
         }
 
     def _linked(self, folder: Path) -> dict[str, float]:
-        """The fullest file system to which a link of the folder leads: its log may lie on a disk of its own."""
+        """The fullest other file system that a link in the folder, or in a subfolder, leads to.
+
+        The log or a tablespace may lie on a disk of its own.
+        """
         home = _device(folder)
         rooms = []
-        try:
-            with os.scandir(folder) as entries:
-                links = [Path(e.path) for e in entries if e.is_symlink()][:MOST_LINKS]
-        except OSError:
+        links = _links(folder)
+        if links is None:
             return {}
         for link in links:
             if _device(link) not in (None, home) and (room := _room(link, "linked")):
@@ -113,6 +117,24 @@ def _room(folder: Path, name: str) -> dict[str, float]:
     bytes_ = {f"{name}_bytes": found.f_blocks * found.f_frsize, f"{name}_free_bytes": found.f_bavail * found.f_frsize}
     files = {f"{name}_files": found.f_files, f"{name}_free_files": found.f_favail}
     return {n: float(value) for n, value in {**bytes_, **files}.items()}
+
+
+def _links(folder: Path) -> list[Path] | None:
+    """Those of the folder and of its subfolders, up to the limits above; None where the folder cannot be read."""
+    own = _entries(folder)
+    if own is None:
+        return None
+    folders = [e.path for e in own if e.is_dir(follow_symlinks=False)][:MOST_FOLDERS]
+    every = [*own, *(e for path in folders for e in _entries(Path(path)) or ())]
+    return [Path(e.path) for e in every if e.is_symlink()][:MOST_LINKS]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]] | None:
+    try:
+        with os.scandir(folder) as entries:
+            return list(islice(entries, MOST_ENTRIES))
+    except OSError:
+        return None
 
 
 def _none(name: str) -> dict[str, float]:

@@ -211,6 +211,14 @@ def test_a_link_within_the_data_s_own_file_system_is_no_other_disk(tmp_path: Pat
     assert found["disk_bytes"] > 0
 
 
+@pytest.mark.parametrize("place", ["log", "pg_tblspc/16400"])
+def test_a_link_to_another_disk_is_found_in_the_folder_and_one_below_it(tmp_path: Path, place: str) -> None:
+    link = tmp_path / "data" / place
+    link.parent.mkdir(parents=True)
+    link.symlink_to("/dev/shm")
+    assert Volumes(tmp_path).gauges(tmp_path / "data", None)["linked_bytes"] > 0
+
+
 def test_nothing_is_told_of_a_folder_that_is_gone(tmp_path: Path) -> None:
     assert Volumes(tmp_path).counters(tmp_path / "gone") == {}
     assert set(Volumes(tmp_path).gauges(tmp_path / "gone", None).values()) <= {0.0}

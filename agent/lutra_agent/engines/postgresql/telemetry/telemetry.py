@@ -9,7 +9,7 @@ from functools import partial
 from lutra_agent.engines.common.answers import Attempts, understood
 from lutra_agent.engines.common.telemetry import Latency, Reading, Sample, Targets, Visible
 from lutra_agent.engines.postgresql.server.session import Details, Session
-from lutra_agent.engines.postgresql.telemetry import histogram, statements
+from lutra_agent.engines.postgresql.telemetry import histogram, room, statements
 from lutra_agent.engines.postgresql.telemetry.ages.p99 import p99
 from lutra_agent.engines.postgresql.telemetry.ages.sampler import SEES, TRACKED, Looks, Sampler
 from lutra_agent.engines.postgresql.telemetry.collect import Collect, Kept
@@ -17,7 +17,6 @@ from lutra_agent.engines.postgresql.telemetry.data_size import NAME, DataSize
 from lutra_agent.engines.postgresql.telemetry.log.durations import Durations
 from lutra_agent.engines.postgresql.telemetry.log.durations import p99 as logged_p99
 from lutra_agent.engines.postgresql.telemetry.log.reader import LogReader
-from lutra_agent.engines.postgresql.telemetry.room import Room
 from lutra_agent.engines.postgresql.telemetry.visible import log, transactions, visible
 
 ERROR = "p99_error_share"
@@ -70,7 +69,6 @@ class PostgresTelemetry:
         self._peak = 0.0
         self._unused = 0
         self._kept = Kept()
-        self._room = Room()
 
     @property
     def peak_connections(self) -> int:
@@ -80,19 +78,18 @@ class PostgresTelemetry:
         details, asked = self._session.details(), self._session.connection.asked
         collect = Collect(self._session.connection, details.major, self._kept)
         sample = collect.sample(at, monotonic_s, details.started)
-        if details.data_dir is not None:
-            sample = replace(
-                sample, readings={**sample.readings, "room": self._room.reading(details.data_dir, monotonic_s)}
-            )
         if "activity" in sample.readings:
             self._peak = max(self._peak, sample.readings["activity"].gauges.get("connections", 0.0))
         attempts, connection = Attempts(), self._session.connection
-        data = attempts.tried(NAME, partial(self._data_size.reading, connection, monotonic_s, details.started))
-        if data is not None:
-            sample = replace(sample, readings={**sample.readings, NAME: data})
+        more = {
+            room.NAME: None if details.data_dir is None else room.room(details.data_dir),
+            NAME: attempts.tried(NAME, partial(self._data_size.reading, connection, monotonic_s, details.started)),
+        }
+        found = {**sample.readings, **{name: reading for name, reading in more.items() if reading is not None}}
         readings, problems = self._readings(details)
         readings = replace(readings, own=readings.own + asked)
-        return replace(sample, statements=readings, problems=(*sample.problems, *attempts.problems, *problems))
+        every = (*sample.problems, *attempts.problems, *problems)
+        return replace(sample, readings=found, statements=readings, problems=every)
 
     def targets(self, before: Sample, after: Sample) -> Targets:
         self._unused = 0

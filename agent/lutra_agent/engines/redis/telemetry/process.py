@@ -1,4 +1,4 @@
-"""What the kernel says of the server's own process, and of what it offers to a server that forks and listens."""
+"""What the kernel says of the server's own process, and of what it offers to a server that forks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from lutra_agent.engines.common.telemetry import Reading
 
 FILES = re.compile(r"^Max open files\s+(\d+)", re.MULTILINE)
-SWAPPED = re.compile(r"^VmSwap:\s+(\d+) kB", re.MULTILINE)
 ALWAYS = "[always]"
 
 
@@ -16,16 +15,11 @@ def read(pid: int | None, root: Path = Path("/")) -> Reading | None:
     """None where the server's process is not on this host. What this account may not read is absent."""
     if pid is None:
         return None
-    files, swapped = (
-        found[1] if (found := pattern.search(_text(root / f"proc/{pid}/{name}"))) else ""
-        for pattern, name in ((FILES, "limits"), (SWAPPED, "status"))
-    )
+    files = FILES.search(_text(root / f"proc/{pid}/limits"))
     huge = _text(root / "sys/kernel/mm/transparent_hugepage/enabled")
     told = {
-        "files": files,
-        "swapped_bytes": str(1024 * int(swapped)) if swapped else "",
+        "files": files[1] if files else "",
         "overcommit": _text(root / "proc/sys/vm/overcommit_memory").strip(),
-        "accept_queue": _text(root / "proc/sys/net/core/somaxconn").strip(),
         "huge_pages": str(int(ALWAYS in huge)) if huge else "",
     }
     gauges = {name: float(text) for name, text in told.items() if text.isdecimal()}

@@ -173,7 +173,6 @@ def test_an_account_of_its_own_tries_whether_a_stranger_is_let_in(answer: object
 def test_the_kernel_tells_of_the_process_what_this_account_may_read(tmp_path: Path) -> None:
     files = {
         "proc/7/limits": "Limit  Soft Limit  Hard Limit  Units\nMax open files    1024    4096   files\n",
-        "proc/7/status": "Name:\tredis\nVmSwap:\t   2048 kB\n",
         "proc/sys/vm/overcommit_memory": "1\n",
         "sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n",
     }
@@ -182,7 +181,7 @@ def test_the_kernel_tells_of_the_process_what_this_account_may_read(tmp_path: Pa
         (tmp_path / name).write_text(text)
     found = process.read(7, tmp_path)
     assert found is not None
-    assert found.gauges == {"files": 1024, "swapped_bytes": 2 << 20, "overcommit": 1, "huge_pages": 1}
+    assert found.gauges == {"files": 1024, "overcommit": 1, "huge_pages": 1}
     assert process.read(None, tmp_path) is None
     assert process.read(8, tmp_path / "nowhere") is None
 

@@ -45,7 +45,7 @@ FROM (SELECT {LOADED} AS loaded) l, (SELECT {SETTINGS} FROM (SELECT pg_show_all_
         }
     ),
     right="pg_has_role('pg_read_all_settings', 'USAGE')",
-    grant="GRANT pg_read_all_settings TO {account};",
+    grant="GRANT pg_monitor TO {account};",
 )
 
 SERVER_LOG = Collector(
@@ -58,6 +58,6 @@ WHERE current_setting('logging_collector') = 'on'""",
     },
     gauges=frozenset({"bytes", "files", "largest_bytes", "oldest_s"}),
     right="has_function_privilege('pg_ls_logdir()', 'EXECUTE')",
-    grant="GRANT EXECUTE ON FUNCTION pg_ls_logdir() TO {account};",
+    grant="GRANT pg_monitor TO {account};",
     every_s=60.0,
 )

@@ -11,8 +11,8 @@ from typing import Literal
 from lutra_models.errors import printable
 
 from lutra_client.client import Client
+from lutra_client.commands.shown import WIDTH
 from lutra_client.schemas import EventAnswer, RecommendationAnswer
-from lutra_client.shown import WIDTH
 
 What = Literal["applied", "confirmed", "undone", "guard fired"]
 AGENT = "its agent"

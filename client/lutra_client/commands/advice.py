@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
-from functools import wraps
 from itertools import islice
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import click
-from lutra_models.errors import LutraError, printable
-from lutra_models.maintenance import ago, duration
-from lutra_models.symptoms import listed
-from lutra_models.symptoms.listed import FAIL_ON
+from lutra_models.errors import printable
+from lutra_models.maintenance import ago
 
-from lutra_client import changes, shown
 from lutra_client.client import Client
-from lutra_client.errors import Conflict, Unreachable
+from lutra_client.commands import changes, findings, shown
+from lutra_client.commands.terminal import Commands, Database, asking, database_id, within
+from lutra_client.errors import Conflict
 from lutra_client.schemas import RecommendationAnswer
 from lutra_client.waiting import LONGEST_WAIT_S
 
@@ -32,48 +26,10 @@ LINES = 12
 """Of what happened of late, the newest ones."""
 WINDOWS = 12
 """The newest ones, whose medians stand beside what is expected."""
-NEAR = 5
-"""Names that are told where there are many."""
 QUIET_S = 3.0
 """After so long somebody who waits is told so."""
 TO_COME = ("observing", "computing", "approved", "applied")
 PATIENCE_S = 3600.0
-
-Database = click.argument("database", required=False)
-
-
-def within(text: str) -> timedelta:
-    try:
-        return duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
-def _until(text: str) -> datetime:
-    """A day, which is its first moment in UTC, a moment, or a time from now on."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return datetime.now(UTC) + within(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-class NotJudged(click.ClickException):
-    """The look came to nothing, which a script must not take for a clean one."""
-
-    exit_code = listed.NOT_JUDGED
-
-
-class Commands(click.Group):
-    """What the service refuses ends with its own words, not with a traceback."""
-
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            return super().invoke(context)
-        except Unreachable as error:
-            raise click.ClickException(f"{printable(str(error))}: {error.way_out}") from error
-        except (LutraError, ValueError) as error:  # an id that is empty, a token that is none
-            raise click.ClickException(printable(str(error))) from error
 
 
 @click.group(cls=Commands)
@@ -95,17 +51,6 @@ def main() -> None:
     """
 
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """`command` with a client of the service as its first argument."""
-
-    @wraps(command)
-    def run(*arguments: Any, **options: Any) -> None:
-        with Client.from_environment() as client:
-            command(client, *arguments, **options)
-
-    return run
-
-
 @main.command("open")
 @Database
 @click.option("--metric", default="p99_ms", show_default=True, help="What is to become better.")
@@ -119,7 +64,7 @@ def open_(client: Client, database: str | None, metric: str, mode: Any, changes:
     """Open a session on a live database: each recommendation waits for you."""
     goal: Any = "minimize" if metric.endswith("_ms") else "maximize"
     made = client.open_session(
-        _id(client, database),
+        database_id(client, database),
         objective={"metric": metric, "goal": goal},
         mode=mode,
         approval="manual",
@@ -135,7 +80,7 @@ def open_(client: Client, database: str | None, metric: str, mode: Any, changes:
 @asking
 def status(client: Client, database: str | None, since: timedelta) -> None:
     """What happened of late, what its newest sessions say, and which recommendation waits for you."""
-    of = _id(client, database)
+    of = database_id(client, database)
     _happened(client, of, since)
     _not_active(client, of)
     found = list(islice(client.list_sessions(of, limit=SHOWN), SHOWN))
@@ -158,7 +103,7 @@ def status(client: Client, database: str | None, since: timedelta) -> None:
 def changes_(client: Client, database: str | None, since: timedelta, as_json: bool) -> None:
     """What was applied, confirmed and undone, when, by whom and why, newest first; of every database without a name."""
     known = {d["id"]: d["name"] for d in client.list_databases()}
-    wanted = known if database is None else [_id(client, database)]
+    wanted = known if database is None else [database_id(client, database)]
     after = ago(datetime.now(UTC), since)
     found = [h for id_ in wanted for h in changes.happenings(client, id_, known.get(id_, id_), after)]
     found.sort(key=lambda h: h.at, reverse=True)
@@ -166,77 +111,12 @@ def changes_(client: Client, database: str | None, since: timedelta, as_json: bo
         click.echo(line)
 
 
-@main.command()
-@Database
-@click.option("--minutes", type=click.IntRange(1, 1440), default=60, show_default=True, help="How far back to look.")
-@click.option("--gone", is_flag=True, help="What showed and is gone, newest first.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
-@click.option("--fail-on", default=FAIL_ON, show_default=True, metavar="KIND|STRENGTH", help="What fails.")
-@asking
-def findings(
-    client: Client,
-    database: str | None,
-    minutes: int,
-    gone: bool,
-    as_json: bool,
-    junit: Path | None,
-    fail_on: str,
-) -> None:
-    """What is wrong, the most harmful first, since when, and what would cure it; accepted risks come last.
-
-    Exit status 1 where something of the kind KIND or of a worse one shows (outage, danger, fault, elsewhere, enough,
-    note), or something of at least STRENGTH (0 to 1); 2 where something of that kind could not be judged, or nothing
-    could; else 0. Risks that are accepted do not count.
-    """
-    try:
-        status = _findings(client, database, minutes, gone, as_json, junit, fail_on)
-    except (LutraError, ValueError, OSError, click.ClickException) as error:
-        words = error.message if isinstance(error, click.ClickException) else printable(str(error))
-        raise NotJudged(f"nothing could be judged: {words}") from error
-    sys.exit(status)
-
-
-@main.command()
-@click.argument("finding")
-@Database
-@click.option("--because", required=True, help="Why. People read it beside the finding.")
-@click.option("--until", required=True, metavar="DAY|TIME", help="As in 2027-03-31, or 90d from now on.")
-@asking
-def accept(client: Client, finding: str, database: str | None, because: str, until: str) -> None:
-    """Take the risk of a finding for a reason and a time: it then comes last and fails no check."""
-    made = client.accept_symptom(_id(client, database), finding, because=because, until=_until(until).isoformat())
-    click.echo(shown.accepted(made))
-
-
-@main.command()
-@click.argument("finding")
-@Database
-@asking
-def withdraw(client: Client, finding: str, database: str | None) -> None:
-    """Let a finding count again that was accepted."""
-    gone = client.withdraw_accepted_symptom(_id(client, database), finding)
-    click.echo(f"{shown.accepted(gone)}: withdrawn")
-
-
-@main.command()
-@Database
-@asking
-def risks(client: Client, database: str | None) -> None:
-    """The findings that somebody accepts, with reason and time."""
-    found = list(client.list_accepted_symptoms(_id(client, database)))
-    for line in map(shown.accepted, found):
-        click.echo(line)
-    if not found:
-        click.echo("nobody accepts a finding")
-
-
 @main.command("next")
 @Database
 @asking
 def next_(client: Client, database: str | None) -> None:
     """Ask for the next recommendation, wait until it is there, and show it."""
-    of = _id(client, database)
+    of = database_id(client, database)
     asked = client.ask_recommendation(of, wait_s=QUIET_S)
     if asked["state"] in TO_COME and not asked["waits"]:
         click.echo(
@@ -317,7 +197,7 @@ def stop(client: Client, database: str | None) -> None:
 @asking
 def retire(client: Client, database: str | None) -> None:
     """Hide a database that is out of use, and refuse its agent's reports. What was stored stays."""
-    click.echo(shown.database(client.retire_database(_id(client, database))))
+    click.echo(shown.database(client.retire_database(database_id(client, database))))
 
 
 @main.command()
@@ -325,7 +205,7 @@ def retire(client: Client, database: str | None) -> None:
 @asking
 def unretire(client: Client, database: str | None) -> None:
     """Put a retired database into use again: its agent's reports are stored again."""
-    click.echo(shown.database(client.unretire_database(_id(client, database, retired=True))))
+    click.echo(shown.database(client.unretire_database(database_id(client, database, retired=True))))
 
 
 @main.command()
@@ -334,35 +214,12 @@ def unretire(client: Client, database: str | None) -> None:
 @asking
 def delete(client: Client, database: str | None, yes: bool) -> None:
     """Delete a retired database for good, with all that was stored of it. It needs a token with the scope `admin`."""
-    found = client.get_database(_id(client, database, retired=True))
+    found = client.get_database(database_id(client, database, retired=True))
     if not yes:
         click.confirm(
             f"Delete {printable(found['name'])} ({printable(found['id'])}) and all that is stored of it?", abort=True
         )
     click.echo(f"{shown.database(client.delete_database(found['id']))}: deleted")
-
-
-def _findings(
-    client: Client,
-    database: str | None,
-    minutes: int,
-    gone: bool,
-    as_json: bool,
-    junit: Path | None,
-    threshold: str,
-) -> int:
-    """Print them; the exit status. Raises ValueError for a threshold that is none."""
-    listed.fail_on(threshold)
-    of = _id(client, database)
-    if gone:
-        for found in client.list_symptom_history(of, gone=True):
-            click.echo(json.dumps(found) if as_json else shown.episode(found))
-        return listed.CLEAN
-    document: Any = client.list_symptoms(of, minutes=minutes)
-    if junit is not None:
-        junit.write_text(listed.junit(document, threshold), encoding="utf-8")
-    click.echo(json.dumps(document, indent=1) if as_json else shown.findings(document))
-    return listed.status(document, threshold)
 
 
 def _happened(client: Client, database: str, since: timedelta) -> None:
@@ -392,36 +249,10 @@ def _not_active(client: Client, database: str) -> None:
 
 
 def _open_one(client: Client, database: str | None) -> str:
-    newest = next(iter(client.list_sessions(_id(client, database), limit=1)), None)
+    newest = next(iter(client.list_sessions(database_id(client, database), limit=1)), None)
     if newest is None or newest["state"] not in OPEN:
         raise click.ClickException("no session is open: `lutra-advice open` begins one")
     return newest["id"]
-
-
-def _id(client: Client, database: str | None, retired: bool = False) -> str:
-    if database is not None and database.startswith("db_"):
-        return database
-    known = {d["name"]: d["id"] for d in client.list_databases(retired=retired)}
-    if database is None and len(known) == 1:
-        return next(iter(known.values()))
-    if database in known:
-        return known[database]
-    kind = "retired database" if retired else "database"
-    wanted = f"name a {kind}" if database is None else f"there is no {kind} {printable(database)!r}"
-    raise click.ClickException(f"{wanted}: {_near(database or '', known)}")
-
-
-def _near(name: str, known: Collection[str]) -> str:
-    """The names that somebody may have meant, and how many there are."""
-    if not known:
-        return "this token sees none"
-    if len(known) <= NEAR:
-        return f"this token sees {printable(', '.join(sorted(known)))}"
-    alike = {n.lower(): n for n in sorted(known)}
-    within = [n for n in alike if name and name.lower() in n]
-    near = list(dict.fromkeys([*get_close_matches(name.lower(), alike, n=NEAR), *within]))[:NEAR]
-    told = f"did you mean {printable(', '.join(alike[n] for n in near))}? " if near else ""
-    return f"{told}This token sees {len(known)} databases"
 
 
 def _named(found: RecommendationAnswer) -> str:
@@ -446,6 +277,10 @@ def _measured_now(client: Client, found: RecommendationAnswer) -> dict[str, floa
     newest = list(islice(client.list_windows(found["database"], limit=WINDOWS, metric=wanted), WINDOWS))
     read = {name: [w["metrics"][name] for w in newest if name in w["metrics"]] for name in wanted}
     return {name: median(values) for name, values in read.items() if values}
+
+
+for command in findings.COMMANDS:
+    main.add_command(command)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,126 @@
+"""`lutra-advice findings` and its kin: what is wrong with a database, and which risks somebody takes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from lutra_models.errors import LutraError, printable
+from lutra_models.symptoms import listed
+from lutra_models.symptoms.listed import FAIL_ON
+
+from lutra_client.client import Client
+from lutra_client.commands import shown
+from lutra_client.commands.terminal import Database, asking, database_id, within
+
+
+class NotJudged(click.ClickException):
+    """The look came to nothing, which a script must not take for a clean one."""
+
+    exit_code = listed.NOT_JUDGED
+
+
+@click.command()
+@Database
+@click.option("--minutes", type=click.IntRange(1, 1440), default=60, show_default=True, help="How far back to look.")
+@click.option("--gone", is_flag=True, help="What showed and is gone, newest first.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--junit", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write a JUnit report.")
+@click.option("--fail-on", default=FAIL_ON, show_default=True, metavar="KIND|STRENGTH", help="What fails.")
+@asking
+def findings(
+    client: Client,
+    database: str | None,
+    minutes: int,
+    gone: bool,
+    as_json: bool,
+    junit: Path | None,
+    fail_on: str,
+) -> None:
+    """What is wrong, the most harmful first, since when, and what would cure it; accepted risks come last.
+
+    Exit status 1 where something of the kind KIND or of a worse one shows (outage, danger, fault, elsewhere, enough,
+    note), or something of at least STRENGTH (0 to 1); 2 where something of that kind could not be judged, or nothing
+    could; else 0. Risks that are accepted do not count.
+    """
+    try:
+        status = _findings(client, database, minutes, gone, as_json, junit, fail_on)
+    except (LutraError, ValueError, OSError, click.ClickException) as error:
+        words = error.message if isinstance(error, click.ClickException) else printable(str(error))
+        raise NotJudged(f"nothing could be judged: {words}") from error
+    sys.exit(status)
+
+
+@click.command()
+@click.argument("finding")
+@Database
+@click.option("--because", required=True, help="Why. People read it beside the finding.")
+@click.option("--until", required=True, metavar="DAY|TIME", help="As in 2027-03-31, or 90d from now on.")
+@asking
+def accept(client: Client, finding: str, database: str | None, because: str, until: str) -> None:
+    """Take the risk of a finding for a reason and a time: it then comes last and fails no check."""
+    made = client.accept_symptom(
+        database_id(client, database), finding, because=because, until=_until(until).isoformat()
+    )
+    click.echo(shown.accepted(made))
+
+
+@click.command()
+@click.argument("finding")
+@Database
+@asking
+def withdraw(client: Client, finding: str, database: str | None) -> None:
+    """Let a finding count again that was accepted."""
+    gone = client.withdraw_accepted_symptom(database_id(client, database), finding)
+    click.echo(f"{shown.accepted(gone)}: withdrawn")
+
+
+@click.command()
+@Database
+@asking
+def risks(client: Client, database: str | None) -> None:
+    """The findings that somebody accepts, with reason and time."""
+    found = list(client.list_accepted_symptoms(database_id(client, database)))
+    for line in map(shown.accepted, found):
+        click.echo(line)
+    if not found:
+        click.echo("nobody accepts a finding")
+
+
+def _findings(
+    client: Client,
+    database: str | None,
+    minutes: int,
+    gone: bool,
+    as_json: bool,
+    junit: Path | None,
+    threshold: str,
+) -> int:
+    """Print them; the exit status. Raises ValueError for a threshold that is none."""
+    listed.fail_on(threshold)
+    of = database_id(client, database)
+    if gone:
+        for found in client.list_symptom_history(of, gone=True):
+            click.echo(json.dumps(found) if as_json else shown.episode(found))
+        return listed.CLEAN
+    document: Any = client.list_symptoms(of, minutes=minutes)
+    if junit is not None:
+        junit.write_text(listed.junit(document, threshold), encoding="utf-8")
+    click.echo(json.dumps(document, indent=1) if as_json else shown.findings(document))
+    return listed.status(document, threshold)
+
+
+def _until(text: str) -> datetime:
+    """A day, which is its first moment in UTC, a moment, or a time from now on."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.now(UTC) + within(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+COMMANDS = (findings, accept, withdraw, risks)
