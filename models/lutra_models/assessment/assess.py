@@ -5,6 +5,7 @@ opposite, it is silent. One that is too weak to be acted on keeps no rule back. 
 set, on a server that nobody has tuned: whoever set a good part of the settings that matter chose to leave the rest. It
 goes no farther than the data have use for, where their size is known. Of what somebody did set, it speaks where the
 value is far outside of what serves any such host. Where the host has no memory to spare, nothing asks for more of it.
+A symptom whose risk a person accepts asks for nothing, and no rule asks for it in its place.
 """
 
 from __future__ import annotations
@@ -43,21 +44,28 @@ OUTLYING_STRENGTH = 0.6
 
 
 def assess(
-    live: LiveSettings, policy: Policy, diagnosis: Diagnosis, began: Mapping[str, Value] | None = None
+    live: LiveSettings,
+    policy: Policy,
+    diagnosis: Diagnosis,
+    began: Mapping[str, Value] | None = None,
+    accepted: AbstractSet[str] = frozenset(),
 ) -> Evidence:
     """What `diagnosis`, made under the live settings, and the rules say within the operator's `policy`.
 
-    `began` are the settings from before anything was changed on Lutra's advice; without them the live ones are. Raises
-    InvalidConfiguration where the server reports something that is no value.
+    `began` are the settings from before anything was changed on Lutra's advice; without them the live ones are. The
+    risks of the symptoms `accepted` are a person's choice: they are no findings, and the settings of their cures count
+    as set on purpose. Raises InvalidConfiguration where the server reports something that is no value.
     """
-    wanted = _Rules(live, policy, began or live.values, diagnosis.data)
-    cured = {s.name for s in diagnosis.symptoms if s.strength >= ACTED_ON and any(c.after is not None for c in s.cures)}
-    reached = wanted.reached(diagnosis.symptoms)
+    symptoms = [s for s in diagnosis.symptoms if s.name not in accepted]
+    chosen = frozenset(c.setting for s in diagnosis.symptoms if s.name in accepted for c in s.cures)
+    wanted = _Rules(live, policy, began or live.values, diagnosis.data, chosen)
+    cured = {s.name for s in symptoms if s.strength >= ACTED_ON and any(c.after is not None for c in s.cures)}
+    reached = wanted.reached(symptoms)
     advised = {n for n in live.values if not wanted.began_with(n)}
-    faults = [_fault(live, s, reached, cured, advised) for s in diagnosis.symptoms]
+    faults = [_fault(live, s, reached, cured, advised) for s in symptoms]
     ruled = [] if wanted.tuned else wanted.findings(diagnosis.symptoms)
     strange = wanted.strange(diagnosis.symptoms)
-    later = {s.name for s in diagnosis.symptoms if cured & set(s.follows)}
+    later = {s.name for s in symptoms if cured & set(s.follows)}
     findings = tuple(
         sorted((*faults, *strange, *ruled), key=lambda f: (harm(f.ground), f.name in later, -f.worth, f.name))
     )
@@ -77,12 +85,13 @@ def assess(
 
 @dataclass(frozen=True)
 class _Rules:
-    """The rules that matter on this server, and what of them is set already."""
+    """The rules that matter on this server, and what of them is set already: also where a person has `chosen` so."""
 
     live: LiveSettings
     policy: Policy
     began: Mapping[str, Value]
     data: Mapping[str, float]
+    chosen: frozenset[str]
 
     @cached_property
     def scope(self) -> dict[str, Any]:
@@ -99,8 +108,8 @@ class _Rules:
 
     @cached_property
     def deliberate(self) -> frozenset[str]:
-        """Settings that somebody set to something other than the default, before anything was advised."""
-        return frozenset(n for n in self.rows if self.began_with(n) and not self._stock(n))
+        """Settings that somebody has chosen, or set to other than the default before anything was advised."""
+        return frozenset(n for n in self.rows if n in self.chosen or (self.began_with(n) and not self._stock(n)))
 
     @property
     def tuned(self) -> bool:
@@ -187,7 +196,7 @@ class _Rules:
     def strange(self, symptoms: Sequence[Symptom]) -> list[Finding]:
         """One for each setting that somebody set far outside of its range, where no symptom speaks as loudly of it."""
         loud = (s for s in symptoms if s.kind in CURABLE and s.strength >= OUTLYING_STRENGTH)
-        spoken = {c.setting for s in loud for c in s.cures}
+        spoken = {*self.chosen, *(c.setting for s in loud for c in s.cures)}
         spoken |= {n for s in symptoms if s.kind == "enough" for n in s.settings}
         ends = {n: e for n, e in outlying(self.live).items() if n not in spoken and self.began_with(n)}
         allowed = ends.keys() if self.policy.movable is None else ends.keys() & self.policy.movable

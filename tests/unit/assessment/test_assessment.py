@@ -325,3 +325,16 @@ def test_the_range_of_a_share_of_memory_is_told_in_whole_megabytes() -> None:
     server = changed_by_hand("mariadb", 23.54, innodb_buffer_pool_size="16M")
     told = strange(server)["innodb_buffer_pool_size"].sentence
     assert "16MB is far outside of 128MB to 19284MB, the range that serves such a host" in told
+
+
+def test_an_accepted_risk_is_no_finding_and_no_rule_asks_for_its_cure_instead() -> None:
+    live, policy = meet(a_server("15", 24)), Policy()
+    forced = diagnose(live, policy, [MeasuredWindow(HOUR, FORCED)])
+    before = assess(live, policy, forced)
+    assert "checkpoints_forced" in {f.name for f in before.findings}
+    assert {"max_wal_size", "shared_buffers"} <= {m.setting for f in before.findings for m in f.moves}
+    after = assess(live, policy, forced, accepted={"checkpoints_forced"})
+    assert "checkpoints_forced" not in {f.name for f in after.findings}
+    asked = {m.setting for f in after.findings for m in f.moves}
+    assert "max_wal_size" not in asked
+    assert "shared_buffers" in asked

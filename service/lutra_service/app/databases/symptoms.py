@@ -57,7 +57,7 @@ def listed(unit: UnitOfWork, at: ServerContext, minutes: float) -> dict[str, Any
         found.diagnosis,
         at.database.engine,
         unit.now,
-        [Acceptance(a.name, a.because, a.until, a.kind, a.accepted_by) for a in unit.accepted.of(at.database.id)],
+        _acceptances(unit, at),
         episodes,
         (found.start, found.end),
     )
@@ -71,14 +71,26 @@ def evidence_of(
     minutes: float = MINUTES,
 ) -> Evidence:
     """What symptoms and rules say together: within what the operator's policy allows, also where the mode forbids a
-    restart, which is then told.
+    restart, which is then told. A finding whose risk somebody accepts is no evidence.
 
     `began` is what was active when the session began; what an earlier one changed nobody set on purpose either. With
     `until` only windows that began before it are read, and of those the last `minutes`.
     """
     allowed = replace(at, policy=at.database.settings_policy)
     before = {**at.active, **(began or {}), **_before_advice(unit, at)}
-    return assess(at.live, allowed.policy, seen(unit, allowed, minutes, until).diagnosis, before)
+    diagnosis = seen(unit, allowed, minutes, until).diagnosis
+    return assess(at.live, allowed.policy, diagnosis, before, accepted(unit, at, diagnosis))
+
+
+def accepted(unit: UnitOfWork, at: ServerContext, diagnosis: Diagnosis) -> set[str]:
+    """The symptoms of the diagnosis whose risk somebody accepts now."""
+    made = _acceptances(unit, at)
+    return {s.name for s in diagnosis.symptoms if any(a.holds(s.name, s.kind, unit.now) for a in made)}
+
+
+def _acceptances(unit: UnitOfWork, at: ServerContext) -> list[Acceptance]:
+    found = unit.accepted.of(at.database.id)
+    return [Acceptance(a.name, a.because, a.until, a.kind, a.accepted_by) for a in found]
 
 
 def _before_advice(unit: UnitOfWork, at: ServerContext) -> dict[str, Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lutra_models.evidence import harm
 
 from lutra_service.app.databases.server_context import ServerContext
-from lutra_service.app.databases.symptoms import seen
+from lutra_service.app.databases.symptoms import accepted, seen
 from lutra_service.db.store import UnitOfWork
 
 OUTAGE = "Outage: "
@@ -15,9 +15,11 @@ NOW_MINUTES = 5.0
 
 
 def lines(unit: UnitOfWork, at: ServerContext) -> list[str]:
-    """A line for each, with what a person would execute."""
-    found = seen(unit, at, NOW_MINUTES).diagnosis.symptoms
-    return [" ".join((f"{OUTAGE}{s.sentence}", *s.statements)) for s in found if harm(s.kind) == 0]
+    """A line for each that nobody accepts, with what a person would execute."""
+    diagnosis = seen(unit, at, NOW_MINUTES).diagnosis
+    known = accepted(unit, at, diagnosis)
+    found = [s for s in diagnosis.symptoms if harm(s.kind) == 0 and s.name not in known]
+    return [" ".join((f"{OUTAGE}{s.sentence}", *s.statements)) for s in found]
 
 
 def without(message: str) -> str:

@@ -10,6 +10,8 @@ from lutra_models.symptoms import Diagnosis, Symptom
 from lutra_models.symptoms.listed import listed
 from lutra_service.api.databases.symptom_schemas import NotJudgedAnswer, SymptomAnswer, SymptomsAnswer
 from lutra_service.app.databases import findings
+from lutra_service.app.databases.current_server import context_of
+from lutra_service.app.databases.symptoms import evidence_of
 from lutra_service.db.store import UnitOfWork
 
 from tests.support.service import Agent, Service
@@ -29,6 +31,16 @@ def one(service: Service, database: str, name: str = "sorts_spill") -> dict[str,
     found = service.take("GET", f"/v1/databases/{database}/symptoms")["symptoms"]
     made: dict[str, Any] = next(s for s in found if s["name"] == name)
     return made
+
+
+def evident(service: Service, database: str) -> set[str]:
+    """What a session would go by."""
+
+    def names(unit: UnitOfWork) -> set[str]:
+        found = evidence_of(unit, context_of(unit, unit.databases.get(database)), None)
+        return {f.name for f in found.findings}
+
+    return service.store.read(names)
 
 
 def in_a_year() -> str:
@@ -104,16 +116,19 @@ def test_a_risk_is_accepted_for_a_reason_and_a_time_and_withdrawn(
         agent.send(agent.report(**agent.window(**SPILLING)))
     path = f"/v1/databases/{database}/symptoms/accepted"
     until = in_a_year()
+    assert "sorts_spill" in evident(service, database)
     made = service.take("PUT", f"{path}/sorts_spill", {"because": "reports at night", "until": until})
     assert (made["kind"], made["because"]) == ("fault", "reports at night")
     found = service.take("GET", f"/v1/databases/{database}/symptoms")["symptoms"]
     assert found[-1]["name"] == "sorts_spill"
     assert found[-1]["accepted"]["because"] == "reports at night"
+    assert "sorts_spill" not in evident(service, database)
     service.take("PUT", f"{path}/sorts_spill", {"because": "still at night", "until": until})
     assert [a["because"] for a in service.take("GET", path)["items"]] == ["still at night"]
     service.take("DELETE", f"{path}/sorts_spill")
     assert service.take("GET", path)["items"] == []
     assert one(service, database)["accepted"] is None
+    assert "sorts_spill" in evident(service, database)
     assert service.code("DELETE", f"{path}/sorts_spill") == (404, "not_found")
     audit = service.take("GET", f"/v1/databases/{database}/audit")["items"]
     told = [(a["action"], a["target"], (a["after"] or {}).get("because")) for a in audit if "symptom" in a["action"]]

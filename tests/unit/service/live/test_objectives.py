@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -144,6 +144,10 @@ def test_an_outage_is_the_first_thing_that_is_said_whatever_the_session_is_at(tm
         made.service.until(f"/v1/sessions/{made.session_id}", lambda s: s["state"] == "settled")
         assert made.session["message"].split("\n")[0] == first
         assert unread(made).startswith("p99_ms is not read: nothing that clients asked for ended")
+        known = {"because": "dr1 is being rebuilt", "until": (datetime.now(UTC) + timedelta(days=1)).isoformat()}
+        made.service.take("PUT", f"{made.path}/symptoms/accepted/commits_wait_for_standby", known)
+        windows(made, 1, **WAITING)
+        assert "Outage" not in made.session["message"]
 
 
 def test_a_settled_session_looks_again_once_the_objective_is_read(tmp_path: Path) -> None:
