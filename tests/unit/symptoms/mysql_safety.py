@@ -277,6 +277,54 @@ MYSQL_SAFETY = (
     Case("damage_is_ignored", my(innodb_force_load_corrupted="ON"), quiet=[my()]),
     *(Case("tables_not_crash_safe", worded(of(), default_storage_engine="MyISAM"), quiet=[of()]) for of in BOTH),
     *(
+        Case(
+            "tables_without_transactions",
+            of(),
+            {"table_engines.myisam": 2, "table_engines.aria": 1, "myisam.key_write_requests": 0},
+            {"table_engines.myisam": 0, "table_engines.aria": 0},
+            [{"myisam.key_write_requests": 7200}],
+            says="no transactions: 3 (2 of MyISAM, 1 of Aria)",
+        )
+        for of in BOTH
+    ),
+    *(
+        Case(
+            "auto_increment_near_end",
+            of(),
+            {"auto_increment.used_share": 0.98, "auto_increment.near_end": 2},
+            {"auto_increment.used_share": 0.74},
+            says="has used 98 % of the numbers of its type; tables with three quarters used: 2.",
+        )
+        for of in BOTH
+    ),
+    *(
+        Case(
+            "replicated_tables_without_key",
+            worded(of(), log_bin="ON", binlog_format="ROW"),
+            {"table_keys.without_key": 3, "sessions.followers": 1},
+            {"table_keys.without_key": 0},
+            [{"sessions.followers": 0}],
+            quiet=[worded(of(), log_bin="ON", binlog_format="STATEMENT"), of(log_bin="OFF")],
+        )
+        for of in BOTH
+    ),
+    *(
+        Case("no_connection_left", of(), {"login.none_left": 1}, {"login.none_left": 0}, says="with error 1040")
+        for of in BOTH
+    ),
+    *(Case("server_mute", of(), {"login.mute": 1}, {"login.mute": 0}, says="no greeting") for of in BOTH),
+    *(
+        Case(
+            "certificate_ends",
+            of(),
+            {"certificate.left_s": -90.0},
+            {"certificate.left_s": 86400 * 21.5},
+            says="has ended: clients",
+            executes=[reload],
+        )
+        for of, reload in ((maria, "FLUSH SSL;"), (my, "ALTER INSTANCE RELOAD TLS;"))
+    ),
+    *(
         Case("myisam_written", of(), {"myisam.key_write_requests": 7200}, {"myisam.key_write_requests": 350})
         for of in BOTH
     ),
