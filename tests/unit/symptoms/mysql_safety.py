@@ -16,6 +16,12 @@ def worded(server: Server, **words: str) -> Server:
     return replace(server, settings={**server.settings, **more})
 
 
+def flagged(server: Server, **flags: str) -> Server:
+    """With switches that a fresh server's recorded settings do not have."""
+    more = {name: ServerSetting(value, kind="bool") for name, value in flags.items()}
+    return replace(server, settings={**server.settings, **more})
+
+
 def my80(version: str = "8.0.36", **words: str) -> Server:
     """A MySQL of an older version, with settings that a newer one has no more."""
     return replace(worded(my(), **words), version=version)
@@ -421,6 +427,23 @@ MYSQL_SAFETY = (
     Case("replica_without_binlog", my(log_slave_updates="OFF"), REPLICA, {"replication.channels": 0}, quiet=[my()]),
     *(
         Case("replica_leaves_out", of(), {**REPLICA, "replication.filtered": 1}, {"replication.filtered": 0})
+        for of in BOTH
+    ),
+    Case(
+        "replica_commits_out_of_order",
+        flagged(my(replica_parallel_workers=8), replica_preserve_commit_order="OFF"),
+        REPLICA,
+        {"replication.channels": 0},
+        quiet=[my(), flagged(my(replica_parallel_workers=1), replica_preserve_commit_order="OFF")],
+        says="by 8 threads",
+    ),
+    *(
+        Case(
+            "pool_cold_after_start",
+            flagged(of(memory_gb=64, innodb_buffer_pool_size="32G"), innodb_buffer_pool_dump_at_shutdown="OFF"),
+            says="Off: innodb_buffer_pool_dump_at_shutdown. After a restart the buffer pool of 32 GB",
+            quiet=[of(), flagged(of(), innodb_buffer_pool_dump_at_shutdown="OFF")],
+        )
         for of in BOTH
     ),
     Case(

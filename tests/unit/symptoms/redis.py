@@ -605,7 +605,7 @@ REDIS_COSTS = (
         {"largest.string_bytes": 512, "largest.items": 524288, "largest.sorted_items": 0},
         {"largest.items": 131072},
         [{"largest.items": 0, "largest.string_bytes": 2 * MB, "largest.sorted_items": 2**21}],
-        says="list, set or hash 524,288 items or more",
+        says="The largest list, set or hash has 524,288 items or more:",
     ),
     Case(
         "keys_large",
