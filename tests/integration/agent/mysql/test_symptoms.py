@@ -76,8 +76,6 @@ DEFAULTED = {
     "replication.lag_s",
     "semi_sync.active",
     "semi_sync.clients",
-    "statements.over_execution_time_per_s",
-    "statements.over_statement_time_per_s",
 }
 """What stands in for something else on the other of the two servers, and what is there alone where there is a cluster,
 a replica, a certificate, or the plug-in or the switch that shows it, or where nobody gets in.

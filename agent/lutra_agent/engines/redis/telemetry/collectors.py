@@ -123,7 +123,7 @@ def _size(text: str) -> float:
 
 
 DISTRIBUTION = "_distrib_"
-SCALES = {letter: 2 ** (10 * power) for power, letter in enumerate("KMGT", start=1)}
+SCALES = {letter: 1 << 10 * power for power, letter in enumerate("KMGT", start=1)}
 COMMAND = "cmdstat_"
 WHOLE = frozenset(
     (
