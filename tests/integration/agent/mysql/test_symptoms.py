@@ -62,7 +62,6 @@ SHOWN = {"mariadb": COMMON | {"query_cache_useless"}, "mysql": COMMON | {"pool_s
 DEFAULTED = {
     "redo.logical_bytes",
     "redo.history_list",
-    "certificate.left_s",
     "cluster.paused_ns_per_s",
     "cluster.primary",
     "cluster.ready",
@@ -78,7 +77,7 @@ DEFAULTED = {
     "semi_sync.clients",
 }
 """What stands in for something else on the other of the two servers, and what is there alone where there is a cluster,
-a replica, a certificate, or the plug-in or the switch that shows it, or where nobody gets in.
+a replica, or the plug-in or the switch that shows it, or where nobody gets in.
 """
 ROWS, TABLES = 80_000, 25
 NUMBERS = "SELECT a.n * 1000 + b.n * 100 + c.n * 10 + d.n AS n FROM digits a, digits b, digits c, digits d"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from lutra_agent.engines.mysql.telemetry.collectors.base import Collector
-from lutra_agent.engines.mysql.telemetry.seldom import AGAIN_S, EVERY_S
+from lutra_agent.engines.mysql.telemetry.collectors.base import AGAIN_S, EVERY_S, Collector
 from lutra_agent.engines.mysql.telemetry.states.certificate import CERTIFICATE
 from lutra_agent.engines.mysql.telemetry.states.tables import COUNTERS, ENGINES
 from lutra_agent.errors import CollectionFailed

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lutra_agent.engines.mysql.telemetry.collectors.base import FromStatus
-from lutra_agent.engines.mysql.telemetry.seldom import Seldom
+from lutra_agent.engines.mysql.telemetry.collectors.base import FromStatus, Seldom
 
 SIZES = """COALESCE(SUM(IF(NAME LIKE 'innodb\\_temporary%' OR NAME LIKE 'innodb\\_undo%', 0, FILE_SIZE)), 0) AS bytes,
 COALESCE(SUM(IF(NAME LIKE 'innodb\\_undo%', FILE_SIZE, 0)), 0) AS undo_bytes,

@@ -4,7 +4,7 @@ that no key names.
 
 from __future__ import annotations
 
-from lutra_agent.engines.mysql.telemetry.seldom import Seldom
+from lutra_agent.engines.mysql.telemetry.collectors.base import Seldom
 
 INT = 6
 """Of InnoDB, the type of a column of whole numbers; `UNSIGNED` is a bit of what it calls the precise type."""
