@@ -11,15 +11,22 @@ from pathlib import Path
 import pytest
 from lutra_agent.clock import SystemClock
 from lutra_agent.commands.symptoms import look
+from lutra_agent.engines.mysql.telemetry.collectors import base
 from lutra_lab.servers.errors import LabError
 from lutra_lab.servers.mysqld import ScratchMysqld
 
 from tests.support.agents import config
 from tests.support.engines import MYSQLDS, scratch
 from tests.support.symptomatic import Patient
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(autouse=True)
+def at_leisure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may take its time for what it looks through all its tables for, however busy the machine is."""
+    monkeypatch.setattr(base, "LONGEST_S", PATIENCE_S)
 
 
 @pytest.fixture(params=MYSQLDS)
