@@ -16,6 +16,12 @@ def worded(server: Server, **words: str) -> Server:
     return replace(server, settings={**server.settings, **more})
 
 
+def flagged(server: Server, **flags: str) -> Server:
+    """With switches that a fresh server's recorded settings do not have."""
+    more = {name: ServerSetting(value, kind="bool") for name, value in flags.items()}
+    return replace(server, settings={**server.settings, **more})
+
+
 def my80(version: str = "8.0.36", **words: str) -> Server:
     """A MySQL of an older version, with settings that a newer one has no more."""
     return replace(worded(my(), **words), version=version)
@@ -277,6 +283,54 @@ MYSQL_SAFETY = (
     Case("damage_is_ignored", my(innodb_force_load_corrupted="ON"), quiet=[my()]),
     *(Case("tables_not_crash_safe", worded(of(), default_storage_engine="MyISAM"), quiet=[of()]) for of in BOTH),
     *(
+        Case(
+            "tables_without_transactions",
+            of(),
+            {"table_engines.myisam": 2, "table_engines.aria": 1, "myisam.key_write_requests": 0},
+            {"table_engines.myisam": 0, "table_engines.aria": 0},
+            [{"myisam.key_write_requests": 7200}],
+            says="no transactions: 3 (2 of MyISAM, 1 of Aria)",
+        )
+        for of in BOTH
+    ),
+    *(
+        Case(
+            "auto_increment_near_end",
+            of(),
+            {"auto_increment.used_share": 0.98, "auto_increment.near_end": 2},
+            {"auto_increment.used_share": 0.74},
+            says="has used 98 % of the numbers of its type; tables with three quarters used: 2.",
+        )
+        for of in BOTH
+    ),
+    *(
+        Case(
+            "replicated_tables_without_key",
+            worded(of(), log_bin="ON", binlog_format="ROW"),
+            {"table_keys.without_key": 3, "sessions.followers": 1},
+            {"table_keys.without_key": 0},
+            [{"sessions.followers": 0}],
+            quiet=[worded(of(), log_bin="ON", binlog_format="STATEMENT"), of(log_bin="OFF")],
+        )
+        for of in BOTH
+    ),
+    *(
+        Case("no_connection_left", of(), {"login.none_left": 1}, {"login.none_left": 0}, says="with error 1040")
+        for of in BOTH
+    ),
+    *(Case("server_mute", of(), {"login.mute": 1}, {"login.mute": 0}, says="no greeting") for of in BOTH),
+    *(
+        Case(
+            "certificate_ends",
+            of(),
+            {"certificate.left_s": -90.0},
+            {"certificate.left_s": 86400 * 21.5},
+            says="has ended: clients",
+            executes=[reload],
+        )
+        for of, reload in ((maria, "FLUSH SSL;"), (my, "ALTER INSTANCE RELOAD TLS;"))
+    ),
+    *(
         Case("myisam_written", of(), {"myisam.key_write_requests": 7200}, {"myisam.key_write_requests": 350})
         for of in BOTH
     ),
@@ -373,6 +427,23 @@ MYSQL_SAFETY = (
     Case("replica_without_binlog", my(log_slave_updates="OFF"), REPLICA, {"replication.channels": 0}, quiet=[my()]),
     *(
         Case("replica_leaves_out", of(), {**REPLICA, "replication.filtered": 1}, {"replication.filtered": 0})
+        for of in BOTH
+    ),
+    Case(
+        "replica_commits_out_of_order",
+        flagged(my(replica_parallel_workers=8), replica_preserve_commit_order="OFF"),
+        REPLICA,
+        {"replication.channels": 0},
+        quiet=[my(), flagged(my(replica_parallel_workers=1), replica_preserve_commit_order="OFF")],
+        says="by 8 threads",
+    ),
+    *(
+        Case(
+            "pool_cold_after_start",
+            flagged(of(memory_gb=64, innodb_buffer_pool_size="32G"), innodb_buffer_pool_dump_at_shutdown="OFF"),
+            says="Off: innodb_buffer_pool_dump_at_shutdown. After a restart the buffer pool of 32 GB",
+            quiet=[of(), flagged(of(), innodb_buffer_pool_dump_at_shutdown="OFF")],
+        )
         for of in BOTH
     ),
     Case(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from lutra_models.server import Server, ServerSetting
 
+from tests.support.servers import GB
 from tests.unit.symptoms.case import Case, maria, my
 
 Make = Callable[..., Server]
@@ -97,6 +98,52 @@ MYSQL_WORK = (
             ),
             Case("statistics_renewed_by_looks", server(innodb_stats_on_metadata="on"), quiet=[server()]),
             Case("tables_without_key", server(), {"table_keys.without_key": 3}, {"table_keys.without_key": 0}),
+            Case(
+                "undo_grown",
+                server(innodb_undo_log_truncate="off"),
+                {"data.undo_bytes": 12 * GB, "data.bytes": 40 * GB, "redo.history_list": 900_000},
+                {"data.undo_bytes": 3.9 * GB},
+                [{"data.bytes": 130 * GB}],
+                says="12 GB beside 40 GB of data",
+            ),
+            Case(
+                "temporary_space_grown",
+                server(),
+                {"data.temporary_bytes": 40 * GB},
+                {"data.temporary_bytes": 9.9 * GB},
+                says="has 40 GB",
+            ),
+            Case(
+                "lock_waits_time_out",
+                server(),
+                {"innodb_metrics.lock_timeouts": 60},
+                {"innodb_metrics.lock_timeouts": 11},
+                says="60 statements in 1 h failed with error 1205: they had waited",
+            ),
+            Case(
+                "slow_statements_many",
+                server(),
+                {"statements.slow": 4000, "statements.questions": 40_000},
+                {"statements.slow": 700, "statements.questions": 40_000},
+                [{"statements.questions": 200_000, "statements.slow": 700}],
+                says="4,000 of 40,000 statements",
+                quiet=[server(log_queries_not_using_indexes="on")],
+            ),
+            Case(
+                "table_locks_waited",
+                server(),
+                {"row_locks.table_waits": 9000},
+                {"row_locks.table_waits": 1790},
+                says="9,000 statements in 1 h waited",
+            ),
+            Case(
+                "clients_vanish",
+                server(),
+                {"threads.aborted_clients": 500, "threads.connections": 700},
+                {"threads.aborted_clients": 139},
+                [{"threads.connections": 4000}],
+                says="500 connections in 1 h ended without",
+            ),
             Case(
                 "planner_switches_off",
                 server(),
@@ -490,4 +537,25 @@ MYSQL_WORK = (
     Case("use_counted_by_account", maria(userstat="on"), quiet=[maria()]),
     Case("everything_audited", audited(""), quiet=[maria(), audited("CONNECT")]),
     Case("nothing_watched", my(performance_schema="off"), quiet=[my()]),
+    Case(
+        "statements_run_out_of_time",
+        maria(),
+        {"statements.over_statement_time": 300},
+        {"statements.over_statement_time": 29},
+        says="300 statements in 1 h were cancelled",
+    ),
+    Case(
+        "statements_run_out_of_time",
+        my(),
+        {"statements.over_execution_time": 300},
+        {"statements.over_execution_time": 2},
+    ),
+    Case(
+        "statements_fail",
+        my(),
+        {"failures.statements": 900, "statements.questions": 9000},
+        {"failures.statements": 89},
+        [{"failures.statements": 4, "statements.questions": 10}],
+        says="900 of 9,000 statements",
+    ),
 )

@@ -600,6 +600,14 @@ REDIS_COSTS = (
         quiet=[a_redis()],
     ),
     Case(
+        "key_huge",
+        a_redis(),
+        {"largest.string_bytes": 512, "largest.items": 524288, "largest.sorted_items": 0},
+        {"largest.items": 131072},
+        [{"largest.items": 0, "largest.string_bytes": 2 * MB, "largest.sorted_items": 2**21}],
+        says="The largest list, set or hash has 524,288 items or more:",
+    ),
+    Case(
         "keys_large",
         a_redis(),
         {"keys.count": 40, "memory.data_bytes": GB},

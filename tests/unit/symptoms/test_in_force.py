@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from lutra_models.catalog import meet
 from lutra_models.server import Policy, Server
-from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose
+from lutra_models.symptoms import MeasuredWindow, Symptom, diagnose, of_engine
 
 from tests.support.mysql_servers import a_mysqld
 from tests.support.servers import GB, a_server
@@ -78,3 +78,21 @@ def test_as_many_parallel_workers_run_as_the_smaller_limit_lets() -> None:
     server = a_server("15", 16, cores=16, max_parallel_workers=12, max_worker_processes=4)
     told = seen(server, {"workers.parallel": 3.9})["parallel_workers_all_busy"]
     assert told.sentence.startswith("3.9 of 4 parallel workers")
+
+
+NOT_YET = {
+    "8.0.20": ("binlog_expire_logs_auto_purge", "replica_parallel_workers", "innodb_redo_log_capacity"),
+    "8.0.36": (),
+    "8.4.5": (),
+}
+"""Of the settings that symptoms read, those that an older version does not have."""
+
+
+@pytest.mark.parametrize("version", NOT_YET)
+def test_older_versions_are_judged_by_all_that_the_newest_is(version: str) -> None:
+    newest = a_mysqld("mysql")
+    redo = replace(newest.settings["innodb_log_buffer_size"], value=str(48 * MB), unit="B")
+    kept = {n: s for n, s in newest.settings.items() if n not in NOT_YET[version]}
+    server = replace(newest, version=version, settings={"innodb_log_file_size": redo, **kept})
+    counted = {m.reported: 1.0 for row in of_engine("mysql") for m in row.measured.values()}
+    assert not diagnose(meet(server), Policy(), [MeasuredWindow(600.0, counted)]).not_judged

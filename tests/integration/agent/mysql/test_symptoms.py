@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from lutra_agent.engines.mysql.server.connect import Connection
 from lutra_agent.engines.mysql.server.section import MariadbDatabase
+from lutra_agent.engines.mysql.telemetry.collectors import base
 from lutra_agent.errors import ConfigError
 from lutra_lab.servers.mysqld import ScratchMysqld
 from lutra_models.knobs import Value
 
 from tests.support.engines import MYSQLDS, scratch
 from tests.support.symptomatic import Patient, cures
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.engine
 
@@ -70,15 +72,23 @@ DEFAULTED = {
     "instruments.latches",
     "instruments.share",
     "instruments.waits",
+    "login.mute",
+    "login.none_left",
     "replication.lag_s",
     "semi_sync.active",
     "semi_sync.clients",
 }
 """What stands in for something else on the other of the two servers, and what is there alone where there is a cluster,
-a replica, or the plug-in or the switch that shows it.
+a replica, or the plug-in or the switch that shows it, or where nobody gets in.
 """
 ROWS, TABLES = 80_000, 25
 NUMBERS = "SELECT a.n * 1000 + b.n * 100 + c.n * 10 + d.n AS n FROM digits a, digits b, digits c, digits d"
+
+
+@pytest.fixture(autouse=True)
+def at_leisure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server may take its time for what it looks through all its tables for, however busy the machine is."""
+    monkeypatch.setattr(base, "LONGEST_S", PATIENCE_S)
 
 
 @pytest.fixture(params=MYSQLDS)

@@ -6,6 +6,7 @@ import os
 import struct
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pymysql
@@ -15,7 +16,14 @@ from lutra_agent.engines.common.peer import Peer, peer_of
 from lutra_agent.engines.mysql.server.bounded import Bounded
 from lutra_agent.engines.mysql.server.passwords import REFUSED, Guarded
 from lutra_agent.engines.mysql.server.sockets import socket_of
-from lutra_agent.errors import CollectionFailed, ConfigError, DatabaseUnavailable, LoginRefused
+from lutra_agent.errors import (
+    CollectionFailed,
+    ConfigError,
+    DatabaseUnavailable,
+    LoginRefused,
+    NoAnswer,
+    NoConnectionLeft,
+)
 
 APPLICATION = "lutra-agent"
 CONNECT_TIMEOUT_S = 5
@@ -30,9 +38,11 @@ sql_select_limit = 18446744073709551615, SESSION sql_big_selects = 1, SESSION co
 somebody set for all sessions cuts none of its answers."""
 
 SHUTTING_DOWN = 1053
+FULL = 1040
+FULL_TRIES, FULL_PAUSE_S = 20, 0.1
 CLIENTS_OWN = 2000
 """From here on the numbers are the client's; a smaller one is a running server's answer."""
-GONE = frozenset({1040, SHUTTING_DOWN, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
+GONE = frozenset({FULL, SHUTTING_DOWN, 1927, 2002, 2003, 2006, 2013, 2014, 2055})
 """Too many connections, shutdown, connection killed, and the client's own words for a lost server. 1317 and 3024 are
 left out: a query that was cancelled or took too long says nothing about the server."""
 
@@ -137,6 +147,14 @@ class Connection:
         return self._open
 
     def _dial(self) -> Bounded:
+        """Tried again for a moment where the server has no free connection: one gets in where clients come and go."""
+        for _ in range(FULL_TRIES):
+            with suppress(NoConnectionLeft):
+                return self._dialled()
+            time.sleep(FULL_PAUSE_S)
+        return self._dialled()
+
+    def _dialled(self) -> Bounded:
         database = self._database
         password = database.password()
         where: dict[str, Any] = {"host": database.host, "port": database.port}
@@ -162,11 +180,15 @@ class Connection:
             )
         except pymysql.Error as error:
             number = _number(error)
+            if number == FULL:
+                raise NoConnectionLeft(message(error)) from error
             answered = number == REFUSED or (0 < number < CLIENTS_OWN and number != SHUTTING_DOWN)
             told = f"{message(error)} [{number}]" if number == NOT_BY_PASSWORD else message(error)
             raise (LoginRefused if answered else DatabaseUnavailable)(_with_remedy(told)) from error
         except RuntimeError as error:  # some ways to log in need a package that the agent does not
             raise ConfigError(_with_remedy(str(error))) from error
+        except TimeoutError as error:
+            raise NoAnswer(f"no greeting in {self._answer_timeout_s} s: {message(error)}") from error
         except NONSENSE as error:
             raise DatabaseUnavailable(message(error)) from error
 

@@ -92,6 +92,38 @@ class FromCommands:
         return Reading({**both, "all_us": total}) if seen else None
 
 
+@dataclass(frozen=True)
+class FromSizes:
+    """The largest keys of some kinds, as powers of two that they have reached, in all databases.
+
+    The server counts the keys of each size: bytes of strings, items of collections. A kind that it has none of is 0.
+    """
+
+    name: str
+    kinds: Mapping[str, frozenset[str]]
+
+    def read(self, info: Mapping[str, str]) -> Reading | None:
+        """None where the server counts no sizes."""
+        found: dict[str, float] = {}
+        for line, text in info.items():
+            _, distribution, kind = line.partition(DISTRIBUTION)
+            if not distribution or not line.startswith("db"):
+                continue
+            sizes = [_size(part.partition("=")[0]) for part in text.split(",")]
+            for ours, names in self.kinds.items():
+                if kind in names:
+                    found[ours] = max([*sizes, found.get(ours, 0.0)])
+        return Reading(gauges={**dict.fromkeys(self.kinds, 0.0), **found}) if found else None
+
+
+def _size(text: str) -> float:
+    """`256K` in full; 0 for what is no size."""
+    scale = SCALES.get(text[-1:], 1)
+    return (number(text if scale == 1 else text[:-1]) or 0.0) * scale
+
+
+DISTRIBUTION = "_distrib_"
+SCALES = {letter: 1 << 10 * power for power, letter in enumerate("KMGT", start=1)}
 COMMAND = "cmdstat_"
 WHOLE = frozenset(
     (
@@ -105,7 +137,7 @@ WHOLE = frozenset(
 """Commands whose time grows with the length of the collection that they are asked of."""
 SCRIPTS = frozenset(["eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro"])
 
-COLLECTORS: tuple[FromInfo | FromErrors | FromWords | FromCommands, ...] = (
+COLLECTORS: tuple[FromInfo | FromErrors | FromWords | FromCommands | FromSizes, ...] = (
     FromInfo(
         "commands",
         {
@@ -265,6 +297,14 @@ COLLECTORS: tuple[FromInfo | FromErrors | FromWords | FromCommands, ...] = (
             "deletes": frozenset({"del"}),
             "flushes": frozenset({"flushall", "flushdb"}),
             "logins": frozenset({"auth", "hello"}),
+        },
+    ),
+    FromSizes(
+        "largest",
+        {
+            "string_bytes": frozenset({"strings_sizes"}),
+            "items": frozenset({"lists_items", "sets_items", "hashes_items"}),
+            "sorted_items": frozenset({"zsets_items"}),
         },
     ),
     FromInfo("disk", {}, {"data_bytes": "db_size", "log_bytes": "log_size"}),

@@ -110,3 +110,10 @@ def test_what_is_wrong_with_a_command_is_no_error_of_the_server(error: str) -> N
 
 def test_a_client_that_the_server_has_no_room_for_is_an_error() -> None:
     assert share(rejected_connections=50) == 0.05
+
+
+def test_the_largest_keys_are_told_by_the_powers_of_two_that_they_have_reached() -> None:
+    sizes = {"db0_distrib_strings_sizes": "2=9,1K=1", "db3_distrib_strings_sizes": "512=1,16M=2"}
+    found = _readings({**sizes, "db0_distrib_lists_items": "256K=1", "db0_distrib_hashes_items": "1=5,nonsense=1"})
+    assert found["largest"].gauges == {"string_bytes": 2.0**24, "items": 2.0**18, "sorted_items": 0.0}
+    assert "largest" not in _readings({"db0": "keys=2,expires=0"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lutra_agent.engines.mysql.telemetry.collectors.base import Collector
 from lutra_agent.engines.mysql.telemetry.states.accounts import ACCOUNTS
+from lutra_agent.engines.mysql.telemetry.states.certificate import CERTIFICATE
 from lutra_agent.engines.mysql.telemetry.states.cluster import CLUSTER
 from lutra_agent.engines.mysql.telemetry.states.hosts import HOSTS
 from lutra_agent.engines.mysql.telemetry.states.myisam import MYISAM
@@ -11,6 +12,7 @@ from lutra_agent.engines.mysql.telemetry.states.prepared import PREPARED
 from lutra_agent.engines.mysql.telemetry.states.semi_sync import SEMI_SYNC
 from lutra_agent.engines.mysql.telemetry.states.sessions import WAITING_SESSIONS
 from lutra_agent.engines.mysql.telemetry.states.switches import SWITCHED_SETTINGS
+from lutra_agent.engines.mysql.telemetry.states.tables import COUNTERS, ENGINES, KEYS
 from lutra_agent.engines.mysql.telemetry.states.written_files import BINLOG_FILES, GROUP
 
 STATES: tuple[Collector, ...] = (
@@ -24,4 +26,8 @@ STATES: tuple[Collector, ...] = (
     PREPARED,
     BINLOG_FILES,
     MYISAM,
+    COUNTERS,
+    ENGINES,
+    KEYS,
+    CERTIFICATE,
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from lutra_agent.engines.mysql.telemetry.collectors.base import Collector
 from lutra_agent.engines.mysql.telemetry.work.instruments import INSTRUMENTS
-from lutra_agent.engines.mysql.telemetry.work.keys import KEYS
 from lutra_agent.engines.mysql.telemetry.work.pauses import PAUSES
 from lutra_agent.engines.mysql.telemetry.work.switches import OPTIMIZER_SWITCH
 
-WORK: tuple[Collector, ...] = (PAUSES, OPTIMIZER_SWITCH, INSTRUMENTS, KEYS)
+WORK: tuple[Collector, ...] = (PAUSES, OPTIMIZER_SWITCH, INSTRUMENTS)
