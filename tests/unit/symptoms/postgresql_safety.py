@@ -304,7 +304,7 @@ SAFETY = (
         "prepared_transaction_forgotten",
         pg(),
         UNDERWAY,
-        {"limits.prepared_s": 29},
+        {"limits.prepared_s": 0.9},
         says="wait for their second phase: 1, the oldest (tx-7) for 5 min",
         texts={"limits.prepared_name": "tx-7"},
     ),

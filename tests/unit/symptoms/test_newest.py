@@ -11,7 +11,7 @@ from tests.unit.symptoms.case import Case, Numbers
 from tests.unit.symptoms.cases import CASES
 
 AGES: tuple[tuple[str, Numbers], ...] = (
-    ("transactions_left_open", {"sessions.idle_in_transaction_s": 2, "sessions.idle_in_transaction": 0}),
+    ("transactions_left_open", {"sessions.idle_in_transaction_s": 0.5}),
     ("autovacuum_off", {"tables.behind": 0, "tables.dead_rows": 0}),
     ("dead_rows_held", {"horizon.prepared_xids": 0, "tables.behind": 0}),
     ("purge_held_back", {"open_transactions.oldest_s": 1}),
