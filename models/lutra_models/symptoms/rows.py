@@ -31,9 +31,9 @@ HARMS: Mapping[Harm, tuple[float, str]] = {
     "data": (0.95, "data are lost at the next crash or failover, or are wrong"),
     "server": (0.9, "the server stops within hours or days"),
     "time": (1.0, "windows show the time that it costs now"),
-    "perhaps": (0.8, "a setting alone says that it costs time"),
-    "access": (0.6, "somebody may get in, or a known fault stays open"),
-    "later": (0.5, "it will be missed, or will cost, later"),
+    "perhaps": (0.6, "a setting alone says that it costs time"),
+    "access": (0.5, "somebody may get in, or a known fault stays open"),
+    "later": (0.25, "it will be missed, or will cost, later"),
 }
 """What is at stake, with its weight among the findings of one kind."""
 GROUPS: Mapping[Harm, frozenset[str]] = {
