@@ -42,7 +42,9 @@ GROUPS: Mapping[Harm, frozenset[str]] = {
     "access": frozenset({"access", "safety", "version"}),
     "later": frozenset({"logging", "watching", "tables", "files", "statistics", "host clock"}),
 }
-"""What is at stake in a danger, unless its row says otherwise; in all other groups it is the server."""
+"""What is at stake in a danger or a note, unless its row says otherwise; in all other groups the server, or nothing
+before later.
+"""
 LATER = frozenset({"logging", "watching", "tables", "files", "version", "access", "safety", "host clock"})
 """Groups of which a fault, or time lost elsewhere, harms later, unless its row says otherwise."""
 SPAN_FACTS = ("seconds",)
@@ -166,9 +168,10 @@ class SymptomRow:
             return self.stake
         if self.kind == "outage":
             return "work"
-        if self.kind == "danger":
-            return next((harm for harm, groups in GROUPS.items() if self.group in groups), "server")
-        if self.kind in ("enough", "note") or self.group in LATER:
+        if self.kind in ("danger", "note"):
+            usual: Harm = "server" if self.kind == "danger" else "later"
+            return next((harm for harm, groups in GROUPS.items() if self.group in groups), usual)
+        if self.kind == "enough" or self.group in LATER:
             return "later"
         return "time" if self._decisive & self.measured.keys() else "perhaps"
 

@@ -37,6 +37,12 @@ def test_a_text_is_of_the_last_window_that_has_it() -> None:
     assert Measured.parse("text of a.c").value(windows) is None
 
 
+def test_the_newest_is_the_last_value_where_a_gauge_moved_in_its_window() -> None:
+    windows = [MeasuredWindow(10.0, m) for m in ({"a.b": 3.0, "a.b_now": 6.0}, {"a.b": 5.0, "a.b_now": 4.0})]
+    assert [Measured.parse(f"{how} of a.b").value(windows) for how in ("newest", "most", "mean")] == [4.0, 5.0, 4.0]
+    assert Measured.parse("newest of a.b").value([*windows, MeasuredWindow(10.0, {"a.b": 4.0})]) == 4.0
+
+
 def test_the_newest_is_of_the_last_window_that_has_it() -> None:
     windows = [MeasuredWindow(10.0, m) for m in ({"a.b": 3.0}, {"a.b": 5.0}, {"a.b": 4.0}, {})]
     assert Measured.parse("newest of a.b").value(windows) == 4.0
