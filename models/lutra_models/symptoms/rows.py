@@ -27,13 +27,13 @@ KINDS: Mapping[Kind, str] = {
 }
 Harm = Literal["work", "data", "server", "time", "perhaps", "access", "later"]
 HARMS: Mapping[Harm, tuple[float, str]] = {
-    "work": (1.0, "clients fail or wait now"),
-    "data": (0.95, "data are lost at the next crash or failover, or are wrong"),
-    "server": (0.9, "the server stops within hours or days"),
-    "time": (1.0, "windows show the time that it costs now"),
-    "perhaps": (0.6, "a setting alone says that it costs time"),
-    "access": (0.5, "somebody may get in, or a known fault stays open"),
-    "later": (0.25, "it will be missed, or will cost, later"),
+    "work": (1.0, "the work of clients, now"),
+    "data": (0.95, "data, at the next crash or failover, or already"),
+    "server": (0.9, "the server, within hours or days"),
+    "time": (1.0, "time now, as windows show"),
+    "perhaps": (0.6, "time, as a setting alone suggests"),
+    "access": (0.5, "access, or a known fault of the version"),
+    "later": (0.25, "what will be missed, or will cost, later"),
 }
 """What is at stake, with its weight among the findings of one kind."""
 GROUPS: Mapping[Harm, frozenset[str]] = {
@@ -55,6 +55,8 @@ SUM_FACTS = ("memory_sum", "memory_line", "memory_line_bytes")
 """The memory of the active settings in bytes, as the policy counts it; the name of its largest line, and its bytes."""
 HOST = "linux"
 """The catalogue of the host's settings, beside every engine's own."""
+WHOLE = Formula("1")
+"""The share of a symptom that says nothing else: all sessions, or all of the time."""
 WEAKEST = 0.3
 """The strength of a symptom where it begins."""
 
@@ -118,7 +120,7 @@ class SymptomRow:
     statements: tuple[str, ...] = ()
     memory_short: bool = False
     """Whether the host has no memory to spare while it shows: no setting that takes more of it is raised."""
-    share: Formula = Formula("1")
+    share: Formula = WHOLE
     noted: float | None = None
     stake: Harm | None = None
     """What is at stake where it is not the usual of the kind and the group."""
@@ -179,7 +181,7 @@ class SymptomRow:
     def _decisive(self) -> frozenset[str]:
         """What decides whether it shows, and how much."""
         found = self.measure.names | self.given.names
-        for name in reversed(self.numbers):  # one may read those before it
+        for name in reversed([*self.numbers]):  # one may read those before it
             found |= self.numbers[name].names if name in found else frozenset()
         return found
 

@@ -38,9 +38,9 @@ class MeasuredWindow:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a formula reads of the windows: `count` and `rate` (per second) of a counter; `mean`, `most` and `least` of a
-    gauge, which is the mean within each window; `newest` what the gauge was at the end of the last window; `text` the
-    newest text. Only windows that have the metric take part.
+    """What a formula reads of the windows: `count` and `rate` (per second) of a counter; `mean`, `most` and `least` of
+    a gauge, which is the mean within each window; `newest` what the gauge was at the end of the last window; `text`
+    the newest text. Only windows that have the metric take part.
 
     An age is the newest one: it has all of the past in it, and tells what is true now.
     """
