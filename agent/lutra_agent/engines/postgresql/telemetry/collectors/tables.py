@@ -1,8 +1,8 @@
 """What pg_stat_user_tables shows of the agent's database: scans, dead rows, vacuums.
 
 `behind` counts the tables with more than twice the dead rows at which autovacuum comes, those left out whose owner set
-that for the table itself; `unanalyzed` those whose size the server does not know yet. `bare_rows` are rows that scans of
-whole tables read in large tables without an index, their primary key aside, and `bare_share` is their share of all
+that for the table itself; `unanalyzed` those whose size the server does not know yet. `bare_rows` are rows that scans
+of whole tables read in large tables without an index, their primary key aside, and `bare_share` is their share of all
 since the statistics began; with a table more or less of this kind the counters begin again. Temporary tables are left
 out: they come and go with their sessions. The view's own functions are asked, as it joins the indexes of every table
 for each question.
