@@ -88,7 +88,7 @@ def test_double_indexes_and_foreign_keys_without_one_are_counted(shop: ScratchPo
     assert (found["duplicates"], found["invalid"]) == (1, 0)
     assert found["duplicate_bytes"] > 0
     assert found["foreign_key_share"] > 0.3
-    assert found["foreign_key_rows"] == 3 * 30000
+    assert found["foreign_key_rows"] >= 3 * 30000
     shop.sql("CREATE INDEX ON bill (customer)")
     assert row(shop, "indexes")["foreign_keys"] == 0
 
